@@ -140,7 +140,7 @@ def at(document: Any, place: str) -> Any:
     return document
 
 
-def test_nothing_that_stands_in_a_bundle_can_be_changed(lab: Installation, bundle: dict[str, Any]) -> None:
+def test_changing_any_member_of_a_bundle_invalidates_it(lab: Installation, bundle: dict[str, Any]) -> None:
     """
     Beside what nobody signed. A copy may be missing; a copy that says something else is refused.
     """
@@ -165,9 +165,7 @@ def is_same_value(place: str, value: Any, before: Any) -> bool:
     return place.rpartition("/")[2] in names and isinstance(value, str) and value.lower() == str(before).lower()
 
 
-def test_a_path_cannot_be_longer_or_shorter_or_of_another_leaf(
-    lab: Installation, caller: Caller, bundle: dict[str, Any]
-) -> None:
+def test_wrong_inclusion_path_is_rejected(lab: Installation, caller: Caller, bundle: dict[str, Any]) -> None:
     other = minted(lab, caller)
 
     assert verdict(lab, {**bundle, "inclusion_proof": other["inclusion_proof"]}) is None
@@ -176,7 +174,7 @@ def test_a_path_cannot_be_longer_or_shorter_or_of_another_leaf(
     assert verdict(lab, {**bundle, "key": other["key"]}) is None
 
 
-def test_another_log_of_the_same_name_is_not_believed(
+def test_another_log_with_the_same_name_is_not_trusted(
     lab: Installation, bundle: dict[str, Any], tmp_path: Any, clock: FixedClock
 ) -> None:
     from attestlab.settings import Settings
@@ -192,7 +190,7 @@ def test_another_log_of_the_same_name_is_not_believed(
     impostor.close()
 
 
-def test_the_deepest_claims_that_are_minted_can_be_verified_offline(
+def test_claims_of_maximal_depth_verify_offline(
     lab: Installation, caller: Caller, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deep: Any = "end"
@@ -213,7 +211,7 @@ def test_the_deepest_claims_that_are_minted_can_be_verified_offline(
 
 
 @pytest.mark.parametrize(("sha256", "reason"), [(FILE, "document_hash_not_stored"), (None, None)], ids=["file", "none"])
-def test_a_file_that_no_hash_speaks_of_is_said_to_be_unchecked(
+def test_file_without_an_attested_hash_is_reported_as_unchecked(
     lab: Installation, caller: Caller, sha256: bytes | None, reason: str | None
 ) -> None:
     """

@@ -157,7 +157,7 @@ def test_the_eleven_content_types_are_the_specified_ones():
     )  # fmt: skip
 
 
-def test_every_kind_is_used_and_has_its_examples():
+def test_every_claim_type_is_used_and_has_examples():
     used = {kind_name(schema_id, claim) for schema_id, schema in CATALOGUE.items() for claim in schema.claim_types}
 
     assert used == set(CLAIM_TYPES) == set(FITS) == set(MISFITS)
@@ -178,19 +178,19 @@ def test_every_schema_is_published_as_json_schema_2020_12(schema_id: str):
     assert all(claim["description"] for claim in document["properties"].values())
 
 
-def test_a_schema_that_nobody_published_is_not_found():
+def test_unknown_schema_is_not_found():
     with pytest.raises(NotFound):
         json_schema("diploma")
 
 
 @pytest.mark.parametrize("schema_id", SCHEMA_IDS)
-def test_what_a_typical_issuer_sends_passes_without_a_word(schema_id: str):
+def test_typical_claims_are_valid_without_warnings(schema_id: str):
     assert check_claims(schema_id, typical(schema_id)) == []
     assert judged(schema_id, typical(schema_id)) == set()
 
 
 @pytest.mark.parametrize("kind", CLAIM_TYPES)
-def test_a_kind_holds_what_fits_and_nothing_beside_it(kind: str):
+def test_claim_type_accepts_only_its_values(kind: str):
     """
     The predicate and the published schema are two ways of saying one thing.
     """
@@ -207,7 +207,7 @@ def test_a_kind_holds_what_fits_and_nothing_beside_it(kind: str):
 
 
 @pytest.mark.parametrize("schema_id", SCHEMA_IDS)
-def test_the_checker_and_the_published_schema_find_the_same_faults(schema_id: str):
+def test_validation_agrees_with_the_published_schema(schema_id: str):
     """
     `jsonschema` with format checking is the judge: on any claims both name the same ones.
     """
@@ -220,7 +220,7 @@ def test_the_checker_and_the_published_schema_find_the_same_faults(schema_id: st
     agree()
 
 
-def test_every_claim_that_is_called_a_date_is_a_day():
+def test_every_date_claim_has_a_date_type():
     """
     So is every other claim that the specification names for a moment; nothing else is.
     """
@@ -232,7 +232,7 @@ def test_every_claim_that_is_called_a_date_is_a_day():
     } == days
 
 
-def test_what_is_counted_is_a_number_and_what_is_a_country_is_a_code():
+def test_quantities_are_numbers_and_countries_are_codes():
     """
     Where the type is certain it is checked: these claims, and no others.
     """

@@ -11,7 +11,7 @@ from attestlab.attestations.schemas.validation import check_claims, expiry_from_
 from attestlab.core.errors import ValidationFailed
 
 
-def test_each_fault_is_named_with_its_pointer_its_code_and_its_remedy():
+def test_each_error_has_pointer_code_and_remedy():
     """
     All faults at once, so that one correction is enough.
     """
@@ -26,7 +26,7 @@ def test_each_fault_is_named_with_its_pointer_its_code_and_its_remedy():
     assert "issue_date must be a calendar day such as 2026-05-31." in caught.value.message
 
 
-def test_a_fault_never_repeats_what_was_claimed():
+def test_error_never_contains_the_claimed_value():
     """
     Claims are private; messages end up in logs.
     """
@@ -46,14 +46,14 @@ def test_claims_are_an_object(claims: object):
     assert [(fault.field, fault.code) for fault in caught.value.fields] == [("/claims", "not_an_object")]
 
 
-def test_no_claims_at_all_miss_the_first_one():
+def test_empty_claims_lack_the_required_claim():
     with pytest.raises(ValidationFailed) as caught:
         check_claims("degree", {})
 
     assert [(fault.field, fault.code) for fault in caught.value.fields] == [("/claims/student_name", "missing")]
 
 
-def test_a_misspelt_schema_is_told_the_nearest_one():
+def test_error_suggests_the_nearest_schema():
     with pytest.raises(ValidationFailed) as caught:
         check_claims("degre", {"student_name": "Ada"})
 
@@ -61,7 +61,7 @@ def test_a_misspelt_schema_is_told_the_nearest_one():
     assert "Did you mean degree?" in caught.value.message
 
 
-def test_further_claims_are_kept_and_named_in_one_warning():
+def test_unknown_claims_are_listed_in_one_warning():
     """
     However many there are, the answer grows no faster than the request did.
     """
@@ -70,7 +70,7 @@ def test_further_claims_are_kept_and_named_in_one_warning():
     assert warnings == ["Stored, but not defined by schema degree: nickname, shoe_size."]
 
 
-def test_a_document_with_a_bad_hash_is_refused_where_it_lies():
+def test_invalid_document_hash_is_rejected_with_its_pointer():
     with pytest.raises(ValidationFailed) as caught:
         check_claims("custom", {"subject": "s", "document": {"sha256": HASH.upper()}})
 
@@ -81,7 +81,7 @@ def test_a_document_with_a_bad_hash_is_refused_where_it_lies():
     ("schema_id", "claim"),
     [(s, c) for s in SCHEMA_IDS for c in ("expiry_date", "valid_to") if c in CATALOGUE[s].claim_types],
 )
-def test_an_expiry_in_the_claims_lasts_to_the_end_of_its_day(schema_id: str, claim: str):
+def test_expiry_claim_lasts_until_the_end_of_its_day(schema_id: str, claim: str):
     assert expiry_from_claims(schema_id, {claim: "2030-06-30"}) == datetime(2030, 6, 30, 23, 59, 59, 999_000, UTC)
 
 
@@ -94,11 +94,11 @@ def test_an_expiry_in_the_claims_lasts_to_the_end_of_its_day(schema_id: str, cla
         ("license", {"expiry_date": None}),
     ],
 )
-def test_there_is_no_expiry_where_the_schema_or_the_claims_name_none(schema_id: str, claims: dict[str, Any]):
+def test_no_expiry_without_an_expiry_claim(schema_id: str, claims: dict[str, Any]):
     assert expiry_from_claims(schema_id, claims) is None
 
 
-def test_a_warning_names_twenty_unknown_claims_and_counts_the_others() -> None:
+def test_warning_lists_twenty_unknown_claims_and_counts_the_rest() -> None:
     claims = {"student_name": "Ada", "n" * 1000: 1, **{f"k{number:05d}": 1 for number in range(75_000)}}
 
     (warning,) = check_claims("degree", claims)

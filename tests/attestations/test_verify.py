@@ -84,7 +84,7 @@ def test_all_eight_steps_pass(lab: Installation, minted: Minted) -> None:
     )
 
 
-def test_only_checks_that_ran_leave_a_reason(lab: Installation, minted: Minted) -> None:
+def test_only_checks_that_ran_have_a_reason(lab: Installation, minted: Minted) -> None:
     assert verdict_and_reasons(lab, minted)[1][0] == "status_current"
 
 
@@ -106,13 +106,13 @@ def test_an_unknown_id_is_not_found(lab: Installation) -> None:
         (VerifierInput(FILE, "00" * 32), ["payload_hash_ok", "document_hash_mismatch"]),
     ],
 )
-def test_another_payload_or_document_is_altered_and_nothing_else_is_asked(
+def test_altered_payload_or_document_ends_the_verification(
     lab: Installation, minted: Minted, presented: VerifierInput, reasons: list[str]
 ) -> None:
     assert verdict_and_reasons(lab, minted, presented) == ("ALTERED", reasons)
 
 
-def test_without_a_stored_document_hash_verification_goes_on(lab: Installation, caller: Caller) -> None:
+def test_missing_document_hash_does_not_end_the_verification(lab: Installation, caller: Caller) -> None:
     bare = mint(lab, caller, document_hash=None, file_sha256=None)
 
     verdict, reasons = verdict_and_reasons(lab, bare, VerifierInput(document_hash=HASH))
@@ -120,7 +120,7 @@ def test_without_a_stored_document_hash_verification_goes_on(lab: Installation, 
     assert (verdict, reasons[0]) == ("VALID", "document_hash_not_stored")
 
 
-def test_time_makes_it_expired(lab: Installation, caller: Caller, clock: FixedClock) -> None:
+def test_expired_attestation_has_the_verdict_expired(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     brief = mint(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
     before = verdict_and_reasons(lab, brief)[0]
     clock.advance(timedelta(hours=1))
@@ -133,7 +133,7 @@ def test_time_makes_it_expired(lab: Installation, caller: Caller, clock: FixedCl
 @pytest.mark.parametrize(
     ("status", "reason"), [("REVOKED", "attestation_revoked"), ("SUPERSEDED", "attestation_superseded")]
 )
-def test_a_final_status_ends_the_matter(lab: Installation, minted: Minted, status: str, reason: str) -> None:
+def test_final_status_ends_the_verification(lab: Installation, minted: Minted, status: str, reason: str) -> None:
     behind_the_services_back(lab, update(attestations).values(status=status))
 
     assert verdict_and_reasons(lab, minted) == (status, [reason])
@@ -148,7 +148,7 @@ def test_a_suspended_issuer_is_flagged(lab: Installation, caller: Caller, minted
     assert "governance_ok" not in reasons
 
 
-def test_what_a_revoked_issuer_logged_before_stays_valid_and_flagged(
+def test_attestation_before_the_issuers_revocation_stays_valid(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
     lab.issuers.set_governance(minted.row["issuer_id"], status=IssuerStatus.REVOKED, caller=caller)
@@ -161,14 +161,14 @@ def test_what_a_revoked_issuer_logged_before_stays_valid_and_flagged(
 
 
 @pytest.mark.tampered
-def test_what_a_revoked_issuer_logged_later_is_invalid(lab: Installation, minted: Minted) -> None:
+def test_attestation_after_the_issuers_revocation_is_invalid(lab: Installation, minted: Minted) -> None:
     behind_the_services_back(lab, update(issuers).values(status="REVOKED", revoked_index=0))
 
     assert verdict_and_reasons(lab, minted) == ("INVALID", ["status_current", "issuer_revoked"])
 
 
 @pytest.mark.tampered
-def test_an_issuer_that_is_gone_is_unknown(lab: Installation, minted: Minted) -> None:
+def test_missing_issuer_is_unknown(lab: Installation, minted: Minted) -> None:
     with lab.storage.engine.connect() as connection:
         if lab.storage.is_sqlite:
             connection.execute(text("PRAGMA foreign_keys=OFF"))
@@ -182,7 +182,7 @@ def test_an_issuer_that_is_gone_is_unknown(lab: Installation, minted: Minted) ->
 
 
 @pytest.mark.tampered
-def test_a_key_that_is_gone_is_named(lab: Installation, minted: Minted) -> None:
+def test_missing_key_is_reported(lab: Installation, minted: Minted) -> None:
     behind_the_services_back(lab, delete(keys))
 
     assert verdict_and_reasons(lab, minted)[1][-1] == "key_not_found"
@@ -199,7 +199,7 @@ def test_a_key_that_is_gone_is_named(lab: Installation, minted: Minted) -> None:
         ({"status": "compromised", "changed_index": 0}, "INVALID", "key_compromised"),
     ],
 )
-def test_what_became_of_the_key_counts_by_the_logs_order(
+def test_key_revocation_counts_by_the_order_of_the_log(
     lab: Installation, minted: Minted, changes: dict[str, Any], verdict: str, reason: str
 ) -> None:
     behind_the_services_back(lab, update(keys).values(**changes))
@@ -211,7 +211,7 @@ def test_what_became_of_the_key_counts_by_the_logs_order(
 
 @pytest.mark.tampered
 @pytest.mark.parametrize(("minutes", "verdict"), [(-1, "INVALID"), (0, "INVALID"), (1, "VALID")])
-def test_a_time_of_compromise_counts_against_the_entrys_logged_time(
+def test_compromise_time_is_compared_with_the_entrys_time(
     lab: Installation, minted: Minted, clock: FixedClock, minutes: int, verdict: str
 ) -> None:
     at = clock.now() + timedelta(minutes=minutes)
@@ -236,7 +236,7 @@ def mint_externally(lab: Installation, caller: Caller, **changes: Any) -> UUID:
 
 
 @pytest.mark.tampered
-def test_a_thief_of_an_external_key_cannot_sign_their_way_back_before_the_theft(
+def test_thief_of_an_external_key_cannot_backdate_an_attestation(
     lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     """
@@ -268,7 +268,7 @@ def test_a_changed_row_fails_the_signature(lab: Installation, minted: Minted, ch
 
 
 @pytest.mark.tampered
-def test_an_entry_that_speaks_of_something_else_fails_the_proof(lab: Installation, minted: Minted) -> None:
+def test_entry_of_another_attestation_fails_the_proof(lab: Installation, minted: Minted) -> None:
     behind_the_services_back(lab, update(attestations).values(nonce=bytes(32)))
 
     assert verdict_and_reasons(lab, minted) == (
@@ -277,7 +277,7 @@ def test_an_entry_that_speaks_of_something_else_fails_the_proof(lab: Installatio
     )
 
 
-def test_a_policy_that_denies_makes_it_invalid_and_is_asked_last(
+def test_denying_policy_makes_it_invalid_and_is_evaluated_last(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
     nobody = rule("nobody", "DENY", leaf("status", "eq", "ACTIVE"))
@@ -287,7 +287,7 @@ def test_a_policy_that_denies_makes_it_invalid_and_is_asked_last(
     assert verdict_and_reasons(lab, minted)[0] == "INVALID"
 
 
-def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
+def test_each_verification_is_metered_and_published(
     lab: Installation, caller: Caller, minted: Minted, clock: FixedClock
 ) -> None:
     found = lab.attestations.verify(minted.id)
@@ -305,7 +305,7 @@ def test_each_verification_costs_the_issuers_tenant_one_unit_and_is_told(
 
 
 @pytest.mark.own_world
-def test_fsck_with_a_clock_that_is_behind_names_the_clock_and_no_tally(
+def test_fsck_with_a_late_clock_reports_the_clock_and_no_tally(
     lab: Installation, minted: Minted, clock: FixedClock
 ) -> None:
     with lab.storage.write() as tx:
@@ -324,7 +324,7 @@ def test_fsck_with_a_clock_that_is_behind_names_the_clock_and_no_tally(
 
 @pytest.mark.both_engines
 @pytest.mark.own_world
-def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(
+def test_beyond_a_hundred_a_minute_one_event_counts_the_rest(
     lab: Installation, minted: Minted, clock: FixedClock
 ) -> None:
     found = lab.attestations.verify(minted.id)
@@ -345,7 +345,7 @@ def test_beyond_a_hundred_a_minute_one_event_speaks_for_the_rest(
     assert left == []
 
 
-def test_nothing_is_minted_behind_a_suspension_in_the_same_group(
+def test_suspension_in_the_same_group_commit_stops_later_mints(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
     request = MintRequest(

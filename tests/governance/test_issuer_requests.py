@@ -24,7 +24,7 @@ TIER = {"new_trust_tier": "VERIFIED"}
 
 
 @pytest.mark.both_engines
-def test_one_asks_another_approves_and_the_tenant_carries_it_out(board: Board) -> None:
+def test_request_is_approved_by_another_and_executed_by_the_tenant(board: Board) -> None:
     minted = board.minted().json()["id"]
     asked = board.ask("SUSPEND_ISSUER")
     request = asked.json()
@@ -58,7 +58,7 @@ def test_a_suspended_issuer_is_reinstated_and_mints_again(board: Board) -> None:
     assert board.minted().status_code == 201
 
 
-def test_a_revoked_issuer_mints_no_more_and_what_it_minted_before_is_flagged(board: Board) -> None:
+def test_revoked_issuer_cannot_mint_and_earlier_attestations_are_flagged(board: Board) -> None:
     before = board.minted().json()["id"]
 
     board.decide("REVOKE_ISSUER", "admin", "reviewer")
@@ -72,7 +72,7 @@ def test_a_revoked_issuer_mints_no_more_and_what_it_minted_before_is_flagged(boa
     assert (over.status_code, over.json()["details"]["issuer_status"]) == (409, "REVOKED")
 
 
-def test_tier_and_rating_change_and_a_verification_shows_then_and_now(board: Board) -> None:
+def test_verification_shows_tier_and_rating_now_and_at_the_mint(board: Board) -> None:
     minted = board.minted().json()["id"]
 
     board.decide("CHANGE_TRUST_TIER", "reviewer", **TIER)
@@ -91,7 +91,7 @@ def test_tier_and_rating_change_and_a_verification_shows_then_and_now(board: Boa
         ("CHANGE_TRUST_TIER", {"new_trust_tier": "ENTERPRISE"}, "reviewer", "second reviewer"),
     ],
 )
-def test_what_cannot_be_taken_back_takes_two(
+def test_irreversible_change_needs_two_approvals(
     board: Board, kind: str, more: dict[str, str], first: str, second: str
 ) -> None:
     request_id = board.asked(kind, **more)
@@ -107,7 +107,7 @@ def test_what_cannot_be_taken_back_takes_two(
     assert board.do("execute", request_id, who="owner").status_code == 200
 
 
-def test_nobody_approves_their_own_request(board: Board) -> None:
+def test_own_request_cannot_be_approved(board: Board) -> None:
     request_id = board.asked("SUSPEND_ISSUER", who="admin")
 
     refused = board.do("approve", request_id, who="admin")
@@ -119,7 +119,7 @@ def test_nobody_approves_their_own_request(board: Board) -> None:
 @pytest.mark.parametrize(
     ("kind", "more"), [("CHANGE_TRUST_TIER", TIER), ("CHANGE_RISK_RATING", {"new_risk_rating": "HIGH"})]
 )
-def test_what_raises_trust_is_approved_by_the_platform_alone(board: Board, kind: str, more: dict[str, str]) -> None:
+def test_only_the_platform_approves_changes_that_raise_trust(board: Board, kind: str, more: dict[str, str]) -> None:
     request_id = board.asked(kind, **more)
 
     refused = board.do("approve", request_id, who="admin")
@@ -129,7 +129,7 @@ def test_what_raises_trust_is_approved_by_the_platform_alone(board: Board, kind:
     assert board.do("approve", request_id, who="reviewer").status_code == 200
 
 
-def test_a_rejected_request_is_over_and_whoever_asked_may_take_theirs_back(board: Board) -> None:
+def test_rejected_request_is_final_and_requesters_may_withdraw(board: Board) -> None:
     refused, withdrawn = board.asked("SUSPEND_ISSUER"), board.asked("REVOKE_ISSUER", who="admin")
 
     rejected = board.do("reject", refused, who="reviewer", reason="no evidence").json()
@@ -144,7 +144,7 @@ def test_a_rejected_request_is_over_and_whoever_asked_may_take_theirs_back(board
     assert board.minted().status_code == 201
 
 
-def test_what_was_overtaken_is_not_carried_out(board: Board) -> None:
+def test_request_overtaken_by_another_change_is_not_executed(board: Board) -> None:
     first, second = board.asked("SUSPEND_ISSUER"), board.asked("SUSPEND_ISSUER")
     for request_id in (first, second):
         board.do("approve", request_id, who="reviewer")
@@ -157,7 +157,7 @@ def test_what_was_overtaken_is_not_carried_out(board: Board) -> None:
 
 
 @pytest.mark.both_engines
-def test_eight_at_once_carry_it_out_once(board: Board) -> None:
+def test_concurrent_executions_apply_once(board: Board) -> None:
     request_id = board.asked("SUSPEND_ISSUER")
     board.do("approve", request_id, who="reviewer")
     before = len(logged(board.lab))
@@ -180,7 +180,7 @@ def test_eight_at_once_carry_it_out_once(board: Board) -> None:
         ({"type": "SUSPEND_ISSUER", "status": "APPROVED"}, "/status"),
     ],
 )
-def test_a_request_that_says_too_little_or_too_much_is_refused(board: Board, body: dict[str, Any], field: str) -> None:
+def test_request_with_missing_or_extra_values_is_rejected(board: Board, body: dict[str, Any], field: str) -> None:
     sent = {"target_issuer_id": board.issuer["id"], "reason": "r", **body}
 
     refused = board.who("owner").post(PATH, json=sent)
@@ -198,7 +198,7 @@ def test_a_request_that_says_too_little_or_too_much_is_refused(board: Board, bod
         ("CHANGE_RISK_RATING", {"new_risk_rating": "LOW"}),
     ],
 )
-def test_what_the_issuer_is_already_is_not_asked_for(board: Board, kind: str, more: dict[str, str]) -> None:
+def test_request_without_effect_is_rejected(board: Board, kind: str, more: dict[str, str]) -> None:
     refused = board.ask(kind, **more)
 
     assert (refused.status_code, refused.json()["details"]["issuer_status"]) == (409, "ACTIVE")
@@ -206,7 +206,7 @@ def test_what_the_issuer_is_already_is_not_asked_for(board: Board, kind: str, mo
 
 @pytest.mark.both_engines
 @pytest.mark.own_world
-def test_the_platform_sees_every_tenants_requests_and_a_stranger_none(board: Board, clock: FixedClock) -> None:
+def test_platform_sees_all_requests_and_other_tenants_none(board: Board, clock: FixedClock) -> None:
     first = board.asked("SUSPEND_ISSUER")
     clock.advance(timedelta(milliseconds=1))
     second = board.asked("CHANGE_TRUST_TIER", **TIER)
@@ -225,7 +225,7 @@ def test_the_platform_sees_every_tenants_requests_and_a_stranger_none(board: Boa
     assert hidden.post(f"{PATH}/{first}/execute").status_code == 404
 
 
-def test_every_step_is_a_line_in_the_trail_of_the_issuers_tenant(board: Board) -> None:
+def test_every_step_is_audited_in_the_issuers_tenant(board: Board) -> None:
     board.decide("SUSPEND_ISSUER", "reviewer")
 
     query = {"resource_type": "issuer_request"}
@@ -236,7 +236,7 @@ def test_every_step_is_a_line_in_the_trail_of_the_issuers_tenant(board: Board) -
 
 
 @pytest.mark.tampered
-def test_a_change_of_a_revoked_issuers_profile_contradicts_nothing(board: Board) -> None:
+def test_profile_change_of_a_revoked_issuer_stays_consistent(board: Board) -> None:
     revoked = board.decide("REVOKE_ISSUER", "admin", "reviewer")
     moved = board.key.patch(f"/v1/issuers/{board.issuer['id']}", json={"jurisdiction": "FR"})
     assert moved.status_code == 200, moved.text
@@ -251,7 +251,7 @@ def test_a_change_of_a_revoked_issuers_profile_contradicts_nothing(board: Board)
         ]
 
 
-def test_recipients_of_a_blast_radius_are_those_that_deliveries_find(board: Board) -> None:
+def test_blast_radius_recipients_match_deliveries(board: Board) -> None:
     for address in ("ÄB@people.example", "äb@people.example"):
         assert board.minted(recipient_email=address).status_code == 201
 

@@ -16,12 +16,12 @@ PACKAGE = TESTS.parent / "attestlab"
 
 # The walk over HTTP of each capability that has routes.
 WALKS = {
-    "attestations": "attestations/test_the_main_job.py"
-    "::test_a_real_file_goes_through_mint_get_bundle_online_and_offline",
+    "attestations": "attestations/test_attestations_over_http.py"
+    "::test_file_is_minted_fetched_and_verified_online_and_offline",
     "audit": "audit/test_audit_over_http.py::test_a_reader_can_recompute_the_chain",
     "delivery": "delivery/test_delivery_over_http.py::test_a_recipient_with_an_account_gets_it_immediately_with_a_mail",
     "exports": "exports/test_status_lists.py::test_a_mint_is_0_and_its_revocation_is_1_at_once",
-    "governance": "governance/test_issuer_requests.py::test_one_asks_another_approves_and_the_tenant_carries_it_out",
+    "governance": "governance/test_issuer_requests.py::test_request_is_approved_by_another_and_executed_by_the_tenant",
     "identity": "identity/test_sessions.py::test_a_refresh_returns_the_next_token_of_the_session",
     "issuers": "issuers/test_issuers_over_http.py::test_a_new_issuer_is_active_self_signed_and_low",
     "log": "log/test_log_routes.py::test_every_path_answers_on_either_engine",

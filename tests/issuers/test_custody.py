@@ -71,7 +71,7 @@ def test_an_external_key_is_published_and_cannot_sign_here(keysmith: Smith, alg:
         lab.issuers.unseal_private_key(signing_key(keysmith, issuer_id, kid))
 
 
-def test_an_ed25519_key_may_come_raw_or_as_spki_and_is_kept_as_spki(keysmith: Smith) -> None:
+def test_ed25519_key_is_accepted_raw_or_as_spki(keysmith: Smith) -> None:
     lab, caller = keysmith
     issuer_id = register(keysmith).issuer["id"]
     spkis = [signing.spki(signing.generate(Algorithm.ED25519).public_key()) for _ in range(2)]
@@ -85,7 +85,7 @@ def test_an_ed25519_key_may_come_raw_or_as_spki_and_is_kept_as_spki(keysmith: Sm
     assert kept == spkis
 
 
-def test_a_refused_public_key_leaves_no_trace(keysmith: Smith) -> None:
+def test_rejected_public_key_is_not_stored(keysmith: Smith) -> None:
     lab, caller = keysmith
     issuer_id = register(keysmith).issuer["id"]
     with lab.storage.read() as connection:
@@ -100,7 +100,7 @@ def test_a_refused_public_key_leaves_no_trace(keysmith: Smith) -> None:
         assert lab.log.head(connection).size == size
 
 
-def test_a_pair_that_was_made_ahead_is_the_one_that_signs(keysmith: Smith) -> None:
+def test_given_key_pair_is_used(keysmith: Smith) -> None:
     lab, caller = keysmith
     pair = signing.generate(Algorithm.ES384)
     made = lab.issuers.create(PROFILE, caller=caller, alg=Algorithm.ES384, private=pair)
@@ -132,7 +132,7 @@ def test_a_sealed_half_moved_to_another_key_does_not_open(keysmith: Smith) -> No
             keysmith[0].issuers.unseal_private_key(exchanged)
 
 
-def test_no_private_half_stands_in_any_file(keysmith: Smith) -> None:
+def test_no_file_contains_a_private_key(keysmith: Smith) -> None:
     """Neither the PKCS #8 document nor, of Ed25519, the 32 bytes that matter."""
     lab, _ = keysmith
     made = register(keysmith, Algorithm.ED25519)
@@ -147,7 +147,7 @@ def test_no_private_half_stands_in_any_file(keysmith: Smith) -> None:
     assert private[-32:].hex().encode() not in files
 
 
-def test_what_is_shown_of_a_new_key_does_not_show_it() -> None:
+def test_repr_of_a_new_key_hides_the_private_key() -> None:
     pair = signing.generate(Algorithm.ED25519)
 
     assert "private" not in repr(NewKey("k", Algorithm.ED25519, pair.public_key(), pair))

@@ -52,7 +52,7 @@ def registry(lab: Installation) -> Iterator[Registry]:
         yield Registry(lab, client, register_issuer(client), dns)
 
 
-def test_the_record_lifts_the_issuer_to_basic(registry: Registry) -> None:
+def test_verified_record_raises_the_issuer_to_basic(registry: Registry) -> None:
     before = registry.client.get(registry.path).json()
     registry.write_record()
 
@@ -80,7 +80,7 @@ def test_without_the_record_nothing_changes(registry: Registry) -> None:
     assert len(logged(registry.lab)) == entries
 
 
-def test_a_name_server_that_fails_is_a_503(registry: Registry) -> None:
+def test_failing_name_server_is_a_503(registry: Registry) -> None:
     registry.write_record()
     registry.dns.is_broken = True
 
@@ -91,7 +91,7 @@ def test_a_name_server_that_fails_is_a_503(registry: Registry) -> None:
     assert registry.check().json()["proven"]
 
 
-def test_once_proven_it_stays_so_and_nobody_is_asked_again(registry: Registry) -> None:
+def test_proven_domain_stays_proven_without_another_look_up(registry: Registry) -> None:
     registry.write_record()
     registry.check()
     registry.dns.texts.clear()
@@ -122,7 +122,7 @@ def test_a_long_record_comes_in_parts(registry: Registry) -> None:
     assert registry.check().json()["proven"]
 
 
-def test_a_suspended_issuer_is_not_lifted(registry: Registry) -> None:
+def test_suspended_issuer_is_not_raised(registry: Registry) -> None:
     registry.write_record()
     caller = registry.lab.orgs.service_caller(UUID(registry.issuer["tenant_id"]))
     registry.lab.issuers.set_governance(UUID(registry.issuer["id"]), status=IssuerStatus.SUSPENDED, caller=caller)
@@ -152,7 +152,7 @@ def proven(lab: Installation, caller: Caller, noted: Noted) -> bool:
     return lab.domain_proofs.accept(challenge, caller=caller).is_proven
 
 
-def test_an_installation_asks_the_resolver_that_it_is_made_or_opened_with(empty_database: str, tmp_path: Path) -> None:
+def test_installation_uses_the_configured_resolver(empty_database: str, tmp_path: Path) -> None:
     settings, noted = Settings(data=tmp_path, database_url=empty_database, dns_server="127.0.0.1:1"), Noted()
 
     made, initialised = Installation.init(settings, resolver=noted)

@@ -92,7 +92,7 @@ def test_a_new_display_name_is_an_event_and_no_entry(
     assert lab.issuers.get(issuer_id, caller=caller) == changed
 
 
-def test_a_change_to_what_is_already_so_is_none(
+def test_change_to_the_same_value_writes_nothing(
     lab: Installation, register: Registered, caller: Caller, clock: FixedClock
 ) -> None:
     made = register(jurisdiction="CH")
@@ -103,7 +103,7 @@ def test_a_change_to_what_is_already_so_is_none(
     assert (len(logged(lab)), len(told(lab, caller))) == (1, 1)
 
 
-def test_a_suspension_is_logged_told_and_closes_the_mint(
+def test_suspension_is_logged_published_and_stops_mints(
     lab: Installation, register: Registered, caller: Caller
 ) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
@@ -116,7 +116,7 @@ def test_a_suspension_is_logged_told_and_closes_the_mint(
     assert told(lab, caller)[-1][0] == "issuer.suspended"
 
 
-def test_a_revocation_remembers_its_place_in_the_log(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_revocation_stores_its_log_index(lab: Installation, register: Registered, caller: Caller) -> None:
     issuer_id = register().issuer["id"]
     lab.issuers.set_governance(issuer_id, risk_rating=RiskRating.CRITICAL, caller=caller)
     revoked = lab.issuers.set_governance(issuer_id, status=IssuerStatus.REVOKED, caller=caller)
@@ -126,9 +126,7 @@ def test_a_revocation_remembers_its_place_in_the_log(lab: Installation, register
     assert [entry.members["risk_rating"] for entry in logged(lab)] == ["LOW", "CRITICAL", "CRITICAL"]
 
 
-def test_a_domain_can_be_corrected_until_it_was_verified(
-    lab: Installation, register: Registered, caller: Caller
-) -> None:
+def test_domain_can_change_until_it_is_verified(lab: Installation, register: Registered, caller: Caller) -> None:
     issuer_id = register(domain="typo.example").issuer["id"]
     assert lab.issuers.update(issuer_id, {"domain": "R.Example"}, caller=caller).issuer["domain"] == "r.example"
     lab.issuers.set_governance(issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
@@ -139,7 +137,9 @@ def test_a_domain_can_be_corrected_until_it_was_verified(
     assert (same.issuer["domain"], same.issuer["name"]) == ("r.example", "Renamed")
 
 
-def test_two_changes_of_one_transaction_are_two_links(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_two_changes_of_one_transaction_are_two_chained_entries(
+    lab: Installation, register: Registered, caller: Caller
+) -> None:
     with lab.storage.write():
         issuer_id = register().issuer["id"]
         lab.issuers.update(issuer_id, {"jurisdiction": "CH"}, caller=caller)

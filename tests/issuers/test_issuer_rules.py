@@ -40,7 +40,7 @@ def refused_field(sent: dict[str, str | None]) -> str:
         ("display_name", None, None),
     ],
 )
-def test_a_part_of_a_profile_is_stored_in_one_form(part: str, sent: str | None, stored: str | None) -> None:
+def test_profile_fields_are_normalized(part: str, sent: str | None, stored: str | None) -> None:
     assert normalize_profile({part: sent}) == {part: stored}
 
 
@@ -86,17 +86,17 @@ def test_a_part_of_a_profile_is_stored_in_one_form(part: str, sent: str | None, 
         ("logo_url", "https://cdn.example/" + "x" * 2048),
     ],
 )
-def test_a_part_that_cannot_be_is_refused_by_name(part: str, sent: str) -> None:
+def test_invalid_profile_field_is_rejected_by_name(part: str, sent: str) -> None:
     assert refused_field({part: sent}) == f"/{part}"
 
 
 @pytest.mark.parametrize("text", ["a", "A-b_c.d:e", "2026", "...", "x" * 64])
-def test_a_kid_has_letters_digits_and_four_marks(text: str) -> None:
+def test_valid_kids_are_accepted(text: str) -> None:
     assert validate_kid(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "x" * 65, "a b", "a/b", "é", "a\n", "a%2Fb", ".", ".."])
-def test_a_kid_that_could_not_stand_in_a_path_is_refused(text: str) -> None:
+def test_kid_unusable_in_a_path_is_rejected(text: str) -> None:
     with pytest.raises(ValidationFailed):
         validate_kid(text)
 
@@ -119,7 +119,7 @@ def test_only_an_active_key_mints(key: KeyStatus) -> None:
 
 
 @pytest.mark.parametrize("tier", [tier for tier in TrustTier if tier is not TrustTier.SELF_SIGNED])
-def test_a_domain_that_was_verified_stays(tier: TrustTier) -> None:
+def test_verified_domain_cannot_change(tier: TrustTier) -> None:
     require_domain_may_change(TrustTier.SELF_SIGNED)
 
     with pytest.raises(Conflict):

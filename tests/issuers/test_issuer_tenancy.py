@@ -47,7 +47,7 @@ QUESTIONS: dict[str, Ask] = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_another_tenants_issuer_answers_exactly_as_an_unknown_one(
+def test_another_tenants_issuer_is_not_found(
     lab: Installation, register: Registered, stranger: Caller, question: str
 ) -> None:
     foreign, unknown = register(alg=Algorithm.ED25519, kid="k").issuer["id"], new_id(lab.clock.now())
@@ -74,7 +74,7 @@ def test_a_list_holds_the_tenants_own_issuers_newest_first(
     assert [one.issuer["id"] for one in lab.issuers.page(caller=caller, offset=1, limit=2)] == [mine[2], mine[1]]
 
 
-def test_a_list_stays_whole_while_issuers_are_added(
+def test_list_is_stable_while_issuers_are_added(
     lab: Installation, register: Registered, caller: Caller, clock: FixedClock
 ) -> None:
     before = [register().issuer["id"] for _ in range(3) if clock.advance(timedelta(milliseconds=1)) is None]

@@ -61,13 +61,13 @@ def test_a_new_issuer_is_active_self_signed_and_low(client: httpx.Client) -> Non
         {"tenant_id": str(uuid4())},
     ],
 )
-def test_a_profile_that_cannot_be_is_refused(client: httpx.Client, change: dict[str, Any]) -> None:
+def test_invalid_profile_is_rejected(client: httpx.Client, change: dict[str, Any]) -> None:
     body = {"name": "N", "domain": "n.example", "alg": "Ed25519", **change}
 
     assert client.post("/v1/issuers", json=body).status_code == 400
 
 
-def test_a_profile_changes_and_what_is_left_out_stays(client: httpx.Client) -> None:
+def test_profile_update_keeps_omitted_fields(client: httpx.Client) -> None:
     issuer = register_issuer(client, display_name="Old", jurisdiction="CH")
     changed = client.patch(f"/v1/issuers/{issuer['id']}", json={"display_name": "New", "jurisdiction": None}).json()
 
@@ -115,7 +115,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_a_key_that_proves_nothing_is_refused(client: httpx.Client, why: str) -> None:
+def test_weak_or_malformed_key_is_rejected(client: httpx.Client, why: str) -> None:
     alg, public = REFUSED[why]
     answer = add_key(client, register_issuer(client), alg=alg, public_key_b64url=b64url(public))
 
@@ -124,7 +124,7 @@ def test_a_key_that_proves_nothing_is_refused(client: httpx.Client, why: str) ->
 
 
 @pytest.mark.parametrize("alg", [Algorithm.ED25519, Algorithm.ES256, Algorithm.RS512])
-def test_a_pasted_private_key_is_called_exposed_and_not_repeated(client: httpx.Client, alg: Algorithm) -> None:
+def test_pasted_private_key_is_reported_as_exposed(client: httpx.Client, alg: Algorithm) -> None:
     issuer = register_issuer(client)
     pem = signing.generate(alg).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     added = add_key(client, issuer, alg=alg.value, public_key_b64url=pem)

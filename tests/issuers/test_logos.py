@@ -72,7 +72,7 @@ def picture(kind: str, side: int = 2) -> bytes:
         (b'\xef\xbb\xbf <?xml version="1.0"?>'.replace(b" <", b"<") + DRAWING.encode(), "image/svg+xml"),
     ],
 )
-def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
+def test_image_type_is_detected_from_the_bytes(content: bytes, kind: str) -> None:
     assert logo_validation.detect_media_type(content) == kind
 
 
@@ -93,13 +93,13 @@ def test_an_image_is_told_by_its_bytes(content: bytes, kind: str) -> None:
         *(SVG.format(inner).encode() for inner in HARMFUL.values()),
     ],
 )
-def test_what_is_no_image_or_does_more_than_draw_is_refused(content: bytes) -> None:
+def test_unsupported_or_active_image_is_rejected(content: bytes) -> None:
     with pytest.raises(ValidationFailed):
         logo_validation.detect_media_type(content)
 
 
 @pytest.mark.parametrize("encoding", ["nonsense", "utf-7", "utf-32", "rot13", "unicode_escape", "iso-8859-1", "UTF-8"])
-def test_a_drawing_is_in_utf_8(encoding: str) -> None:
+def test_svg_must_be_utf_8(encoding: str) -> None:
     """
     What a browser reads in another encoding could be another drawing.
     """
@@ -132,7 +132,7 @@ def put(client: httpx.Client, issuer: dict[str, Any], content: bytes) -> httpx.R
     return client.put(f"/v1/issuers/{issuer['id']}/logo", json=body)
 
 
-def test_an_uploaded_logo_is_shown_to_everybody_and_can_only_be_seen(client: httpx.Client) -> None:
+def test_uploaded_logo_is_public_and_sandboxed(client: httpx.Client) -> None:
     issuer = register_issuer(client)
     path = f"/v1/issuers/{issuer['id']}/logo"
 
@@ -155,7 +155,7 @@ def test_an_uploaded_logo_is_shown_to_everybody_and_can_only_be_seen(client: htt
 
 
 @pytest.mark.both_engines
-def test_another_one_takes_its_place_and_none_is_a_404(client: httpx.Client) -> None:
+def test_logo_can_be_replaced_and_a_missing_one_is_a_404(client: httpx.Client) -> None:
     issuer = register_issuer(client)
     path = f"/v1/issuers/{issuer['id']}/logo"
     assert client.get(path).status_code == 404
@@ -172,7 +172,7 @@ def test_another_one_takes_its_place_and_none_is_a_404(client: httpx.Client) -> 
     assert client.get(path).headers["Content-Type"] == "image/png"
 
 
-def test_a_linked_logo_stays_when_the_uploaded_one_goes(client: httpx.Client) -> None:
+def test_linked_logo_survives_removal_of_the_upload(client: httpx.Client) -> None:
     issuer = register_issuer(client)
     put(client, issuer, picture("PNG"))
     client.patch(f"/v1/issuers/{issuer['id']}", json={"logo_url": "https://northfield.example.edu/logo.png"})
@@ -183,7 +183,7 @@ def test_a_linked_logo_stays_when_the_uploaded_one_goes(client: httpx.Client) ->
     assert shown["logo_url"] == "https://northfield.example.edu/logo.png"
 
 
-def test_a_logo_that_came_under_another_address_goes_from_the_profile_too(
+def test_logo_uploaded_under_another_address_is_removed_too(
     client: httpx.Client, lab: Installation, clock: FixedClock
 ) -> None:
     issuer = register_issuer(client)
@@ -197,7 +197,7 @@ def test_a_logo_that_came_under_another_address_goes_from_the_profile_too(
     assert client.get(f"/v1/issuers/{issuer['id']}").json()["logo_url"] is None
 
 
-def test_what_is_refused_changes_nothing(client: httpx.Client) -> None:
+def test_rejected_upload_changes_nothing(client: httpx.Client) -> None:
     issuer = register_issuer(client)
 
     harmful = put(client, issuer, SVG.format(HARMFUL["script"]).encode())

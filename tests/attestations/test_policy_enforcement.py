@@ -127,7 +127,7 @@ WHOSE = [by_the_issuers_own, by_the_tenants_default, by_the_platforms]
 
 @pytest.mark.own_world
 @pytest.mark.parametrize("denies", WHOSE, ids=[each.__name__ for each in WHOSE])
-def test_a_mint_that_is_denied_is_a_403_that_says_why_and_leaves_only_the_decision(
+def test_denied_mint_is_a_403_with_reasons_and_stores_only_the_decision(
     scene: Scene, denies: Callable[[Scene], None]
 ) -> None:
     denies(scene)
@@ -156,7 +156,7 @@ def test_a_mint_that_is_denied_is_a_403_that_says_why_and_leaves_only_the_decisi
     assert found[0]["metadata"]["input_sha256"] == why["input_sha256"]
 
 
-def test_a_default_that_denies_a_mint_is_named_though_a_rule_of_another_policy_matches(scene: Scene) -> None:
+def test_denial_names_the_denying_default_and_not_a_matching_rule_elsewhere(scene: Scene) -> None:
     verified = rule("a-allow", "ALLOW", leaf("trust_tier", "eq", "VERIFIED"))
     closed = switched_on(scene.lab, scene.tenant, document(verified, name="A", **scene.own))
     switched_on(scene.lab, scene.tenant, document(rule("b-allow", "ALLOW", SELF_SIGNED), name="B", **scene.own))
@@ -172,7 +172,7 @@ def test_a_default_that_denies_a_mint_is_named_though_a_rule_of_another_policy_m
     assert why["reason"] == asked["reason"] == "No rule of the policy A matched, and its default is DENY."
 
 
-def test_a_mint_that_is_allowed_keeps_its_decision_in_its_own_transaction(scene: Scene) -> None:
+def test_allowed_mint_records_its_decision_in_its_transaction(scene: Scene) -> None:
     switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
     assert scene.kept() == []
 
@@ -182,7 +182,7 @@ def test_a_mint_that_is_allowed_keeps_its_decision_in_its_own_transaction(scene:
     assert scene.actors() == ["API_KEY"]
 
 
-def test_a_mint_that_fails_takes_its_decision_with_it(scene: Scene) -> None:
+def test_failed_mint_rolls_back_its_decision(scene: Scene) -> None:
     """
     What policies allowed and a limit refused did not happen; its decision was never heard.
     """
@@ -193,7 +193,7 @@ def test_a_mint_that_fails_takes_its_decision_with_it(scene: Scene) -> None:
     assert scene.kept() == []
 
 
-def test_where_no_policy_applies_nothing_is_asked_and_nothing_kept(scene: Scene) -> None:
+def test_without_applicable_policies_no_decision_is_recorded(scene: Scene) -> None:
     elsewhere = register_issuer(scene.key)
     switched_on(scene.lab, scene.tenant, denying(target_type="ISSUER", target_id=elsewhere["id"]))
     switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
@@ -203,7 +203,7 @@ def test_where_no_policy_applies_nothing_is_asked_and_nothing_kept(scene: Scene)
     assert scene.kept() == []
 
 
-def test_what_is_only_watched_never_denies_and_is_told_in_the_decision(scene: Scene) -> None:
+def test_monitoring_policy_never_denies_and_is_shown_in_the_decision(scene: Scene) -> None:
     monitoring = switched_on(scene.lab, scene.tenant, denying(mode="MONITOR", name="monitoring"))
     watched = scene.lab.policies.create(Document.read(denying(name="in shadow")), caller=scene.tenant)
     scene.lab.policies.shadow(watched["id"], caller=scene.tenant)
@@ -219,7 +219,7 @@ def test_what_is_only_watched_never_denies_and_is_told_in_the_decision(scene: Sc
     }
 
 
-def test_each_item_of_a_batch_has_its_own_answer(scene: Scene) -> None:
+def test_each_batch_item_is_decided_separately(scene: Scene) -> None:
     free = register_issuer(scene.key)
     switched_on(scene.lab, scene.tenant, denying(**scene.own))
     switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK, name="all"))
@@ -234,7 +234,7 @@ def test_each_item_of_a_batch_has_its_own_answer(scene: Scene) -> None:
     assert [each["id"] for each in scene.listed()] == [answer[1]["attestation"]["id"]]
 
 
-def test_a_superseding_mint_is_a_mint_and_what_it_would_end_stays(scene: Scene) -> None:
+def test_denied_supersession_leaves_the_old_attestation_valid(scene: Scene) -> None:
     old = scene.minted()
     switched_on(scene.lab, scene.tenant, denying())
     body = {name: value for name, value in mint_body(scene.issuer).items() if name != "issuer_id"}
@@ -245,7 +245,7 @@ def test_a_superseding_mint_is_a_mint_and_what_it_would_end_stays(scene: Scene) 
     assert [(each["id"], each["status"]) for each in scene.listed()] == [(old, "VALID")]
 
 
-def test_a_denial_is_not_remembered_with_its_key(scene: Scene) -> None:
+def test_denial_is_not_stored_under_the_idempotency_key(scene: Scene) -> None:
     """
     Once the policy is gone the same request goes through.
     """
@@ -257,9 +257,7 @@ def test_a_denial_is_not_remembered_with_its_key(scene: Scene) -> None:
     assert scene.key.post("/v1/attestations/mint", **asked).status_code == 201  # type: ignore[arg-type]
 
 
-def test_nothing_is_minted_behind_a_policy_that_was_switched_on_in_the_same_group(
-    lab: Installation, scene: Scene
-) -> None:
+def test_policy_activated_in_the_same_group_commit_applies_to_later_mints(lab: Installation, scene: Scene) -> None:
     named: dict[str, Any] = {"issuer_id": UUID(scene.issuer["id"]), "kid": scene.issuer["keys"][0]["kid"]}
     request = MintRequest(**named, schema="degree", claims={"student_name": "Ada"})
     drafts = [lab.attestations.prepare(request, caller=scene.tenant) for _ in range(2)]
@@ -276,7 +274,7 @@ def test_nothing_is_minted_behind_a_policy_that_was_switched_on_in_the_same_grou
     assert [row["allowed"] for row in scene.kept()] == [False]
 
 
-def test_once_a_policy_is_switched_on_no_mint_passes_it_by(scene: Scene) -> None:
+def test_activated_policy_applies_to_all_later_mints(scene: Scene) -> None:
     """
     Mints go on in four threads; by the trail, which is in the order of the commits, none comes after the activation.
     """
@@ -308,7 +306,7 @@ def test_once_a_policy_is_switched_on_no_mint_passes_it_by(scene: Scene) -> None
     assert "attestation.mint" not in actions[actions.index("policy.activate") :]
 
 
-def test_a_crash_while_a_denial_is_kept_loses_nothing_else(scene: Scene) -> None:
+def test_failure_while_recording_a_denial_affects_nothing_else(scene: Scene) -> None:
     made = scene.minted()
     switched_on(scene.lab, scene.tenant, denying())
 
@@ -328,7 +326,7 @@ def test_a_crash_while_a_denial_is_kept_loses_nothing_else(scene: Scene) -> None
 # Verifying
 
 
-def test_a_verification_that_is_denied_is_invalid_and_the_issuers_tenant_can_see_why(scene: Scene) -> None:
+def test_denied_verification_is_invalid_and_the_issuers_tenant_sees_why(scene: Scene) -> None:
     made = scene.minted()
     switched_on(scene.lab, scene.tenant, denying("VERIFY"))
     with scene.board.team.anonymous() as anybody:
@@ -344,7 +342,7 @@ def test_a_verification_that_is_denied_is_invalid_and_the_issuers_tenant_can_see
     eventually(lambda: [event["verdict"] for event in told(scene.lab, "verification.failed")], ["INVALID"])
 
 
-def test_policies_of_verification_see_how_the_issuer_stands_now(scene: Scene) -> None:
+def test_verification_policies_see_the_issuers_current_attributes(scene: Scene) -> None:
     made = scene.minted()
     switched_on(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
     assert scene.verified(made).json()["reasons"][-1] == "policy_ok"
@@ -356,7 +354,7 @@ def test_policies_of_verification_see_how_the_issuer_stands_now(scene: Scene) ->
     assert [json.loads(row["input"])["context"]["risk_rating"] for row in scene.kept()] == ["LOW", "HIGH"]
 
 
-def test_policies_are_asked_last_and_only_of_what_holds(scene: Scene) -> None:
+def test_policies_are_evaluated_last_and_only_if_all_other_steps_pass(scene: Scene) -> None:
     made = scene.minted()
     switched_on(scene.lab, scene.tenant, denying("VERIFY"))
     scene.post(f"/v1/attestations/{made}/revoke", reason="typo")
@@ -365,7 +363,7 @@ def test_policies_are_asked_last_and_only_of_what_holds(scene: Scene) -> None:
     assert scene.kept() == []
 
 
-def test_a_look_at_the_public_page_and_an_export_go_through_the_same_gate(scene: Scene) -> None:
+def test_public_page_and_export_enforce_policies(scene: Scene) -> None:
     answer = scene.board.minted().json()
     switched_on(scene.lab, scene.tenant, denying("VERIFY"))
     with scene.board.team.anonymous() as anybody:
@@ -397,7 +395,7 @@ def _verifications_used(scene: Scene) -> int:
 # Verification profiles
 
 
-def test_the_policies_of_a_profile_join_and_each_tenant_keeps_its_own_decision(scene: Scene) -> None:
+def test_profile_policies_apply_and_each_tenant_records_its_decision(scene: Scene) -> None:
     made, profile = scene.minted(), scene.profile(NOBODY)
     switched_on(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
 
@@ -415,7 +413,7 @@ def test_the_policies_of_a_profile_join_and_each_tenant_keeps_its_own_decision(s
     assert scene.key.get(f"/v1/policies/decisions/{own['id']}").status_code == 404
 
 
-def test_both_sides_must_allow(scene: Scene) -> None:
+def test_issuer_and_profile_policies_must_both_allow(scene: Scene) -> None:
     made, profile = scene.minted(), scene.profile(HIGH_RISK)
     assert scene.verified(made, scene.others_key, verification_profile_id=profile).json()["verdict"] == "VALID"
 
@@ -424,7 +422,7 @@ def test_both_sides_must_allow(scene: Scene) -> None:
     assert scene.verified(made, scene.others_key, verification_profile_id=profile).json()["verdict"] == "INVALID"
 
 
-def test_a_profile_is_unknown_to_everybody_but_its_tenant_and_nothing_is_metered(scene: Scene) -> None:
+def test_profile_of_another_tenant_is_not_found_and_not_metered(scene: Scene) -> None:
     made, profile = scene.minted(), scene.profile(NOBODY)
     team: Team = scene.board.team
     same = {"X-Request-Id": "the-same"}
@@ -445,7 +443,7 @@ def test_a_profile_is_unknown_to_everybody_but_its_tenant_and_nothing_is_metered
 # Handing out bundles
 
 
-def test_a_bundle_that_is_denied_is_a_403_and_the_decision_is_kept(scene: Scene) -> None:
+def test_denied_bundle_is_a_403_and_its_decision_is_recorded(scene: Scene) -> None:
     made = scene.minted()
     switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
 
@@ -457,7 +455,7 @@ def test_a_bundle_that_is_denied_is_a_403_and_the_decision_is_kept(scene: Scene)
     assert scene.verified(made).json()["verdict"] == "VALID"
 
 
-def test_the_public_page_hands_out_no_bundle_either_and_tells_strangers_no_rules(scene: Scene) -> None:
+def test_public_page_denies_the_bundle_and_reveals_no_rules(scene: Scene) -> None:
     answer = scene.board.minted().json()
     key = answer["share_url"].rpartition("?k=")[2]
     path = f"/a/{answer['id']}/bundle.json?k={key}"
@@ -474,7 +472,7 @@ def test_the_public_page_hands_out_no_bundle_either_and_tells_strangers_no_rules
     assert scene.actors() == ["SERVICE"]
 
 
-def test_a_bundle_that_is_allowed_keeps_its_decision_too(scene: Scene) -> None:
+def test_allowed_bundle_records_its_decision(scene: Scene) -> None:
     made = scene.minted()
     switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT", HIGH_RISK))
 

@@ -32,7 +32,7 @@ def prove(board: Board, dns: NameServer) -> dict[str, Any]:
 
 
 @pytest.mark.both_engines
-def test_a_tier_that_the_platform_took_away_does_not_come_back_by_the_proof(board: Board, dns: NameServer) -> None:
+def test_proof_does_not_restore_a_tier_lowered_by_the_platform(board: Board, dns: NameServer) -> None:
     assert prove(board, dns)["trust_tier"] == "BASIC"
     board.decide("CHANGE_TRUST_TIER", "reviewer", new_trust_tier="SELF_SIGNED")
     entries = len(logged(board.lab))
@@ -43,7 +43,7 @@ def test_a_tier_that_the_platform_took_away_does_not_come_back_by_the_proof(boar
     assert len(logged(board.lab)) == entries
 
 
-def test_nor_by_the_proof_of_another_domain_which_is_noted_all_the_same(board: Board, dns: NameServer) -> None:
+def test_proof_of_another_domain_is_recorded_without_restoring_the_tier(board: Board, dns: NameServer) -> None:
     prove(board, dns)
     board.decide("CHANGE_TRUST_TIER", "reviewer", new_trust_tier="SELF_SIGNED")
     issuer = f"/v1/issuers/{board.issuer['id']}"
@@ -58,7 +58,7 @@ def test_nor_by_the_proof_of_another_domain_which_is_noted_all_the_same(board: B
     assert board.key.get(issuer).json()["trust_tier"] == "SELF_SIGNED"
 
 
-def test_the_platform_itself_raises_it_again(board: Board, dns: NameServer) -> None:
+def test_platform_can_raise_the_tier_again(board: Board, dns: NameServer) -> None:
     prove(board, dns)
     board.decide("CHANGE_TRUST_TIER", "reviewer", new_trust_tier="SELF_SIGNED")
     board.decide("CHANGE_TRUST_TIER", "reviewer", new_trust_tier="BASIC")
@@ -66,7 +66,7 @@ def test_the_platform_itself_raises_it_again(board: Board, dns: NameServer) -> N
     assert prove(board, dns)["trust_tier"] == "BASIC"
 
 
-def test_a_decision_on_something_else_leaves_the_proof_its_effect(board: Board, dns: NameServer) -> None:
+def test_proof_raises_the_tier_after_an_unrelated_decision(board: Board, dns: NameServer) -> None:
     board.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
 
     assert prove(board, dns)["trust_tier"] == "BASIC"

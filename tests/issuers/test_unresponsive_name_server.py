@@ -31,7 +31,7 @@ def others(lab: Installation) -> Iterator[Door]:
 
 
 @pytest.mark.on_postgresql
-def test_sign_ins_reads_and_exports_of_others_do_not_wait_for_it(lab: Installation, others: Door) -> None:
+def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installation, others: Door) -> None:
     """
     On PostgreSQL, where reads have threads.
     """
@@ -64,7 +64,7 @@ def test_sign_ins_reads_and_exports_of_others_do_not_wait_for_it(lab: Installati
     assert sorted(done.result().status_code for done in found) == [409, *[503] * (CHECKS - 1)]
 
 
-def test_a_look_up_that_no_name_server_answers_ends_with_503(lab: Installation, others: Door) -> None:
+def test_unanswered_look_up_is_a_503(lab: Installation, others: Door) -> None:
     issuer = register_issuer(others.client)
     with name_server() as dns:
         lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=0.1)

@@ -52,9 +52,7 @@ def rotate(lab: Installation, caller: Caller, **changes: Any) -> Any:
     )
 
 
-def test_a_key_that_is_withdrawn_after_the_draft_gets_no_place_in_the_log(
-    lab: Installation, caller: Caller, issuer_id: UUID
-) -> None:
+def test_key_revoked_after_prepare_cannot_mint(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     request = MintRequest(issuer_id=issuer_id, kid="first", schema="degree", claims={"student_name": "Ada"})
     draft = lab.attestations.prepare(request, caller=caller)
     lab.signing_keys.revoke("first", reason="stolen", caller=caller)
@@ -68,7 +66,7 @@ def raw_ed25519() -> bytes:
     return signing.spki(signing.generate(Algorithm.ED25519).public_key())
 
 
-def test_a_rotated_key_signs_no_more_and_what_it_signed_stays_valid(
+def test_rotated_key_cannot_sign_and_its_attestations_stay_valid(
     lab: Installation, caller: Caller, issuer_id: UUID
 ) -> None:
     before = mint(lab, caller, issuer_id)
@@ -83,7 +81,7 @@ def test_a_rotated_key_signs_no_more_and_what_it_signed_stays_valid(
 
 
 @pytest.mark.own_world
-def test_a_rotation_is_in_the_log_for_both_keys_and_is_told(
+def test_rotation_is_logged_for_both_keys_and_published(
     lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:
     start = len(logged(lab))
@@ -131,7 +129,7 @@ def test_a_rotation_to_another_public_key_makes_an_external_one(
     assert (done.new["custody"], done.new["status"]) == ("external", "active")
 
 
-def test_a_prepared_key_keeps_its_name(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
+def test_pending_key_keeps_its_kid(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     ready = lab.signing_keys.add(issuer_id, kid="ready", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
 
     with pytest.raises(ValidationFailed):
@@ -140,7 +138,7 @@ def test_a_prepared_key_keeps_its_name(lab: Installation, caller: Caller, issuer
         rotate(lab, caller, new_kid="ready")
 
 
-def test_only_the_service_prepares_keys(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
+def test_only_managed_keys_can_be_pending(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     with pytest.raises(ValidationFailed):
         lab.signing_keys.add(
             issuer_id,
@@ -162,7 +160,7 @@ def test_only_the_service_prepares_keys(lab: Installation, caller: Caller, issue
         ({"public_key": b"no key"}, ValidationFailed),
     ],
 )
-def test_a_rotation_that_is_refused_changes_nothing(
+def test_rejected_rotation_changes_nothing(
     lab: Installation, caller: Caller, issuer_id: UUID, changes: dict[str, Any], refusal: type[Exception]
 ) -> None:
     before = logged(lab)
@@ -188,7 +186,7 @@ def test_a_key_is_not_rotated_to_itself_nor_twice(lab: Installation, caller: Cal
 
 @pytest.mark.parametrize("come_back", ["as another key", "by a rotation"])
 @pytest.mark.parametrize("status", ["active", "compromised"])
-def test_a_known_key_does_not_come_back_under_another_name(
+def test_known_public_key_is_rejected_under_another_kid(
     lab: Installation, caller: Caller, issuer_id: UUID, status: str, come_back: str
 ) -> None:
     """
@@ -206,9 +204,7 @@ def test_a_known_key_does_not_come_back_under_another_name(
             lab.signing_keys.add(issuer_id, kid="new", alg=Algorithm.ED25519, public_key=own, caller=caller)
 
 
-def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(
-    lab: Installation, caller: Caller, issuer_id: UUID
-) -> None:
+def test_attestation_before_the_keys_revocation_stays_valid(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     made = [mint(lab, caller, issuer_id) for _ in range(3)]
 
     done = lab.signing_keys.revoke("first", reason="retired", caller=caller)
@@ -224,7 +220,7 @@ def test_what_a_revoked_key_signed_before_stays_valid_and_flagged(
 
 
 @pytest.mark.own_world
-def test_since_a_known_theft_what_was_logged_is_invalid(
+def test_attestations_logged_since_the_compromise_are_invalid(
     lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:
     early = mint(lab, caller, issuer_id)
@@ -243,9 +239,7 @@ def test_since_a_known_theft_what_was_logged_is_invalid(
     assert told(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
 
 
-def test_where_the_time_of_a_theft_is_unknown_the_report_counts(
-    lab: Installation, caller: Caller, issuer_id: UUID
-) -> None:
+def test_compromise_without_a_time_counts_from_the_report(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     made = mint(lab, caller, issuer_id)
 
     lab.signing_keys.compromise("first", reason="seen elsewhere", caller=caller)
@@ -254,7 +248,7 @@ def test_where_the_time_of_a_theft_is_unknown_the_report_counts(
     assert "compromised_at" not in logged(lab)[-1].members
 
 
-def test_a_theft_that_is_still_to_come_is_refused(
+def test_compromise_time_in_the_future_is_rejected(
     lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:
     with pytest.raises(ValidationFailed):
@@ -276,7 +270,7 @@ def test_a_theft_that_is_still_to_come_is_refused(
         ("compromise", "rotate", False),
     ],
 )
-def test_a_key_may_turn_out_worse_and_never_better(
+def test_key_status_only_worsens(
     lab: Installation, caller: Caller, issuer_id: UUID, first: str, then: str, may: bool
 ) -> None:
     acts = {
@@ -307,7 +301,7 @@ def test_the_published_keys_show_their_history(lab: Installation, caller: Caller
     assert published == [("first", "rotated"), ("second", "revoked"), ("third", "active")]
 
 
-def test_a_prepared_key_takes_the_room_that_it_will_need(lab: Installation) -> None:
+def test_pending_key_counts_towards_the_quota(lab: Installation) -> None:
     free = lab.orgs.service_caller(lab.orgs.create_tenant("Small", plan=Plan.FREE).tenant_id)
     issuer = lab.issuers.create({"name": "Small", "domain": "small.example"}, caller=free, alg=Algorithm.ED25519)
     add = {"alg": Algorithm.ED25519, "status": KeyStatus.PENDING, "caller": free}
@@ -319,7 +313,7 @@ def test_a_prepared_key_takes_the_room_that_it_will_need(lab: Installation) -> N
     lab.signing_keys.add(issuer.issuer["id"], kid="more", **add)
 
 
-def test_another_tenants_key_is_as_unknown_as_none(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
+def test_another_tenants_key_is_not_found(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Another", plan=Plan.ENTERPRISE).tenant_id)
 
     for act in (
@@ -335,7 +329,7 @@ def test_another_tenants_key_is_as_unknown_as_none(lab: Installation, caller: Ca
 @pytest.mark.parametrize(
     "changes", [{"status": "active"}, {"status": "compromised"}, {"changed_index": None}, {"compromised_at": None}]
 )
-def test_fsck_compares_how_a_key_stands_with_the_log(
+def test_fsck_compares_the_status_of_keys_with_the_log(
     lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock, changes: dict[str, Any]
 ) -> None:
     mint(lab, caller, issuer_id)
@@ -350,7 +344,7 @@ def test_fsck_compares_how_a_key_stands_with_the_log(
 
 
 @pytest.mark.tampered
-def test_fsck_misses_a_key_that_the_log_tells_of(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
+def test_fsck_reports_a_missing_row_of_a_logged_key(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     with lab.storage.engine.connect() as connection:
         connection.execute(delete(keys))
         connection.commit()
@@ -370,7 +364,7 @@ def test_a_keys_entries_form_one_chain(lab: Installation, caller: Caller, issuer
 
 
 @pytest.mark.tampered
-def test_a_weak_key_of_an_earlier_version_is_named_by_fsck(
+def test_fsck_reports_a_weak_key_of_an_earlier_version(
     lab: Installation, caller: Caller, issuer_id: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weak = signing.spki(rsa.RSAPublicNumbers(65537, 2**2203 - 1).public_key())  # a Mersenne prime

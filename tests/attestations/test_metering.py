@@ -101,7 +101,7 @@ def test_processes_share_one_day_exactly(migrated_database: str, tmp_path: Path)
     assert total == 60
 
 
-def test_what_is_written_down_changes_no_count_that_already_holds_it(process: Process) -> None:
+def test_writing_usage_does_not_change_a_counter_that_includes_it(process: Process) -> None:
     assert process.taken(4, limit=10) == 4
     process.wrote(4)
 
@@ -125,26 +125,26 @@ def test_a_counter_that_a_power_cut_set_back_continues_from_the_records(process:
     assert process.taken(10, limit=10) == 2
 
 
-def test_records_restored_from_an_older_backup_give_nothing_back(process: Process) -> None:
+def test_restored_backup_does_not_lower_the_count(process: Process) -> None:
     """What was answered since the backup was answered; only a new day, or new counters, begin lower."""
     assert process.taken(9, limit=10) == 9
 
     assert process.taken(10, limit=10) == 1
 
 
-def test_a_new_day_begins_with_nothing(process: Process) -> None:
+def test_new_day_starts_at_zero(process: Process) -> None:
     assert process.taken(5, limit=5) == 5
 
     assert process.taken(7, limit=5, at=NOON + timedelta(hours=12)) == 5
 
 
-def test_a_plan_without_a_cap_is_counted_for_the_day_it_gets_one(process: Process) -> None:
+def test_unlimited_plan_is_counted_too(process: Process) -> None:
     assert process.taken(20, limit=None) == 20
 
     assert process.taken(10, limit=25) == 5
 
 
-def test_what_was_not_answered_is_given_back(process: Process) -> None:
+def test_unanswered_verification_is_refunded(process: Process) -> None:
     one = verified()
     for _ in range(3):
         process.take(one, 1)
@@ -153,7 +153,7 @@ def test_what_was_not_answered_is_given_back(process: Process) -> None:
     assert process.taken(2, limit=1) == 1
 
 
-def test_while_somebody_locks_the_counters_a_process_counts_for_itself(migrated_file: Path, tmp_path: Path) -> None:
+def test_process_counts_alone_while_the_counters_are_locked(migrated_file: Path, tmp_path: Path) -> None:
     """Only the first verification waits for the lock; whatever was written down still counts."""
     process = Process(f"sqlite:///{migrated_file}", tmp_path)
     process.counters.take("anything", per_minute=60, now=NOON)
@@ -167,7 +167,7 @@ def test_while_somebody_locks_the_counters_a_process_counts_for_itself(migrated_
     process.close()
 
 
-def test_a_backlog_of_one_minute_keeps_a_hundred_singly_and_counts_the_rest() -> None:
+def test_backlog_of_a_minute_keeps_a_hundred_events_and_a_count() -> None:
     pending = UnwrittenVerifications()
     for _ in range(1_000):
         pending.add(verified())
@@ -176,7 +176,7 @@ def test_a_backlog_of_one_minute_keeps_a_hundred_singly_and_counts_the_rest() ->
     assert (len(ended.single), ended.count) == (MAX_SINGLE_EVENTS_PER_MINUTE, 1_000)
 
 
-def test_a_long_backlog_is_one_number_for_each_issuer_and_day() -> None:
+def test_long_backlog_is_reduced_to_one_number_per_issuer_and_day() -> None:
     """Two days of verifications of three issuers, one a second each hour, while nothing can be written."""
     issuers = [uuid4() for _ in range(3)]
     pending = UnwrittenVerifications()
@@ -191,7 +191,7 @@ def test_a_long_backlog_is_one_number_for_each_issuer_and_day() -> None:
     assert len(per_day) == 3 * 3, "noon to noon over two days touches three"
 
 
-def test_what_is_taken_out_and_put_back_is_all_there() -> None:
+def test_split_and_merge_lose_nothing() -> None:
     pending = UnwrittenVerifications()
     for _ in range(40):
         pending.add(verified(issuer=uuid4()))
@@ -205,9 +205,7 @@ def test_what_is_taken_out_and_put_back_is_all_there() -> None:
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
-def test_a_batch_whose_commit_failed_is_written_once_whether_it_was_committed_or_not(
-    process: Process, is_committed: bool
-) -> None:
+def test_batch_is_written_once_whether_or_not_its_failed_commit_happened(process: Process, is_committed: bool) -> None:
     """The commit may have happened and something after it failed; or it did not happen."""
     storage, commit, failures = process.storage, process.storage.commit, list[BaseException]()
 

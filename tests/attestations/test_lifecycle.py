@@ -56,7 +56,9 @@ def sweep(lab: Installation) -> int:
 
 
 @pytest.mark.own_world
-def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Installation, caller: Caller, minted: Minted) -> None:
+def test_revocation_is_published_logged_and_verifies_as_revoked(
+    lab: Installation, caller: Caller, minted: Minted
+) -> None:
     """
     The log says that there is a reason, and only who holds the attestation's nonce can check which.
     """
@@ -78,7 +80,7 @@ def test_a_revocation_is_told_logged_and_verifies_as_revoked(lab: Installation, 
     )
 
 
-def test_a_supersession_mints_the_new_one_and_ends_the_old_one_together(
+def test_supersession_mints_and_supersedes_in_one_transaction(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     newer = lab.attestations.supersede(minted.id, request_of(issuer), caller=caller)
@@ -92,7 +94,7 @@ def test_a_supersession_mints_the_new_one_and_ends_the_old_one_together(
     assert logged(lab)[newer.ended.logged.index].members["superseded_by"] == str(newer.id)
 
 
-def test_a_superseding_mint_counts_as_one_attestation_of_the_day(
+def test_supersession_counts_as_one_attestation_in_the_daily_quota(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted, clock: FixedClock
 ) -> None:
     lab.attestations.supersede(minted.id, request_of(issuer), caller=caller)
@@ -101,7 +103,7 @@ def test_a_superseding_mint_counts_as_one_attestation_of_the_day(
         assert usage.get_used(connection, caller.tenant_id, usage.ATTESTATIONS, clock.now().date()) == 2
 
 
-def test_following_leads_to_the_last_of_those_that_superseded_one_another(
+def test_follow_returns_the_last_successor(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     chain = [minted]
@@ -112,7 +114,7 @@ def test_following_leads_to_the_last_of_those_that_superseded_one_another(
     assert lab.attestations.verify(minted.id).latest is None
 
 
-def test_what_has_run_out_is_expired_at_once_and_for_good_when_it_is_swept(
+def test_expiry_is_immediate_and_stored_by_the_sweep(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
 ) -> None:
     brief = lab.attestations.mint(request_of(issuer, expiry_at=clock.now() + timedelta(hours=1)), caller=caller)
@@ -128,7 +130,7 @@ def test_what_has_run_out_is_expired_at_once_and_for_good_when_it_is_swept(
     assert logged(lab)[-1].members["status"] == "EXPIRED"
 
 
-def test_a_sweep_takes_no_more_than_it_may_and_the_longest_overdue_first(
+def test_sweep_respects_its_limit_and_starts_with_the_earliest_expiry(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
 ) -> None:
     hours = [3, 1, 2, 40]
@@ -148,7 +150,7 @@ def test_a_sweep_takes_no_more_than_it_may_and_the_longest_overdue_first(
 
 @pytest.mark.parametrize("first", ["revoke", "supersede", "run out", "run out and be swept"])
 @pytest.mark.parametrize("then", ["revoke", "supersede"])
-def test_nothing_leaves_a_final_state(
+def test_final_status_never_changes(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock, first: str, then: str
 ) -> None:
     made = lab.attestations.mint(request_of(issuer, expiry_at=clock.now() + timedelta(hours=1)), caller=caller)
@@ -169,7 +171,7 @@ def test_nothing_leaves_a_final_state(
     assert logged(lab) == before
 
 
-def test_what_ended_in_between_is_not_superseded_by_a_draft_made_before(
+def test_prepared_mint_cannot_supersede_an_attestation_revoked_meanwhile(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     draft = lab.attestations.prepare(request_of(issuer, supersedes=minted.id), caller=caller)
@@ -181,7 +183,7 @@ def test_what_ended_in_between_is_not_superseded_by_a_draft_made_before(
     assert lab.attestations.get(minted.id, caller=caller).status == "REVOKED"
 
 
-def test_another_tenants_attestation_can_neither_be_revoked_nor_superseded(
+def test_another_tenants_attestation_cannot_be_revoked_or_superseded(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys
 ) -> None:
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Another", plan=Plan.ENTERPRISE).tenant_id)
@@ -208,7 +210,7 @@ def test_a_suspended_issuer_can_revoke_and_cannot_supersede(
     lab.attestations.revoke(minted.id, reason="a test", caller=caller)
 
 
-def test_a_list_is_of_one_status_as_of_now(
+def test_list_filters_by_current_status(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, clock: FixedClock
 ) -> None:
     brief, gone, old, stays = (
@@ -231,7 +233,7 @@ def test_a_list_is_of_one_status_as_of_now(
     }
 
 
-def test_attestations_of_a_pack_are_listed_by_it(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> None:
+def test_list_filters_by_pack(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> None:
     pack = lab.packs.create("Graduates of 2026", caller=caller)
     inside = lab.attestations.mint(request_of(issuer, pack_id=pack["id"]), caller=caller)
     lab.attestations.mint(request_of(issuer), caller=caller)
@@ -243,7 +245,7 @@ def test_attestations_of_a_pack_are_listed_by_it(lab: Installation, caller: Call
         lab.attestations.mint(request_of(issuer, pack_id=uuid4()), caller=caller)
 
 
-def test_another_tenants_pack_is_as_unknown_as_none(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> None:
+def test_another_tenants_pack_is_not_found(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> None:
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Another", plan=Plan.ENTERPRISE).tenant_id)
     theirs = lab.packs.create("Theirs", caller=other)
 
@@ -265,7 +267,7 @@ def test_another_tenants_pack_is_as_unknown_as_none(lab: Installation, caller: C
         {"superseded_by": uuid4()},
     ],
 )
-def test_fsck_compares_what_a_row_tells_of_its_end_with_the_log(
+def test_fsck_compares_the_status_of_rows_with_the_log(
     lab: Installation, caller: Caller, minted: Minted, changes: dict[str, Any]
 ) -> None:
     """
@@ -281,7 +283,9 @@ def test_fsck_compares_what_a_row_tells_of_its_end_with_the_log(
 
 
 @pytest.mark.tampered
-def test_fsck_misses_the_row_of_an_end_that_the_log_tells(lab: Installation, caller: Caller, minted: Minted) -> None:
+def test_fsck_reports_a_missing_row_of_a_logged_status_change(
+    lab: Installation, caller: Caller, minted: Minted
+) -> None:
     lab.attestations.revoke(minted.id, reason="a test", caller=caller)
     with lab.storage.engine.connect() as connection:
         connection.execute(delete(attestations))
@@ -290,7 +294,7 @@ def test_fsck_misses_the_row_of_an_end_that_the_log_tells(lab: Installation, cal
     assert any("more status entries" in problem.message for problem in fsck(lab))
 
 
-def test_an_end_continues_no_chain_but_its_own(lab: Installation, caller: Caller, minted: Minted) -> None:
+def test_status_entries_start_chains_of_their_own(lab: Installation, caller: Caller, minted: Minted) -> None:
     ended = lab.attestations.revoke(minted.id, reason="a test", caller=caller)
 
     entry = logged(lab)[ended.logged.index]

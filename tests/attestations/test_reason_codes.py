@@ -290,7 +290,7 @@ def named(rows: list[tuple[Callable[[Scene], str], Verdict, list[str]]]) -> list
 
 
 @pytest.mark.parametrize(("happens", "verdict", "reasons"), ENDS, ids=named(ENDS))
-def test_the_service_gives_it_and_a_bundle_shows_it(
+def test_service_and_bundle_give_the_reason(
     scene: Scene, happens: Callable[[Scene], str], verdict: Verdict, reasons: list[str]
 ) -> None:
     agrees(scene, happens(scene), verdict, reasons)
@@ -298,7 +298,7 @@ def test_the_service_gives_it_and_a_bundle_shows_it(
 
 @pytest.mark.tampered
 @pytest.mark.parametrize(("happens", "verdict", "reasons"), TAMPERED, ids=named(TAMPERED))
-def test_a_server_that_was_tampered_with_gives_itself_away(
+def test_tampering_changes_the_verdict(
     scene: Scene, happens: Callable[[Scene], str], verdict: Verdict, reasons: list[str]
 ) -> None:
     made = happens(scene)
@@ -318,7 +318,7 @@ def agrees(scene: Scene, made: str, verdict: Verdict, reasons: list[str]) -> Non
         assert (found, shown - set(codes)) == (verdict.value, set()), codes
 
 
-def test_none_is_left_out() -> None:
+def test_every_reason_has_a_scenario() -> None:
     rows = ENDS + TAMPERED
     told = {Reason(reason) for row in rows for reason in row[2]}
 

@@ -41,7 +41,7 @@ def on_the_loop(lab: Installation) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("path", FILTERS)
-def test_no_filter_of_a_list_is_tried_on_the_loop(board: Board, path: str) -> None:
+def test_filtered_lists_run_in_a_thread(board: Board, path: str) -> None:
     board.minted()
     ids = {"issuer": board.issuer["id"], "kid": board.issuer["keys"][0]["kid"], "id": board.issuer["id"]}
     for query in FILTERS[path]:
@@ -52,7 +52,7 @@ def test_no_filter_of_a_list_is_tried_on_the_loop(board: Board, path: str) -> No
         assert seen == [], query
 
 
-def test_what_a_request_about_an_issuer_would_touch_is_counted_in_a_thread(board: Board) -> None:
+def test_impact_is_counted_in_a_thread(board: Board) -> None:
     board.minted()
     with on_the_loop(board.lab) as seen:
         request_id = board.asked("SUSPEND_ISSUER")

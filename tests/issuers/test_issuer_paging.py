@@ -37,7 +37,7 @@ def plan_of_page(connection: Connection, *, is_sqlite: bool, **query: Any) -> st
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize(("before", "offset"), [(None, 0), (None, 1_000), (uuid4(), 0)])
-def test_a_page_of_issuers_reads_an_index_and_sorts_nothing(
+def test_issuer_page_uses_an_index_without_sorting(
     lab: Installation, caller: Caller, before: UUID | None, offset: int
 ) -> None:
     with lab.storage.engine.connect() as connection:
@@ -51,7 +51,7 @@ def test_a_page_of_issuers_reads_an_index_and_sorts_nothing(
     assert "Sort" not in plan
 
 
-def test_an_offset_is_counted_off_the_event_loop(lab: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offset_query_runs_in_a_thread(lab: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
 
     def page(_connection: Connection, **_query: Any) -> list[Any]:

@@ -36,19 +36,19 @@ def spoken_of(statement: Statement = STATEMENT, **changes: Any) -> None:
     verify_entry_subject(entry(), shown.pop("nonce"), statement=statement, **shown)
 
 
-def test_an_entry_speaks_of_what_was_minted() -> None:
+def test_entry_matches_the_minted_attestation() -> None:
     spoken_of()
 
 
 @pytest.mark.parametrize(
     "changes", [{"id": UUID(int=3)}, {"issuer_id": UUID(int=3)}, {"kid": "other"}, {"alg": Algorithm.ES256}], ids=str
 )
-def test_it_speaks_of_no_other_attestation(changes: dict[str, Any]) -> None:
+def test_entry_of_another_attestation_is_rejected(changes: dict[str, Any]) -> None:
     with pytest.raises(ProofInvalid, match="another attestation"):
         spoken_of(replace(STATEMENT, **changes))
 
 
-def test_it_speaks_of_no_other_key() -> None:
+def test_entry_of_another_key_is_rejected() -> None:
     with pytest.raises(ProofInvalid, match="another public key"):
         spoken_of(public_key=b"another")
 
@@ -56,7 +56,7 @@ def test_it_speaks_of_no_other_key() -> None:
 @pytest.mark.parametrize(
     "changes", [{"claims": b'{"student_name":"Eve"}'}, {"signature": "a.b.d"}, {"nonce": bytes(31) + b"1"}], ids=str
 )
-def test_its_commitment_opens_to_nothing_else(changes: dict[str, Any]) -> None:
+def test_commitment_opens_to_no_other_payload(changes: dict[str, Any]) -> None:
     """So the holder of an external key, who signs twice under one id, shows only what was logged."""
     with pytest.raises(ProofInvalid, match="commitment"):
         spoken_of(**changes)

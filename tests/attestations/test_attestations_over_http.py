@@ -41,7 +41,7 @@ def minted(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("content", "content_type"), [(PDF, "application/pdf"), (PNG, "image/png")])
-def test_a_real_file_goes_through_mint_get_bundle_online_and_offline(
+def test_file_is_minted_fetched_and_verified_online_and_offline(
     running: Any, client: httpx.Client, issuer: dict[str, Any], tmp_path: Any, content: bytes, content_type: str
 ) -> None:
     made = minted(client, mint_body(issuer, payload_b64url=b64url(content), content_type=content_type))
@@ -63,7 +63,7 @@ def test_a_real_file_goes_through_mint_get_bundle_online_and_offline(
     assert offline["verdict"] == "VALID"
 
 
-def test_a_mint_answers_everything_that_is_promised(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_mint_response_is_complete(client: httpx.Client, issuer: dict[str, Any]) -> None:
     answer = mint(client, mint_body(issuer, document_hash=HASH))
     made = answer.json()
 
@@ -89,7 +89,7 @@ def test_a_mint_answers_everything_that_is_promised(client: httpx.Client, issuer
 
 @pytest.mark.filterwarnings("ignore:EdDSA is deprecated:joserfc.errors.SecurityWarning")
 @pytest.mark.parametrize("alg", list(Algorithm))
-def test_any_jose_library_verifies_the_signature_in_each_algorithm(client: httpx.Client, alg: Algorithm) -> None:
+def test_jose_library_verifies_the_signature_of_each_algorithm(client: httpx.Client, alg: Algorithm) -> None:
     issuer = register_issuer(client, alg=alg.value)
     made = minted(client, mint_body(issuer, document_hash=HASH))
     got = client.get(f"/v1/attestations/{made['id']}").json()
@@ -129,7 +129,7 @@ def test_every_schema_and_content_type_is_minted_in_one_batch(client: httpx.Clie
     assert len(checkpoints) == 1
 
 
-def test_an_item_of_a_batch_fails_alone(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_invalid_batch_item_fails_alone(client: httpx.Client, issuer: dict[str, Any]) -> None:
     good, bad = mint_body(issuer), mint_body(issuer, claims={})
 
     items = client.post("/v1/attestations/batch", json={"items": [good, bad, good]}).json()["items"]
@@ -145,9 +145,7 @@ def test_an_item_of_a_batch_fails_alone(client: httpx.Client, issuer: dict[str, 
     assert items[2]["attestation"]["log_index"] == items[0]["attestation"]["log_index"] + 1
 
 
-def test_the_refused_items_of_a_batch_share_the_twenty_faults_that_an_answer_lists(
-    client: httpx.Client, issuer: dict[str, Any]
-) -> None:
+def test_rejected_batch_items_share_the_limit_of_twenty_errors(client: httpx.Client, issuer: dict[str, Any]) -> None:
     wide = {**mint_body(issuer), **{f"unknown_{number}": 1 for number in range(60)}}
 
     answer = client.post("/v1/attestations/batch", json={"items": [wide] * 10})
@@ -157,14 +155,14 @@ def test_the_refused_items_of_a_batch_share_the_twenty_faults_that_an_answer_lis
     assert {one["more_faults"] for one in details} == {58}
 
 
-def test_an_item_that_is_no_object_fails_alone_too(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_batch_item_that_is_not_an_object_fails_alone(client: httpx.Client, issuer: dict[str, Any]) -> None:
     items = client.post("/v1/attestations/batch", json={"items": [mint_body(issuer), "x", None]}).json()["items"]
 
     assert [item["http_status"] for item in items] == [201, 400, 400]
 
 
 @pytest.mark.parametrize("query", [{"schema": "nonsense"}, {"status": "valid"}, {"document_hash": "xyz"}])
-def test_a_filter_that_can_match_nothing_is_a_mistake(client: httpx.Client, query: dict[str, str]) -> None:
+def test_impossible_filter_value_is_rejected(client: httpx.Client, query: dict[str, str]) -> None:
     answer = client.get("/v1/attestations", params=query)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "VALIDATION_ERROR")
@@ -196,7 +194,7 @@ def test_a_filter_that_can_match_nothing_is_a_mistake(client: httpx.Client, quer
         ({"id": str(uuid4())}, "/id"),
     ],
 )
-def test_what_cannot_be_accepted_is_named_and_changes_nothing(
+def test_invalid_mint_is_rejected_by_field_and_changes_nothing(
     client: httpx.Client, issuer: dict[str, Any], change: dict[str, Any], field: str
 ) -> None:
     size = client.get("/v1/log/head").json()["tree_size"]
@@ -213,7 +211,9 @@ def test_unknown_issuers_keys_and_packs_are_not_found(client: httpx.Client, issu
         assert mint(client, mint_body(issuer, **change)).status_code == 404
 
 
-def test_a_mint_needs_a_key_and_a_scope(running: Any, client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_mint_requires_an_idempotency_key_and_a_scope(
+    running: Any, client: httpx.Client, issuer: dict[str, Any]
+) -> None:
     body = mint_body(issuer)
     without_key = client.post("/v1/attestations/mint", json=body)
     without_credentials = httpx.post(running.url + "/v1/attestations/mint", json=body)
@@ -228,7 +228,7 @@ def test_a_mint_needs_a_key_and_a_scope(running: Any, client: httpx.Client, issu
     assert with_the_other_header.status_code == 201
 
 
-def test_a_repeat_is_answered_byte_for_byte_and_another_body_is_refused(
+def test_repeated_mint_returns_the_same_bytes_and_rejects_another_body(
     client: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     key, body = str(uuid4()), mint_body(issuer)
@@ -241,7 +241,7 @@ def test_a_repeat_is_answered_byte_for_byte_and_another_body_is_refused(
     assert (other.status_code, other.json()["details"]["reason"]) == (422, "idempotency_key_reused")
 
 
-def test_a_verification_is_a_read_and_ignores_an_idempotency_key(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_verification_ignores_an_idempotency_key(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = minted(client, mint_body(issuer))
     body, key = {"attestation_id": made["id"]}, {"Idempotency-Key": str(uuid4())}
 
@@ -255,7 +255,7 @@ def test_a_verification_is_a_read_and_ignores_an_idempotency_key(client: httpx.C
     assert all("idempotent-replayed" not in answer.headers for answer in (first, again, other))
 
 
-def test_an_external_key_signs_exactly_what_it_is_told(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_external_key_signs_the_given_signing_input(client: httpx.Client, issuer: dict[str, Any]) -> None:
     private = signing.generate(Algorithm.ES256)
     kid = f"external-{uuid4()}"
     public = b64url(signing.spki(private.public_key()))
@@ -278,9 +278,7 @@ def test_an_external_key_signs_exactly_what_it_is_told(client: httpx.Client, iss
     assert client.get(f"/v1/attestations/{told['id']}").json()["custody"] == "external"
 
 
-def test_attestations_are_listed_in_the_order_of_the_log_whatever_their_ids(
-    client: httpx.Client, issuer: dict[str, Any]
-) -> None:
+def test_list_follows_the_order_of_the_log(client: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     The holder of an external key chooses the id; that must not move it behind a cursor that was handed out.
     """
@@ -306,7 +304,7 @@ def test_attestations_are_listed_in_the_order_of_the_log_whatever_their_ids(
     assert len(indexes) >= 4
 
 
-def test_the_document_hash_comes_from_claims_then_field_then_file(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_document_hash_precedence_is_claims_field_file(client: httpx.Client, issuer: dict[str, Any]) -> None:
     in_claims = {"student_name": "Ada", "document": {"sha256": "cd" * 32}}
     of_file = hashlib.sha256(b"file").hexdigest()
     file = {"payload_b64url": b64url(b"file")}
@@ -320,7 +318,7 @@ def test_the_document_hash_comes_from_claims_then_field_then_file(client: httpx.
     assert any("differ" in warning for warning in both["warnings"])
 
 
-def test_an_expiry_is_signed_and_decides_the_verdict(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_expiry_is_signed_and_decides_the_verdict(client: httpx.Client, issuer: dict[str, Any]) -> None:
     soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
     claims = {"full_name": "Ada Lovelace", "expiry_date": "2030-05-01"}
 
@@ -334,9 +332,7 @@ def test_an_expiry_is_signed_and_decides_the_verdict(client: httpx.Client, issue
     assert dated["expiry_at"] == "2030-05-01T23:59:59.999Z"
 
 
-def test_a_list_is_newest_first_filtered_and_stable_while_rows_are_added(
-    client: httpx.Client, issuer: dict[str, Any]
-) -> None:
+def test_list_is_newest_first_filtered_and_stable(client: httpx.Client, issuer: dict[str, Any]) -> None:
     other = register_issuer(client)
     made = [minted(client, mint_body(other))["id"] for _ in range(5)]
     first = client.get("/v1/attestations", params={"issuer_id": other["id"], "limit": 2}).json()
@@ -353,9 +349,7 @@ def test_a_list_is_newest_first_filtered_and_stable_while_rows_are_added(
     assert client.get("/v1/attestations", params={"issuer_id": other["id"], "status": "REVOKED"}).json()["items"] == []
 
 
-def test_another_tenants_attestation_answers_as_an_unknown_one(
-    running: Any, client: httpx.Client, issuer: dict[str, Any]
-) -> None:
+def test_another_tenants_attestation_is_not_found(running: Any, client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = minted(client, mint_body(issuer))
     database = ("--data", str(running.data), "--database-url", running.database_url)
     stranger = printed("tenant", "create", f"Stranger {uuid4()}", *database, "--json")
@@ -385,7 +379,7 @@ def test_the_catalogue_is_public_json_schema(running: Any) -> None:
     assert httpx.get(running.url + "/v1/schemas/nope").status_code == 404
 
 
-def test_the_catalogue_is_listed_a_page_at_a_time(running: Any) -> None:
+def test_schema_catalogue_is_paged(running: Any) -> None:
     found: list[str] = []
     query: dict[str, Any] = {"limit": 15}
     while query.get("cursor", "") is not None:

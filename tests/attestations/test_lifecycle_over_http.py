@@ -38,7 +38,7 @@ def verify(client: httpx.Client, attestation_id: str, **query: str) -> dict[str,
 
 
 @pytest.mark.both_engines
-def test_a_revoked_attestation_answers_revoked_everywhere(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_revoked_status_is_shown_by_every_route(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = mint(client, mint_body(issuer)).json()
 
     answer = revoke(client, made["id"])
@@ -60,7 +60,7 @@ def test_a_revoked_attestation_answers_revoked_everywhere(client: httpx.Client, 
     assert made["id"] in [item["id"] for item in listed]
 
 
-def test_a_second_revocation_is_a_conflict_that_says_what_it_is(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_second_revocation_is_a_conflict_with_the_status(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = mint(client, mint_body(issuer)).json()
     revoke(client, made["id"])
 
@@ -70,7 +70,7 @@ def test_a_second_revocation_is_a_conflict_that_says_what_it_is(client: httpx.Cl
     assert again.json()["details"]["status"] == "REVOKED"
 
 
-def test_a_revocation_can_be_repeated_under_its_key(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_revocation_is_idempotent_under_its_key(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made, headers = mint(client, mint_body(issuer)).json(), {"Idempotency-Key": str(uuid4())}
     path, body = f"/v1/attestations/{made['id']}/revoke", {"reason": "typo"}
 
@@ -81,7 +81,7 @@ def test_a_revocation_can_be_repeated_under_its_key(client: httpx.Client, issuer
     assert second.headers["Idempotent-Replayed"] == "true"
 
 
-def test_a_revocation_wants_a_reason_and_an_attestation(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_revocation_requires_a_reason_and_an_attestation(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = mint(client, mint_body(issuer)).json()
 
     for body in ({}, {"reason": ""}, {"reason": "   "}, {"reason": "x" * 1025}, {"reason": 7}):
@@ -90,7 +90,7 @@ def test_a_revocation_wants_a_reason_and_an_attestation(client: httpx.Client, is
 
 
 @pytest.mark.both_engines
-def test_a_supersession_answers_with_both_sides(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_supersession_returns_both_attestations(client: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     The issuer may be left out: it is the old one's.
     """
@@ -115,7 +115,9 @@ def test_a_supersession_answers_with_both_sides(client: httpx.Client, issuer: di
     assert found["latest_attestation_id"] is None
 
 
-def test_a_supersession_needs_a_key_and_repeats_byte_for_byte(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_supersession_requires_an_idempotency_key_and_repeats_exactly(
+    client: httpx.Client, issuer: dict[str, Any]
+) -> None:
     """
     Although by then the old one is SUPERSEDED, and a fresh request would be refused.
     """
@@ -132,7 +134,7 @@ def test_a_supersession_needs_a_key_and_repeats_byte_for_byte(client: httpx.Clie
 
 
 @pytest.mark.both_engines
-def test_following_leads_to_the_latest(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_follow_latest_over_http(client: httpx.Client, issuer: dict[str, Any]) -> None:
     first = mint(client, mint_body(issuer)).json()["id"]
     second = supersede(client, first, mint_body(issuer)).json()["new"]["id"]
     third = supersede(client, second, mint_body(issuer)).json()["new"]["id"]
@@ -145,7 +147,7 @@ def test_following_leads_to_the_latest(client: httpx.Client, issuer: dict[str, A
     assert wrong.status_code == 400
 
 
-def test_a_supersession_takes_a_file_as_a_mint_does(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_supersession_accepts_a_file(client: httpx.Client, issuer: dict[str, Any]) -> None:
     old = mint(client, mint_body(issuer)).json()
     body = {**mint_body(issuer), "payload_b64url": b64url_encode(b"a corrected diploma")}
 
@@ -158,7 +160,7 @@ def test_a_supersession_takes_a_file_as_a_mint_does(client: httpx.Client, issuer
     assert (answer.json()["verdict"], answer.json()["reasons"][0]) == ("VALID", "payload_hash_ok")
 
 
-def test_a_pack_is_made_listed_and_names_what_is_in_it(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_pack_is_created_listed_and_filters_attestations(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = client.post("/v1/attestation-packs", json={"name": "Graduates", "description": "of 2026"})
     pack = made.json()
     inside = mint(client, {**mint_body(issuer), "pack_id": pack["id"]}).json()
@@ -171,14 +173,14 @@ def test_a_pack_is_made_listed_and_names_what_is_in_it(client: httpx.Client, iss
     assert [(item["id"], item["pack_id"]) for item in listed] == [(inside["id"], pack["id"])]
 
 
-def test_an_unknown_pack_is_a_404_and_nothing_is_minted(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_mint_into_an_unknown_pack_is_a_404(client: httpx.Client, issuer: dict[str, Any]) -> None:
     answer = mint(client, {**mint_body(issuer), "pack_id": str(uuid4())})
 
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
 @pytest.mark.both_engines
-def test_packs_are_listed_newest_first_a_page_at_a_time(client: httpx.Client) -> None:
+def test_packs_page_newest_first(client: httpx.Client) -> None:
     made = [client.post("/v1/attestation-packs", json={"name": f"Pack {n}"}).json()["id"] for n in range(5)]
 
     first = client.get("/v1/attestation-packs", params={"limit": 3}).json()
@@ -187,7 +189,7 @@ def test_packs_are_listed_newest_first_a_page_at_a_time(client: httpx.Client) ->
     assert [item["id"] for item in [*first["items"], *second["items"]]] == made[::-1]
 
 
-def test_each_end_is_shown_by_the_bundle_too(client: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_bundle_shows_every_final_status(client: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     Offline, by whoever pinned the log's key.
     """
@@ -209,7 +211,7 @@ def test_each_end_is_shown_by_the_bundle_too(client: httpx.Client, issuer: dict[
     }
 
 
-def test_time_ends_an_attestation_over_http(lab: Installation, clock: FixedClock) -> None:
+def test_expiry_over_http(lab: Installation, clock: FixedClock) -> None:
     with served(lab) as url, client_of(url, key=lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).api_key) as client:
         issuer = register_issuer(client)
         made = mint(client, mint_body(issuer, expiry_at="2026-11-21T13:00:00Z")).json()

@@ -29,7 +29,7 @@ def attempts(lab: Installation, *jobs: Any) -> list[Any]:
         return [one(tx, job) for job in jobs]
 
 
-def test_a_kid_that_was_left_out_is_made_up_readably(register: Registered) -> None:
+def test_omitted_kid_is_generated(register: Registered) -> None:
     kids = [register(alg=Algorithm.ES256).keys[0]["kid"] for _ in range(3)]
 
     assert all(re.fullmatch(r"es256-[0-9a-f]{12}", kid) for kid in kids)
@@ -58,9 +58,7 @@ def test_another_tenant_may_have_a_key_of_the_same_kid(register: Registered, str
     assert mine.keys[0]["spki"] != theirs.keys[0]["spki"]
 
 
-def test_an_issuer_whose_kid_is_taken_does_not_come_to_be(
-    lab: Installation, register: Registered, caller: Caller
-) -> None:
+def test_issuer_with_a_taken_kid_is_not_created(lab: Installation, register: Registered, caller: Caller) -> None:
     register(alg=Algorithm.ED25519, kid="k")
 
     with pytest.raises(Conflict):
@@ -70,7 +68,7 @@ def test_an_issuer_whose_kid_is_taken_does_not_come_to_be(
     assert len(logged(lab)) == 2
 
 
-def test_of_two_requests_of_one_commit_the_second_with_a_kid_is_refused(
+def test_second_use_of_a_kid_in_one_group_commit_is_rejected(
     lab: Installation, register: Registered, caller: Caller
 ) -> None:
     """The refused one is taken back whole; those before and after it in the group stay."""
@@ -87,9 +85,7 @@ def test_of_two_requests_of_one_commit_the_second_with_a_kid_is_refused(
     assert [kind for kind, _ in told(lab, caller)] == ["issuer.created", "key.created"] * 2
 
 
-def test_a_request_that_fails_behind_its_key_leaves_nothing(
-    lab: Installation, register: Registered, caller: Caller
-) -> None:
+def test_failed_request_rolls_back_its_key(lab: Installation, register: Registered, caller: Caller) -> None:
     issuer_id = register().issuer["id"]
 
     def fails() -> None:
@@ -103,7 +99,7 @@ def test_a_request_that_fails_behind_its_key_leaves_nothing(
     assert (found.issuer["name"], found.issuer["display_name"], list(found.keys)) == ("Registry", "Kept", [])
 
 
-def test_whoever_mints_later_in_a_commit_sees_what_changed_earlier_in_it(
+def test_mint_sees_changes_of_earlier_requests_in_its_group_commit(
     lab: Installation, register: Registered, caller: Caller
 ) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
@@ -122,7 +118,7 @@ def test_whoever_mints_later_in_a_commit_sees_what_changed_earlier_in_it(
     assert seen == [IssuerStatus.ACTIVE, IssuerStatus.SUSPENDED, IssuerStatus.SUSPENDED]
 
 
-def test_a_change_that_was_taken_back_is_not_seen(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_rolled_back_change_is_not_visible(lab: Installation, register: Registered, caller: Caller) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
     names = {"tenant_id": caller.tenant_id, "issuer_id": issuer_id, "kid": "k"}
 

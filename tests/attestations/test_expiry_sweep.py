@@ -77,7 +77,7 @@ def is_due(lab: Installation) -> bool:
         return bool(connection.scalar(select(func.count()).select_from(attestations).where(*waiting)))
 
 
-def test_what_ran_out_while_no_server_ran_is_told_once_each_and_mints_go_on(
+def test_expiries_during_downtime_are_published_once_while_mints_continue(
     lab: Installation, caller: Caller, request_of_main: MintRequest, overdue: set[str]
 ) -> None:
     places: list[int] = []
@@ -92,7 +92,7 @@ def test_what_ran_out_while_no_server_ran_is_told_once_each_and_mints_go_on(
     assert min(places) < max(ends), "mints waited until the sweep was over"
 
 
-def test_a_batch_is_so_small_that_nobody_waits_long(lab: Installation, overdue: set[str]) -> None:
+def test_sweep_batches_are_small_enough_for_other_writes(lab: Installation, overdue: set[str]) -> None:
     with lab.storage.write() as tx:
         there_is_more = lab.expire(tx)
     with lab.storage.read() as connection:
@@ -122,7 +122,7 @@ async def sweep_often(lab: Installation, sweeps: int) -> None:
     await desk.finish()
 
 
-def test_a_refusal_that_lasts_is_logged_once_and_without_a_traceback(
+def test_persistent_sweep_error_is_logged_once_without_a_traceback(
     lab: Installation, overdue: set[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     guard = lab.guard.path.read_bytes()

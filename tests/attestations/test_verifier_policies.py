@@ -85,7 +85,7 @@ def rotated(board: Board) -> None:
 
 
 @pytest.mark.parametrize("happens", [nothing, of_high_risk, of_a_higher_tier, suspended, moved, rotated])
-def test_they_see_what_the_policies_of_the_service_see(
+def test_offline_context_equals_the_online_context(
     board: Board, clock: FixedClock, happens: Callable[[Board], None]
 ) -> None:
     made = minted(board)
@@ -103,7 +103,7 @@ def test_they_see_what_the_policies_of_the_service_see(
     assert offline_they_see.keys() <= PLATFORM.keys()
 
 
-def test_what_denies_says_why_and_what_does_not_concern_this_issuer_is_not_asked(board: Board) -> None:
+def test_denial_has_reasons_and_policies_of_other_issuers_do_not_apply(board: Board) -> None:
     of_high_risk(board)
     bundle = bundle_of(board, minted(board))
     elsewhere = about_verifying(HIGH_RISK, target_type="ISSUER", target_id=str(uuid4()))
@@ -119,7 +119,7 @@ def test_what_denies_says_why_and_what_does_not_concern_this_issuer_is_not_asked
         assert (passed.verdict.value, passed.report.reasons[-1].value) == ("VALID", "policy_ok")
 
 
-def test_whoever_omits_the_list_of_what_changed_does_not_get_past_a_policy(board: Board) -> None:
+def test_bundle_without_a_status_list_is_denied(board: Board) -> None:
     of_high_risk(board)
     bundle = bundle_of(board, minted(board))
     bundle["status_proof"]["list"] = None
@@ -131,7 +131,7 @@ def test_whoever_omits_the_list_of_what_changed_does_not_get_past_a_policy(board
     assert "no status list" in denied.report.results[-1].detail
 
 
-def test_what_ended_is_not_asked_about(board: Board) -> None:
+def test_policies_are_not_evaluated_after_a_final_status(board: Board) -> None:
     made = minted(board)
     ended = board.key.post(
         f"/v1/attestations/{made}/revoke", json={"reason": "typo"}, headers={"Idempotency-Key": str(uuid4())}
@@ -153,12 +153,12 @@ def test_what_ended_is_not_asked_about(board: Board) -> None:
         ("\xff", "UTF-8"),
     ],
 )
-def test_a_file_that_is_no_policy_of_verifications_is_refused(text: str, says: str) -> None:
+def test_invalid_verifier_policy_is_rejected(text: str, says: str) -> None:
     with pytest.raises(ValidationFailed, match=says):
         VerifierPolicies.read([text.encode("latin-1")])
 
 
-def test_the_command_takes_them_in_both_notations(
+def test_command_reads_policies_in_json_and_toml(
     board: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of_high_risk(board)

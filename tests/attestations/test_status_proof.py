@@ -152,7 +152,7 @@ ENDS = [
 
 @pytest.mark.parametrize("when", ["listed since", "listed before", "never listed"])
 @pytest.mark.parametrize(("become", "verdict", "reason"), ENDS, ids=[end[0].__name__ for end in ENDS])
-def test_a_bundle_shows_offline_what_the_service_says(
+def test_bundle_verdict_equals_the_online_verdict(
     story: Story, become: Callable[[Story], UUID], verdict: str, reason: str, when: str
 ) -> None:
     if when == "listed before":
@@ -172,7 +172,7 @@ def test_a_bundle_shows_offline_what_the_service_says(
 
 
 @pytest.mark.parametrize(("become", "verdict", "reason"), ENDS[1:4], ids=[end[0].__name__ for end in ENDS[1:4]])
-def test_whoever_strips_the_proof_of_an_end_is_not_believed(
+def test_bundle_without_its_status_entry_is_rejected(
     story: Story, become: Callable[[Story], UUID], verdict: str, reason: str
 ) -> None:
     """
@@ -191,7 +191,7 @@ def test_whoever_strips_the_proof_of_an_end_is_not_believed(
     assert "is missing from the bundle" in report.report.results[0].detail
 
 
-def test_whoever_shows_an_older_entry_of_a_key_is_not_believed(story: Story) -> None:
+def test_outdated_key_entry_is_rejected(story: Story) -> None:
     made = stolen_key(story)
     story.list_statuses()
     hiding = story.bundle(made)
@@ -201,9 +201,7 @@ def test_whoever_shows_an_older_entry_of_a_key_is_not_believed(story: Story) -> 
 
 
 @pytest.mark.parametrize("become", [suspended_issuer, revoked_issuer])
-def test_whoever_shows_an_older_entry_of_an_issuer_is_not_believed(
-    story: Story, become: Callable[[Story], UUID]
-) -> None:
+def test_outdated_issuer_entry_is_rejected(story: Story, become: Callable[[Story], UUID]) -> None:
     made = become(story)
     story.list_statuses()
     hiding = story.bundle(made)
@@ -215,7 +213,7 @@ def test_whoever_shows_an_older_entry_of_an_issuer_is_not_believed(
     assert "is missing from the bundle" in report.report.results[0].detail
 
 
-def test_an_entry_of_another_issuer_is_refused(
+def test_entry_of_another_issuer_is_rejected(
     story: Story, lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     forged, other = story.bundle(suspended_issuer(story)), Story(lab, caller, clock, kid="other")
@@ -225,7 +223,7 @@ def test_an_entry_of_another_issuer_is_refused(
 
 
 @pytest.mark.parametrize("part", ["status_proof", "issuer", "key"])
-def test_a_bundle_that_leaves_out_how_something_stands_is_none(story: Story, part: str) -> None:
+def test_bundle_without_a_status_history_is_invalid(story: Story, part: str) -> None:
     """
     Else whoever hands it over would leave out a revocation together with its proof.
     """
@@ -237,7 +235,7 @@ def test_a_bundle_that_leaves_out_how_something_stands_is_none(story: Story, par
 
 
 @pytest.mark.own_world
-def test_a_bundle_from_before_a_revocation_says_up_to_where_it_knows(story: Story) -> None:
+def test_bundle_older_than_a_revocation_reports_its_log_size(story: Story) -> None:
     made = story.mint()
     story.list_statuses()
     before = story.bundle(made)
@@ -249,7 +247,7 @@ def test_a_bundle_from_before_a_revocation_says_up_to_where_it_knows(story: Stor
     assert report.not_checked[0].startswith("whether, after the first 3 entries of the log, the attestation or its key")
 
 
-def test_without_a_list_nothing_shows_that_it_was_not_revoked(story: Story) -> None:
+def test_missing_status_list_is_reported_as_unchecked(story: Story) -> None:
     bundle = story.bundle(story.mint())
 
     report = story.offline(bundle)
@@ -268,7 +266,7 @@ def states(report: OfflineReport) -> dict[str, str]:
     return {finding.step: finding.state.value for finding in report.report.results}
 
 
-def test_what_no_status_list_shows_is_open_and_neither_ok_nor_failed(story: Story) -> None:
+def test_steps_without_a_status_list_are_open(story: Story) -> None:
     made = story.mint()
     fresh = story.offline(story.bundle(made))
     story.list_statuses()
@@ -280,7 +278,7 @@ def test_what_no_status_list_shows_is_open_and_neither_ok_nor_failed(story: Stor
     assert set(states(later).values()) == {"ok"}
 
 
-def test_what_an_entry_proves_is_not_open(story: Story) -> None:
+def test_status_proven_by_an_entry_is_not_open(story: Story) -> None:
     """A revocation ends the attestation, and one of the issuer is final; both have their own entries."""
     ended = story.mint()
     story.lab.attestations.revoke(ended, reason="typo", caller=story.caller)
@@ -298,14 +296,14 @@ def test_what_an_entry_proves_is_not_open(story: Story) -> None:
     }
 
 
-def test_a_document_that_cannot_be_compared_leaves_its_check_open(story: Story) -> None:
+def test_document_without_attested_hash_leaves_the_step_open(story: Story) -> None:
     bundle = Bundle.parse(story.bundle(story.mint()))
     report = verify_bundle(bundle, trust=story.lab.trust, now=story.clock.now(), file_sha256=bytes(32))
 
     assert (report.verdict.value, states(report)["content"]) == ("VALID", "open")
 
 
-def test_the_command_and_the_frame_name_the_three_states(
+def test_command_and_frame_show_the_three_step_states(
     story: Story, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bundle = story.bundle(story.mint())
@@ -326,14 +324,14 @@ def test_the_command_and_the_frame_name_the_three_states(
     assert list(steps(story.offline(bundle))["result"]) == ["ok"] * 3 + ["open"] * 3
 
 
-def test_of_one_that_ended_only_the_key_is_left_open(story: Story) -> None:
+def test_final_status_leaves_only_the_key_open(story: Story) -> None:
     report = story.offline(story.bundle(revoked(story)))
 
     assert report.verdict.value == "REVOKED"
     assert report.not_checked[0].startswith("whether its key was revoked")
 
 
-def test_the_proof_of_another_attestations_end_is_refused(story: Story) -> None:
+def test_status_entry_of_another_attestation_is_rejected(story: Story) -> None:
     mine, other = story.mint(), revoked(story)
     forged = copy.deepcopy(story.bundle(mine))
     forged["status_proof"]["attestation"] = story.bundle(other)["status_proof"]["attestation"]
@@ -342,7 +340,7 @@ def test_the_proof_of_another_attestations_end_is_refused(story: Story) -> None:
     assert story.offline(forged).verdict.value == "INVALID"
 
 
-def test_an_end_without_its_proof_is_refused(story: Story) -> None:
+def test_final_status_without_its_entry_is_rejected(story: Story) -> None:
     forged = story.bundle(story.mint())
     forged["attestation"]["status"] = "REVOKED"
 
@@ -359,7 +357,7 @@ def test_an_end_without_its_proof_is_refused(story: Story) -> None:
         ("superseded_by_attestation_id", "0193b5a0-7f3c-7abc-8def-0123456789ab"),
     ],
 )
-def test_what_a_bundle_says_of_a_revocation_is_what_the_log_says(story: Story, name: str, value: Any) -> None:
+def test_revocation_fields_of_a_bundle_must_equal_the_log(story: Story, name: str, value: Any) -> None:
     """
     The reason too, of which the log holds a commitment that only the bundle's nonce opens.
     """
@@ -371,7 +369,7 @@ def test_what_a_bundle_says_of_a_revocation_is_what_the_log_says(story: Story, n
 
 
 @pytest.mark.own_world
-def test_the_command_says_what_it_knows_of_the_status(
+def test_command_reports_what_is_known_of_the_status(
     story: Story, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = story.mint()

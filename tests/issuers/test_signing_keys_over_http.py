@@ -79,7 +79,7 @@ def test_the_life_of_keys(client: httpx.Client) -> None:
     }
 
 
-def test_what_is_wrong_is_said(client: httpx.Client) -> None:
+def test_invalid_key_requests_are_rejected(client: httpx.Client) -> None:
     register_issuer(client, kid="main")
     register_issuer(client, kid="taken")
 
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said(client: httpx.Client) -> None:
     }
 
 
-def test_a_repeated_rotation_under_its_key_makes_no_second_key(client: httpx.Client) -> None:
+def test_rotation_is_idempotent_under_its_key(client: httpx.Client) -> None:
     issuer = register_issuer(client, kid="main")
     body, headers = {"new_kid": "next", "alg": "Ed25519"}, {"Idempotency-Key": str(uuid4())}
 

@@ -26,9 +26,7 @@ def client(lab: Installation) -> Iterator[httpx.Client]:
         yield opened
 
 
-def test_a_remembered_mint_has_no_share_key_and_is_repeated_byte_for_byte(
-    lab: Installation, client: httpx.Client
-) -> None:
+def test_stored_mint_response_has_no_share_key_and_repeats_exactly(lab: Installation, client: httpx.Client) -> None:
     issuer, headers = register_issuer(client), {"Idempotency-Key": "once"}
     first = client.post("/v1/attestations/mint", json=mint_body(issuer), headers=headers)
     key = first.json()["share_url"].partition("?k=")[2]

@@ -278,7 +278,7 @@ class Story(RuleBasedStateMachine):
         self.end()
 
 
-def test_verdict_and_reasons_are_those_of_the_model_after_every_step(
+def test_verdict_and_reasons_equal_the_model_after_every_step(
     lab: Installation, caller: Caller, clock: FixedClock, nursery: Nursery, tmp_path: Path, is_long: bool
 ) -> None:
     """
