@@ -1,8 +1,8 @@
-"""Open Badges 3.0 (1EdTech): which schemas are achievements of a person, and how their claims tell of one.
+"""Open Badges 3.0 (1EdTech): the schemas that are achievements of a person, and the mapping of their claims.
 
-An achievement is what anybody can earn; it has the same id wherever the same issuer attests the same
-name under the same criteria. What is true of one earner alone stands in the subject's narrative.
-Claims that the table does not name stay out of the badge, which is made to be shown.
+An achievement is independent of its earner; it has the same id whenever the same issuer attests the
+same name under the same criteria. Facts about one earner are in the subject's narrative. Claims that
+the table does not name are left out of the badge, since a badge is meant to be public.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attestlab.core.errors import Conflict
 
 @dataclass(frozen=True)
 class BadgeMapping:
-    """The claims of a schema by what they are in a badge; `achievement_type` is one of the standard's words."""
+    """Maps the claims of a schema to parts of a badge; `achievement_type` is a term of the standard."""
 
     achievement_type: str
     earner: str
@@ -52,7 +52,7 @@ BADGES: Final[Mapping[str, BadgeMapping]] = dict(_parse_row(row) for row in _ROW
 
 @dataclass(frozen=True)
 class Achievement:
-    """An achievement, and who earned it how; `narrative` is None where nothing is said of the earner alone."""
+    """An achievement, its earner, and facts about the earner; `narrative` is None without such facts."""
 
     earner: str
     achievement: dict[str, Any]
@@ -60,7 +60,7 @@ class Achievement:
 
 
 def achievement_of(schema: str, claims: Mapping[str, object], *, issuer_id: UUID, issuer_name: str) -> Achievement:
-    """What an attestation of this schema awards.
+    """Build the achievement that an attestation of this schema awards.
 
     Raises:
         Conflict: the schema is not badge-like, or the claims do not name what was achieved.
@@ -68,7 +68,7 @@ def achievement_of(schema: str, claims: Mapping[str, object], *, issuer_id: UUID
     kind = BADGES.get(schema)
     if kind is None:
         raise Conflict(
-            f"An attestation of schema {schema} is no badge; {', '.join(BADGES)} are.",
+            f"The schema {schema} cannot be exported as a badge. Badge schemas: {', '.join(BADGES)}.",
             details={"reason": "not_a_badge", "schema": schema, "badges": list(BADGES)},
         )
     name = _claim_text(claims.get(kind.name))
@@ -85,7 +85,7 @@ def achievement_of(schema: str, claims: Mapping[str, object], *, issuer_id: UUID
 
 
 def is_badge_image(url: str, media_type: str | None) -> bool:
-    """Whether an image is PNG or SVG, as the standard demands; one that we do not hold is told by its name.
+    """Whether an image is PNG or SVG, as the standard requires; without a media type its file name decides.
 
     >>> may_be_image("https://a.example/logo.svg", None), may_be_image("https://a.example/1/logo", "image/jpeg")
     (True, False)

@@ -1,7 +1,7 @@
-"""Compact JWS (RFC 7515) around exports, and the key that signs for the service itself.
+"""JWT signing of exports as compact JWS (RFC 7515), and the service's own signing key.
 
-`core.crypto.jws` knows one header; here each format has its own `typ`, which also keeps one sort of token
-from passing for another (RFC 8725 section 3.11).
+`core.crypto.jws` supports one header only; here each format has its own `typ`, which also prevents one kind of
+token from being accepted as another (RFC 8725 section 3.11).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ STATUS_LIST_KEY_PURPOSE = b"key that signs status lists v1"
 
 
 def sign_jwt(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algorithm, private: PrivateKey) -> str:
-    """The compact JWS over a payload; `header` is what stands in it beside `alg`.
+    """Sign a payload as compact JWS; `header` holds the header members other than `alg`.
 
-    The same bytes each time where the algorithm's signatures are: EdDSA and RS256 to RS512.
+    The result is deterministic for algorithms with deterministic signatures: EdDSA and RS256 to RS512.
     """
     protected = b64url_encode(canonical({"alg": alg.jose, **header}))
     message = jws.signing_input(protected, canonical(payload))
@@ -32,11 +32,11 @@ def sign_jwt(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algo
 
 
 class ServiceKey:
-    """An Ed25519 key with which the service signs for itself, one for each purpose.
+    """An Ed25519 key of the service itself, one for each purpose.
 
-    It follows from the key-encryption key, as the keys of shared links do: nothing of it is stored, and
-    moving to another key-encryption key exchanges it. What it signs is signed when it is shown, so it
-    always holds under the key that is published.
+    It is derived from the key-encryption key, like the keys of shared links: it is not stored, and another
+    key-encryption key replaces it. The service signs on each request, so a signature always verifies under
+    the key that is published.
     """
 
     alg = Algorithm.ED25519
@@ -46,9 +46,9 @@ class ServiceKey:
         self.kid = thumbprint(self.alg, self._private.public_key())
 
     def jwk(self) -> dict[str, str]:
-        """The public half."""
+        """The public key as a JWK."""
         return signing.jwk(self.alg, self._private.public_key(), self.kid)
 
     def sign(self, payload: Mapping[str, Any], *, typ: str) -> str:
-        """The compact JWS over a payload."""
+        """Sign a payload as compact JWS."""
         return sign_jwt({"kid": self.kid, "typ": typ}, payload, alg=self.alg, private=self._private)

@@ -1,4 +1,4 @@
-"""The payloads of exports, as their standards name things; nothing is decided or signed here.
+"""Payloads of exports, with the member names of their standards; this module neither decides nor signs.
 
 W3C VC Data Model 2.0, Bitstring Status List v1.0, SD-JWT VC (draft-ietf-oauth-sd-jwt-vc), Open Badges 3.0.
 """
@@ -47,7 +47,7 @@ def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> 
 def sd_jwt(
     row: AnyRow, concealed: Mapping[str, object], *, issuer: str, status_list: str, log_id: str
 ) -> dict[str, Any]:
-    """The payload of an SD-JWT VC; it says `exp` only where the attestation ends."""
+    """The payload of an SD-JWT VC; it has `exp` only if the attestation expires."""
     ends = {} if row.expiry_at is None else {"exp": rules.numeric_date(row.expiry_at)}
     return {
         "iss": issuer,
@@ -62,7 +62,7 @@ def sd_jwt(
 
 
 def _log_reference(row: AnyRow, log_id: str) -> dict[str, Any]:
-    """Where the log says the same: the export does not stand alone."""
+    """The reference to the log entry, so that the export can be checked against the log."""
     return {
         "id": str(row.id),
         "kid": row.kid,
@@ -117,7 +117,7 @@ def _profile(row: AnyRow, issuer: str, image: str | None) -> dict[str, Any]:
 
 
 def _subject(awarded: Achievement, earner: str) -> dict[str, Any]:
-    """Who earned it: no key and no account is known of them, so they are named, and the page stands for them."""
+    """The earner, identified by name and by the public page, since neither a key nor an account is known."""
     named = {"type": "IdentityObject", "hashed": False, "identityHash": awarded.earner, "identityType": "name"}
     narrative = {} if awarded.narrative is None else {"narrative": awarded.narrative}
     return {

@@ -1,4 +1,4 @@
-"""The HTTP door of exports. RSA takes milliseconds and a status list walks through records, so both go to a thread."""
+"""HTTP routes of exports. RSA takes milliseconds and a status list reads many records, so both run in a thread."""
 
 import json
 from uuid import UUID
@@ -19,7 +19,7 @@ _VC_JWT = "application/vc+jwt"
 
 @routes.get("/v1/status-lists/{issuer_id}", scope=PUBLIC, cache_control=_CACHE_CONTROL)
 async def status_list(request: Request, issuer_id: UUID) -> RawResponse:
-    """An issuer's W3C Bitstring Status List credential: which of its attestations hold no more."""
+    """An issuer's W3C Bitstring Status List credential: which of its attestations are no longer valid."""
     return RawResponse(
         (await request.application.run_in_thread(request.lab.exports.status_list, issuer_id)).encode(), _VC_JWT
     )
@@ -41,19 +41,19 @@ async def open_badge(request: Request, id: UUID) -> RawResponse:
 
 @routes.get("/v1/issuers/{id}/keys/{kid}/jwk.json", scope=PUBLIC)
 def proving_key(request: Request, id: UUID, kid: str) -> RawResponse:
-    """One public key as a JWK, to which the header of an Open Badge leads; not once it is revoked or compromised."""
+    """One public key as a JWK, which an Open Badge's header references; 404 once it is revoked or compromised."""
     return RawResponse(json.dumps(request.lab.exports.verification_key(id, kid)).encode(), "application/jwk+json")
 
 
 @routes.get("/.well-known/jwt-vc-issuer/v1/issuers/{id}", scope=PUBLIC)
 def issuer_metadata(request: Request, id: UUID) -> VcIssuerMetadataOut:
-    """The keys that prove an issuer's exports; those that were revoked or compromised are not among them."""
+    """The keys that verify an issuer's exports, without revoked and compromised keys."""
     exports = request.lab.exports
     return VcIssuerMetadataOut(issuer=exports.issuer_url(id), jwks=JwksOut(keys=exports.verification_keys(id)))
 
 
 @routes.get("/.well-known/jwt-vc-issuer", scope=PUBLIC)
 def service_metadata(request: Request) -> VcIssuerMetadataOut:
-    """The key that signs status lists, the service's own."""
+    """The service's own key, which signs status lists."""
     exports = request.lab.exports
     return VcIssuerMetadataOut(issuer=exports.base_url, jwks=JwksOut(keys=[exports.service_key.jwk()]))

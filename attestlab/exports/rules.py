@@ -1,8 +1,8 @@
-"""What an export says of times, states and indexes; over values.
+"""Rules of exports: times, states and status list indexes, as pure functions.
 
-Bitstrings and what a list says of itself follow the W3C Recommendation Bitstring Status List v1.0,
-sections 2 and 7. An attestation's index is its index in the log: it never changes, is never given
-twice, and whoever reads the log can tell it.
+Bitstrings and the members of a list follow the W3C Recommendation Bitstring Status List v1.0,
+sections 2 and 7. An attestation's index is its index in the log: it never changes, is unique, and
+any reader of the log can determine it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers.rules import IssuerStatus
 
-MIN_LIST_BITS = 131_072  # 16 KiB; a shorter list would tell too much of the few that are in it
+MIN_LIST_BITS = 131_072  # 16 KiB; a shorter list would reveal too much about its few attestations
 PURPOSE = "revocation"
-TTL = timedelta(minutes=1)  # how long a list may be kept; as often the log says what changed
-STATUS_LIST_MAX_AGE = timedelta(days=1)  # how long a list that cannot be fetched anew is better than none
+TTL = timedelta(minutes=1)  # how long clients may cache a list; the log publishes its status lists as often
+STATUS_LIST_MAX_AGE = timedelta(days=1)  # how long a list remains valid if it cannot be fetched again
 
 
 def list_length(newest_index: int | None) -> int:
-    """How many bits a list has whose newest attestation is at this index; doubling, so that it changes seldom.
+    """The number of bits of a list whose newest attestation has this index; it doubles, so it changes rarely.
 
     >>> length_of(None), length_of(131_071), length_of(131_072)
     (131072, 131072, 262144)
@@ -35,7 +35,7 @@ def list_length(newest_index: int | None) -> int:
 
 
 def bitstring(indexes: Iterable[int], *, bits: int) -> bytes:
-    """A string of `bits` bits with those at `indexes` set; index 0 is the left-most bit of the first byte.
+    """Build a bitstring of `bits` bits with those at `indexes` set; index 0 is the left-most bit of the first byte.
 
     >>> bitstring([0, 9], bits=16).hex()
     '8040'
@@ -47,22 +47,22 @@ def bitstring(indexes: Iterable[int], *, bits: int) -> bytes:
 
 
 def encode_bitstring(bits: bytes) -> str:
-    """Multibase base64url (`u`) of the GZIP of a bitstring; equal bits, equal text."""
+    """Encode a bitstring as multibase base64url (`u`) of its GZIP; deterministic."""
     return "u" + b64url_encode(gzip.compress(bits, mtime=0))
 
 
 def start_of_hour(now: datetime) -> datetime:
-    """The hour that has begun: a list that nothing changed is the same, byte for byte, for that long."""
+    """Truncate a time to the hour, so that an unchanged list stays byte-identical for that long."""
     return now.replace(minute=0, second=0, microsecond=0)
 
 
 def numeric_date(at: datetime) -> int:
-    """A NumericDate (RFC 7519 section 2) in whole seconds; a part of one is left out."""
+    """Convert a time to a NumericDate (RFC 7519 section 2), truncated to whole seconds."""
     return int(at.timestamp())
 
 
 def format_whole_seconds(at: datetime) -> str:
-    """The same moment in RFC 3339: badge software compares the two.
+    """Format a time in RFC 3339, truncated to whole seconds; badge software compares it with the NumericDate.
 
     >>> whole_seconds(datetime(2026, 11, 21, 12, 0, 0, 999_000, tzinfo=UTC))
     '2026-11-21T12:00:00Z'
@@ -71,7 +71,7 @@ def format_whole_seconds(at: datetime) -> str:
 
 
 def status_entry(list_url: str, index: int) -> dict[str, str]:
-    """Where a credential's status stands: a BitstringStatusListEntry."""
+    """Build the BitstringStatusListEntry that points to a credential's status."""
     return {
         "id": f"{list_url}#{index}",
         "type": "BitstringStatusListEntry",
@@ -82,26 +82,26 @@ def status_entry(list_url: str, index: int) -> dict[str, str]:
 
 
 def require_valid(verdict: Verdict) -> None:
-    """Only what verifies as VALID is exported: a copy must not look fresher than the attestation.
+    """Require that the attestation verifies as VALID: an export must not appear more valid than its attestation.
 
     Raises:
-        Conflict: it is not.
+        Conflict: the verdict is another one.
     """
     if verdict is not Verdict.VALID:
         raise Conflict(
-            f"The attestation verifies as {verdict.value}; only a VALID one is exported.",
+            f"The attestation verifies as {verdict.value}; only a VALID attestation can be exported.",
             details={"reason": "not_valid", "verdict": verdict.value},
         )
 
 
 def require_active(issuer: IssuerStatus) -> None:
-    """An export is signed anew in the issuer's name, which takes what a mint takes.
+    """Require an ACTIVE issuer, as for a mint, because an export is a new signature in the issuer's name.
 
     Raises:
         PermissionDenied: the issuer is suspended or revoked.
     """
     if issuer is not IssuerStatus.ACTIVE:
         raise PermissionDenied(
-            f"The issuer is {issuer.value}; only for an ACTIVE one are exports signed.",
+            f"The issuer is {issuer.value}; exports are signed for ACTIVE issuers only.",
             details={"reason": "issuer_not_active", "issuer_status": issuer.value},
         )

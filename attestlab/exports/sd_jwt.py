@@ -1,8 +1,8 @@
-"""Selective disclosure (RFC 9901, SD-JWT): each claim behind a digest of its own, and what opens it.
+"""Selective disclosure (RFC 9901, SD-JWT): replaces each claim by a digest, and builds its disclosure.
 
-A disclosure is base64url of `[salt, name, value]`, in an array of `[salt, value]`; in its place
-stands the SHA-256 of that text. Objects and arrays are taken apart too (section 4.2.6), so that
-one member can be shown without the others. There are no decoys: how many claims there are shows.
+A disclosure is base64url of `[salt, name, value]`, or in an array of `[salt, value]`; the SHA-256
+of that text replaces the claim. Objects and arrays are disclosed recursively (section 4.2.6), so
+that one member can be shown without the others. There are no decoys, so the number of claims is visible.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ KeyedHash = Callable[[bytes], bytes]
 
 
 class DisclosureBuilder:
-    """Takes values apart; `disclosures` are what a holder shows or keeps to themselves.
+    """Builds disclosures; the holder decides which of `disclosures` to present.
 
-    Salts are a keyed hash of where a value stands, so that they come out the same each time and
-    nobody without the key can try out what a digest hides. `keyed_hash` is bound to one attestation.
+    Salts are a keyed hash of a value's path, so that they are the same on each export and
+    only a holder of the key can test guesses against a digest. `keyed_hash` is bound to one attestation.
     """
 
     def __init__(self, keyed_hash: KeyedHash) -> None:
@@ -36,14 +36,14 @@ class DisclosureBuilder:
         self._keyed_hash = keyed_hash
 
     def conceal_members(self, value: Mapping[str, object], path: Path = ()) -> dict[str, object]:
-        """An object that has a digest in place of each member; sorted, so that their order tells nothing.
+        """Replace each member of an object by a digest; sorted, so that their order reveals nothing.
 
         Raises:
-            Conflict: a member has a name that the format keeps for itself.
+            Conflict: a member has a name that SD-JWT reserves.
         """
         if reserved := _RESERVED.intersection(value):
             raise Conflict(
-                f"A claim is named {min(reserved)}, which SD-JWT keeps for itself; this attestation has no such form.",
+                f"The claim name {min(reserved)} is reserved by SD-JWT, so this attestation has no such export.",
                 details={"reason": "claim_name_reserved"},
             )
         digests = sorted(self._digest((*path, name), inner, name) for name, inner in value.items())

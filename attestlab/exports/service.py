@@ -1,8 +1,8 @@
-"""The verbs of exports: an issuer's status list, an attestation as SD-JWT VC or Open Badge, and the keys for them.
+"""Service for exports: status lists, attestations as SD-JWT VC or Open Badge, and the keys that verify them.
 
-An export is a copy for those who speak another language; the proof bundle remains the evidence.
-What is signed for an attestation is signed with a managed key of its issuer, in its name; status
-lists, which speak for issuers whose keys we do not hold, with a key of the service.
+An export is a copy for verifiers of another format; the proof bundle remains the evidence.
+Exports of an attestation are signed with a managed key of its issuer, in the issuer's name.
+Status lists also cover issuers whose keys the service does not hold, so a service key signs them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from attestlab.issuers.store import exists as issuer_exists
 from attestlab.issuers.store import find_logo as issuer_logo
 from attestlab.orgs.rules import Caller
 
-# A verifier of another format does not ask what became of a key: one that was withdrawn is not shown to it at all.
+# Verifiers of these formats do not check the status of a key, so withdrawn keys are not published to them at all.
 VERIFICATION_KEY_STATUSES: Final = frozenset({KeyStatus.ACTIVE.value, KeyStatus.ROTATED.value})
 
 
 class Exports:
-    """Reads the records, and writes nothing but what policies said of a verification.
+    """Creates exports from the records; writes nothing except the policy decisions of a verification.
 
-    The same question has the same answer, but for randomised signatures.
+    The same request returns the same export, except for randomised signatures.
     """
 
     def __init__(
@@ -62,21 +62,21 @@ class Exports:
         self.service_key = ServiceKey(keyring, STATUS_LIST_KEY_PURPOSE)
 
     def issuer_url(self, issuer_id: UUID) -> str:
-        """What names an issuer in exports: `iss`."""
+        """The URL that identifies an issuer in exports (`iss`)."""
         return f"{self.base_url}/v1/issuers/{issuer_id}"
 
     def status_list_url(self, issuer_id: UUID) -> str:
-        """Where an issuer's status list is."""
+        """The URL of an issuer's status list."""
         return f"{self.base_url}/v1/status-lists/{issuer_id}"
 
     def status_list(self, issuer_id: UUID) -> str:
-        """The Bitstring Status List credential of an issuer, as a JWT; for anyone.
+        """Build the Bitstring Status List credential of an issuer, as a JWT; public.
 
-        A bit is set for good: the attestation was revoked or superseded, or its key was
-        withdrawn before it was logged. That one has run out its own export says.
+        A bit is set permanently when the attestation was revoked or superseded, or its key
+        was withdrawn before it was logged. Expiry is stated in each export itself.
 
         Raises:
-            NotFound: there is no such issuer.
+            NotFound: the issuer does not exist.
         """
         with self.storage.read() as connection:
             if not issuer_exists(connection, issuer_id):
@@ -96,10 +96,10 @@ class Exports:
         return self.service_key.sign(payload, typ="vc+jwt")
 
     def sd_jwt(self, attestation_id: UUID, *, caller: Caller) -> str:
-        """An attestation as SD-JWT VC, every claim of it behind a disclosure; all disclosures are in it.
+        """Export an attestation as SD-JWT VC with one disclosure for each claim, all of them appended.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
+            NotFound: the caller's tenant has no attestation of this id.
             Conflict: it does not verify as VALID, no key of the issuer can sign here, or a claim has a reserved name.
             PermissionDenied: the issuer is not ACTIVE.
         """
@@ -117,13 +117,13 @@ class Exports:
         return "~".join((token, *concealer.disclosures, ""))
 
     def open_badge(self, attestation_id: UUID, *, caller: Caller) -> str:
-        """A badge-like attestation as OpenBadgeCredential, as a JWT.
+        """Export a badge-like attestation as OpenBadgeCredential, as a JWT.
 
-        An RS256 key goes before others: it is what every verifier of badges knows.
+        Prefers an RS256 key, because every badge verifier supports RS256.
 
         Raises:
-            NotFound: there is none of that id in the caller's tenant.
-            Conflict: it does not verify as VALID, no key of the issuer can sign here, or it is no badge.
+            NotFound: the caller's tenant has no attestation of this id.
+            Conflict: it does not verify as VALID, no key of the issuer can sign here, or its schema is no badge.
             PermissionDenied: the issuer is not ACTIVE.
         """
         row = self._require_exportable(attestation_id, caller)
@@ -145,10 +145,10 @@ class Exports:
         return self._sign(key, header, payload)
 
     def verification_keys(self, issuer_id: UUID) -> list[dict[str, str]]:
-        """The public keys (JWKs) that prove an issuer's exports now: its active and rotated ones; for anyone.
+        """The public keys (JWKs) that currently verify an issuer's exports: active and rotated ones; public.
 
         Raises:
-            NotFound: there is no such issuer.
+            NotFound: the issuer does not exist.
         """
         with self.storage.read() as connection:
             if not issuer_exists(connection, issuer_id):
@@ -157,10 +157,10 @@ class Exports:
         return [_jwk(row) for row in found if row.status in VERIFICATION_KEY_STATUSES]
 
     def verification_key(self, issuer_id: UUID, kid: str) -> dict[str, str]:
-        """One of them.
+        """One public key (JWK) that currently verifies an issuer's exports.
 
         Raises:
-            NotFound: there is no such issuer, or no such key of it that proves anything.
+            NotFound: the issuer does not exist, or has no such key, or the key was withdrawn.
         """
         for jwk in self.verification_keys(issuer_id):
             if jwk["kid"] == kid:
@@ -168,7 +168,7 @@ class Exports:
         raise NotFound("signing key", kid)
 
     def _require_exportable(self, attestation_id: UUID, caller: Caller) -> AnyRow:
-        """The caller's attestation with its evidence, found to hold a moment ago."""
+        """Verify the caller's attestation now; returns it with its evidence if it is VALID and its issuer ACTIVE."""
         self.attestations.get(attestation_id, caller=caller)
         verified = self.attestations.verify(attestation_id)
         self.attestations.record_decisions(verified.policy_decisions, what="this export")
@@ -180,13 +180,13 @@ class Exports:
         return row
 
     def _select_key(self, row: AnyRow, caller: Caller, *, preferred: Algorithm) -> SigningKey:
-        """The managed key that signs: of the preferred algorithm, else the attestation's own, else the newest."""
+        """Select the managed key that signs: preferred algorithm first, then the attestation's own key, then newest."""
         keys = self.issuers.get(row.issuer_id, caller=caller).keys
         usable = [key for key in keys if key["sealed"] is not None and key["status"] == KeyStatus.ACTIVE]
         if not usable:
             raise Conflict(
-                "The issuer has no active key that this service holds, so nothing can be signed in its name; "
-                "its own keys prove the proof bundle. POST /v1/issuers/{id}/keys without public_key_b64url makes one.",
+                "The issuer has no active key managed by this service, so no export can be signed in its name. "
+                "Create one with POST /v1/issuers/{id}/keys without public_key_b64url, or use the proof bundle.",
                 details={"reason": "no_managed_key"},
             )
         kid = max(
@@ -197,7 +197,7 @@ class Exports:
             return self.issuers.get_signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
 
     def _logo_url(self, row: AnyRow) -> str | None:
-        """The logo, where it is of a kind that badges may have."""
+        """The URL of the issuer's logo, if badges allow its media type."""
         url: str | None = row.logo_url
         if url is None:
             return None
@@ -210,12 +210,12 @@ class Exports:
         return sign_jwt(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
 
     def _salt_hash(self, attestation_id: UUID, place: bytes) -> bytes:
-        """What salts are made of; nobody without the keyring can compute it."""
+        """The keyed hash that salts derive from; only a holder of the keyring can compute it."""
         return self.keyring.keyed_sha256(b"sd-jwt salt " + attestation_id.bytes + place)
 
 
 def _conceal_claims(row: AnyRow, concealer: DisclosureBuilder) -> dict[str, object]:
-    """The claims each behind a digest, and so the document's hash where there is one."""
+    """Replace each claim, and the document hash if there is one, by a digest."""
     document = {} if row.document_hash is None else {"document_hash": row.document_hash}
     return {
         **concealer.conceal_members(document),

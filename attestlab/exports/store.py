@@ -1,4 +1,4 @@
-"""What a status list takes from the records: which attestations ended, and which a lost key may have signed."""
+"""Queries for status lists: attestations that ended, and those that a withdrawn key may have signed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.tables import LogLeaf
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # before every attestation; a theft may be told to be earlier still
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # before every attestation; a reported compromise time may be earlier still
 _leaves = table_of(LogLeaf)
 _NEWEST = select(func.max(attestations.c.log_index)).where(attestations.c.issuer_id == bindparam("issuer_id"))
 REVOKED_OR_SUPERSEDED = select(attestations.c.log_index).where(
     attestations.c.issuer_id == bindparam("issuer_id"),
-    attestations.c.status.in_([literal_column("'REVOKED'"), literal_column("'SUPERSEDED'")]),  # as the index has it
+    attestations.c.status.in_(
+        [literal_column("'REVOKED'"), literal_column("'SUPERSEDED'")]
+    ),  # literals, as in the partial index
 )
 _WITHDRAWN_KEYS = select(keys.c.tenant_id, keys.c.kid, keys.c.changed_index, keys.c.compromised_at).where(
     keys.c.issuer_id == bindparam("issuer_id"),
@@ -32,7 +34,7 @@ _WITHDRAWN_KEYS = select(keys.c.tenant_id, keys.c.kid, keys.c.changed_index, key
 
 
 def newest_index(connection: Connection, issuer_id: UUID) -> int | None:
-    """Where in the log the issuer's newest attestation stands."""
+    """The log index of the issuer's newest attestation."""
     return connection.execute(_NEWEST, {"issuer_id": issuer_id}).scalar()
 
 
@@ -42,7 +44,7 @@ def revoked_or_superseded_indexes(connection: Connection, issuer_id: UUID) -> Se
 
 
 def indexes_invalidated_by_key(connection: Connection, issuer_id: UUID) -> Iterator[int]:
-    """Those that verify as INVALID because of what became of their key, as `verification.check_key` judges it."""
+    """The log indexes of attestations that are INVALID due to a withdrawn key, by the rule of `check_key`."""
     for key in connection.execute(_WITHDRAWN_KEYS, {"issuer_id": issuer_id}).all():
         if key.compromised_at is None:
             yield from _logged_from_index(connection, key)
@@ -56,7 +58,7 @@ def _logged_from_index(connection: Connection, key: AnyRow) -> Sequence[int]:
 
 
 def _logged_from_time(connection: Connection, key: AnyRow, moment: datetime) -> Iterator[int]:
-    """By when they were logged; who holds an external key chooses `created_at`, up to a day too early."""
+    """Select by the logged time, since a holder of an external key can choose a `created_at` up to a day too early."""
     columns = (attestations.c.log_index, attestations.c.custody, attestations.c.created_at, _leaves.c.entry)
     query = select(*columns).join(_leaves, _leaves.c.index == attestations.c.log_index)
     earliest = max(moment, _EPOCH) - EXTERNAL_MAX_AGE

@@ -1,8 +1,8 @@
-"""What stands in the log: typed entries as canonical JSON, each with `v` 1 and a `type` (CONTRACT section 7).
+"""Log entries: typed canonical JSON objects, each with `v` 1 and a `type` (CONTRACT section 7).
 
-A minted entry commits to the payload without showing it: SHA-256 over a random
-nonce and the canonical JSON of `{payload, signature}`. Status entries of one
-subject form a chain by `seq` and `prev`, so that none can be left out unnoticed.
+A minted entry commits to the payload without disclosing it: SHA-256 over a random
+nonce and the canonical JSON of `{payload, signature}`. The status entries of one
+subject form a chain by `seq` and `prev`, so that an omitted entry is noticed.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ class EntryType(StrEnum):
     STATUS_LIST = "status.list"
 
 
-_ATTESTATION_STATUS = EntryType.ATTESTATION_STATUS  # once: a hundred thousand at a time are made of it
-STATUS_LIST_SUBJECT = EntryType.STATUS_LIST.value  # the one chain of all lists
+_ATTESTATION_STATUS = EntryType.ATTESTATION_STATUS  # looked up once: a batch builds up to a hundred thousand entries
+STATUS_LIST_SUBJECT = EntryType.STATUS_LIST.value  # all lists form one chain
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where the next status entry of a subject stands in its chain: its number from 0, and the leaf hash before it."""
+    """Position of a status entry in its subject's chain: number from 0, and leaf hash of the entry before it."""
 
     seq: int
     prev: bytes | None
 
     def members(self) -> dict[str, object]:
-        """The members of the entry that say so."""
+        """The members `seq` and `prev` of the entry."""
         return {"seq": self.seq, "prev": None if self.prev is None else sha256_name(self.prev)}
 
 
@@ -53,14 +53,14 @@ FIRST_LINK = Link(0, None)
 
 
 def sha256_name(digest: bytes) -> str:
-    """A SHA-256 as the log writes it: `sha256:` and 64 hex digits."""
+    """Format a SHA-256 digest as the log writes it: `sha256:` and 64 hex digits."""
     return f"sha256:{digest.hex()}"
 
 
 def commitment(nonce: bytes, payload: bytes, signature: str) -> bytes:
-    """What a minted entry commits to: 32 random bytes, the payload as canonical JSON, the signature as compact JWS."""
+    """Compute a minted entry's commitment to a 32-byte nonce, the payload (canonical JSON) and the signature (JWS)."""
     if len(nonce) != NONCE_BYTES:
-        raise ValidationFailed(f"The nonce of a commitment has {NONCE_BYTES} bytes.")
+        raise ValidationFailed(f"The nonce of a commitment has {len(nonce)} bytes instead of {NONCE_BYTES}.")
     opened = b'{"payload":' + payload + b',"signature":' + canonical(signature) + b"}"
     return hashlib.sha256(nonce + opened).digest()
 
@@ -68,7 +68,7 @@ def commitment(nonce: bytes, payload: bytes, signature: str) -> bytes:
 def minted_entry(
     *, attestation_id: UUID, issuer_id: UUID, kid: str, alg: str, public_spki: bytes, at: datetime, commit: bytes
 ) -> bytes:
-    """The entry of a minted attestation: who signed it with which key, when, and the commitment to what was signed."""
+    """The entry of a minted attestation: issuer, key, time, and the commitment to payload and signature."""
     return _entry(
         EntryType.MINTED,
         id=attestation_id,
@@ -82,7 +82,7 @@ def minted_entry(
 
 
 def reason_commitment(nonce: bytes, reason: str) -> bytes:
-    """What a status entry says of a reason: it may name people, so only the holder of the nonce can open it."""
+    """Commit to a status reason; a reason may name people, so only a holder of the nonce can open it."""
     return hashlib.sha256(nonce + canonical(reason)).digest()
 
 
@@ -123,7 +123,7 @@ def key_status_entry(
     reason: str | None = None,
     compromised_at: datetime | None = None,
 ) -> bytes:
-    """The entry of a key's new status; `compromised_at` is since when others may have signed with it, if known."""
+    """The entry of a key's new status; `compromised_at` is when others may have begun to sign with it, if known."""
     members: dict[str, object] = {
         "issuer_id": issuer_id,
         "kid": kid,
@@ -149,7 +149,7 @@ def issuer_status_entry(
     jurisdiction: str | None,
     at: datetime,
 ) -> bytes:
-    """The entry of an issuer's new standing."""
+    """The entry of an issuer's new status, trust tier, risk rating and jurisdiction."""
     return _entry(
         EntryType.ISSUER_STATUS,
         issuer_id=issuer_id,
@@ -172,23 +172,23 @@ def _entry(kind: EntryType, **members: object) -> bytes:
 
 
 def attestation_subject(attestation_id: UUID | str) -> str:
-    """The chain of one attestation's status entries."""
+    """The name of the chain of one attestation's status entries."""
     return f"attestation:{attestation_id}"
 
 
 def key_subject(issuer_id: UUID | str, kid: str) -> str:
-    """The chain of one key's status entries."""
+    """The name of the chain of one key's status entries."""
     return f"key:{issuer_id}:{kid}"
 
 
 def issuer_subject(issuer_id: UUID | str) -> str:
-    """The chain of one issuer's status entries."""
+    """The name of the chain of one issuer's status entries."""
     return f"issuer:{issuer_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedEntry:
-    """A stored entry, understood: its type, whose chain it belongs to and where (both None for a minted one)."""
+    """A parsed entry: type, members, and its chain with its position there (both None for a minted entry)."""
 
     kind: str
     members: dict[str, object]
@@ -197,10 +197,10 @@ class ParsedEntry:
 
 
 def parse_entry(entry: bytes) -> ParsedEntry:
-    """Understand a stored entry.
+    """Parse a stored entry.
 
     Raises:
-        IntegrityFailed: it is not canonical JSON of a known version and type.
+        IntegrityFailed: the entry is not canonical JSON of a known version and type.
     """
     try:
         members = _flat_members(entry) or parse_json(entry)
@@ -210,17 +210,17 @@ def parse_entry(entry: bytes) -> ParsedEntry:
         subject = _subject(kind, members)
         return ParsedEntry(kind, members, subject, _link(members) if subject is not None else None)
     except (ValidationFailed, ValueError, KeyError) as error:
-        raise IntegrityFailed(f"The log entry is not one of ours: {error}.") from error
+        raise IntegrityFailed(f"The log entry has no known format: {error}.") from error
 
 
 _SCALARS = frozenset({str, int, bool, type(None)})
 
 
 def _flat_members(entry: bytes) -> dict[str, object] | None:
-    """The members of a flat object without escapes, in a third of `parse_json`'s time; None for everything else.
+    """Parse a flat object without escapes in a third of `parse_json`'s time; None for any other entry.
 
-    A reader checks that the canonical form of the members is the entry, so duplicates, white space and other
-    spellings do not pass; nesting and escaped characters, which `parse_json` restricts, are left to it.
+    `parse_entry` checks that the canonical form of the members equals the entry, so duplicates, white space and
+    other spellings are rejected; nesting and escaped characters, which `parse_json` restricts, are left to it.
     """
     if b"\\" in entry:
         return None

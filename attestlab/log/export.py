@@ -1,8 +1,8 @@
-"""The log as static files: a C2SP tlog-tiles tree that any web server can host.
+"""Export of the log as static files: a C2SP tlog-tiles tree that any web server can host.
 
-Files appear whole (written aside, synced, renamed), tiles before the checkpoint
-that needs them, so a server may show the folder while it is being written. Full
-tiles never change; a later export into the same folder writes only what is new.
+Each file is written atomically (draft, fsync, rename), and tiles before the checkpoint
+that needs them, so a server may serve the folder during an export. Full tiles never
+change; a later export into the same folder writes only new files.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class ExportResult:
 
 
 def export(log: Log, connection: Connection, folder: Path) -> ExportResult:
-    """Write the log into `folder`, which is empty, new, or an earlier export of this log.
+    """Write the log into `folder`, which must be new, empty, or an earlier export of this log.
 
     Raises:
-        Conflict: the folder holds something else.
+        Conflict: the folder holds other files, or another tree.
     """
     head = log.head(connection)
     done = _previous_export_size(log, connection, folder, head)
@@ -46,13 +46,13 @@ def export(log: Log, connection: Connection, folder: Path) -> ExportResult:
 
 
 def _has_tile(size: int, name: hashing.TileName) -> bool:
-    """Whether a finished export of this size wrote this very file; a partial tile belongs to one size only."""
+    """Whether a finished export of this size wrote this file; a partial tile belongs to one size only."""
     full = size >> hashing.TILE_HEIGHT * ((name.level or 0) + 1)
     return name.width == hashing.TILE_WIDTH and name.index < full
 
 
 def _previous_export_size(log: Log, connection: Connection, folder: Path, head: SignedHead) -> int:
-    """The size of the export that `folder` holds; 0 for none, or for one that never came to its checkpoint."""
+    """The size of the export in `folder`; 0 for none, or for one that ended before its checkpoint was written."""
     for place in (folder, *folder.rglob("*/")):
         atomic_files.remove_drafts(place)  # of an export that was killed
     found = {path.name for path in folder.iterdir()} if folder.exists() else set()

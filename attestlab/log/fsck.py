@@ -1,8 +1,8 @@
-"""Check the stored log from the entries up: nothing that is stored twice is believed once.
+"""Integrity check of the stored log: recomputes all derived data from the entries alone.
 
-Every leaf hash, tile, root and link is computed again from the entries alone, every
-checkpoint's signatures are verified, and the head guard is compared. The log streams
-by; memory holds the right edge of the tree and one page of rows.
+It recomputes every leaf hash, tile, root and chain link, verifies the signatures of every
+checkpoint, and compares the head guard. It streams the log: memory holds the right edge of
+the tree and one page of rows.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from attestlab.log.service import unseal_signer
 from attestlab.log.status.status_list import StatusList
 from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
 
-GUARD = "head_guard"  # the kind that means: do not mint on these records
-FORK = "fork"  # the kind that means: another history of this log was signed, and was given up
-LEAVES_PER_PASS = 1_000_000  # as many leaf hashes may be grouped in memory at once
+GUARD = "head_guard"  # a problem of this kind means: do not mint on these records
+FORK = "fork"  # a problem of this kind means: the log signed another history, which an operator gave up
+LEAVES_PER_PASS = 1_000_000  # the most leaf hashes that one query may group in memory
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that does not hold: what kind, at which place, and what is wrong with it."""
+    """An inconsistency: its kind, its place, and a message."""
 
     kind: str
     where: str
@@ -40,9 +40,9 @@ class Problem:
 
 
 def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> Iterator[Problem]:
-    """Everything that is wrong with the log in one look at the records; nothing, if all is well."""
+    """Find every inconsistency of the log in one snapshot of the records; yields nothing for a sound log."""
     try:
-        # Before the first look at the records, since a log at work is ahead of its guard and never behind.
+        # Read before the records, since a running log is ahead of its guard and never behind it.
         guarded, abandoned, problems = _read_guard(guard)
         yield from problems
         head = store.head(connection)
@@ -50,15 +50,17 @@ def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> 
             yield Problem("head", "log_head", "The head is missing; without it nothing can be appended.")
         else:
             yield from _Check(connection, head, guarded, abandoned).problems(keyring)
-    except Exception as error:  # damaged rows fail in as many ways as there are decoders; each is a finding
-        yield Problem("unreadable", "log", f"The log cannot be read any further: {type(error).__name__}: {error}")
+    except (
+        Exception
+    ) as error:  # damaged rows raise whatever their decoder raises; each such error is a problem to report
+        yield Problem("unreadable", "log", f"The rest of the log cannot be read: {type(error).__name__}: {error}")
 
 
 def _read_guard(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...], list[Problem]]:
-    """The head that the guard holds, the heads that were given up, and what is wrong with the file."""
+    """Read the guard's head, the heads that an operator gave up, and the problems of the guard file."""
     name = guard.path.name
     problems = [
-        Problem("head_guard_slot", f"{name} slot {slot}", "It is damaged; the next mint writes it anew.")
+        Problem("head_guard_slot", f"{name} slot {slot}", "It is damaged; the next mint rewrites it.")
         for slot in guard.damaged_slots()
     ]
     try:
@@ -78,7 +80,7 @@ class _Check:
     ) -> None:
         self.connection, self.head, self.guarded, self.abandoned = connection, head, guarded, abandoned
         self.compared_sizes = {known.size for known in (guarded, *abandoned) if known is not None}
-        self.roots: dict[int, bytes] = {}  # of the entries, at the sizes of the guard's heads
+        self.roots: dict[int, bytes] = {}  # recomputed roots at the sizes of the guard's heads
         self.tree = Tree()
         self.pending_hashes: list[bytes] = []  # leaf hashes since the last root was needed
         self.checkpoints = store.all_checkpoints(connection)
@@ -87,7 +89,7 @@ class _Check:
         self.last_checkpoint: int | None = None
 
     def problems(self, keyring: Keyring) -> Iterator[Problem]:
-        """All of them, in the order of the walk."""
+        """Run all checks and yield the problems in the order of the walk."""
         yield from self._check_key(keyring)
         yield from self._walk()
         yield from self._check_surplus_tiles()
@@ -118,22 +120,22 @@ class _Check:
         yield from self._check_end(size)
 
     def _check_status_list(self, leaf: LeafRow) -> Iterator[Problem]:
-        """A status list has the digest of the list of all entries before it."""
+        """Check that a status list entry has the digest of the list of all entries before it."""
         if leaf.subject is None:
             return
         try:
             parsed = entries.parse_entry(leaf.entry)
         except AttestLabError:
-            return  # the walk says so
+            return  # `_check_leaf` reports it
         if parsed.kind == EntryType.STATUS_LIST:
             self.statuses.grow(leaf.index)
             digest = entries.sha256_name(self.statuses.digest())
             if (parsed.members.get("size"), parsed.members.get("digest")) != (leaf.index, digest):
-                yield Problem("status_list", f"leaf {leaf.index}", "It is not the list of the entries before it.")
+                yield Problem("status_list", f"leaf {leaf.index}", "It differs from the list of the entries before it.")
         self.statuses.apply(leaf.index, parsed)
 
     def _compare_roots(self, size: int) -> Iterator[Problem]:
-        """Compare the roots of this size: those of a checkpoint and of the guard."""
+        """Compare the root of the entries at this size with the checkpoint's and record it for the guard's heads."""
         if size in self.compared_sizes:
             yield from self._check_full_tiles()
             self.roots[size] = self._root()
@@ -144,7 +146,7 @@ class _Check:
             self.checkpoint = next(self.checkpoints, None)
 
     def _check_full_tiles(self) -> Iterator[Problem]:
-        """Grow the tree by what waits, and compare the tiles that this makes full."""
+        """Append the pending hashes to the tree, and compare the tiles that become full with the stored ones."""
         update = self.tree.with_leaves(self.pending_hashes)
         self.tree, self.pending_hashes = update.tree, []
         for (level, index), rows in update.full_tiles.items():
@@ -172,7 +174,9 @@ class _Check:
 
     def _check_end(self, size: int) -> Iterator[Problem]:
         if (self.head.size, self.head.root) != (size, self._root()):
-            yield Problem("head", "log_head", f"It says {self.head.size} entries; {size} with another root are stored.")
+            yield Problem(
+                "head", "log_head", f"It states {self.head.size} entries; {size} with another root are stored."
+            )
         if self.last_checkpoint != size:
             yield Problem("checkpoint", f"checkpoint {size}", "The newest tree has none.")
         while self.checkpoint is not None:
@@ -192,7 +196,7 @@ class _Check:
             try:
                 link = entries.parse_entry(leaf.entry).link
             except AttestLabError:
-                continue  # the walk has parsed so
+                continue  # `_check_leaf` has reported it
             if link != expected:
                 yield Problem("status_chain", f"leaf {leaf.index}", f"It does not continue the chain of {subject}.")
             expected = entries.Link(expected.seq + 1, hashing.leaf_hash(leaf.entry))
@@ -203,19 +207,19 @@ class _Check:
             for digest, index in store.duplicate_leaves(
                 self.connection, first_byte=range(start, min(start + step, 256))
             ):
-                yield Problem("duplicate", f"leaf {index}", f"{entries.sha256_name(digest)} stands in the log before.")
+                yield Problem("duplicate", f"leaf {index}", f"{entries.sha256_name(digest)} occurs earlier in the log.")
 
     def _check_guard(self) -> Iterator[Problem]:
         head = TreeHead(self.head.origin, self.head.size, self.head.root)
         try:
             require_continues(self.guarded, head, lambda size: self.roots.get(size, b""))
         except HeadGuardMissing:
-            return  # `_read_guard` says so
+            return  # `_read_guard` has reported it
         except HeadGuardMismatch as error:
             yield Problem(GUARD, "log_head", error.message)
 
     def _report_forks(self) -> Iterator[Problem]:
-        """Heads that were signed and given up; one that these records contain after all forks nothing."""
+        """Report signed heads that an operator gave up, except those that these records do contain."""
         for lost in self.abandoned:
             if self.roots.get(lost.size) != lost.root:
                 yield Problem(
@@ -240,7 +244,7 @@ def _check_leaf(leaf: LeafRow) -> Iterator[Problem]:
 
 
 def _verified_time(row: CheckpointRow, head: HeadRow) -> int:
-    """The signed time of a checkpoint that states what its row states; both signatures must be there."""
+    """Verify that a checkpoint states its row's tree head and has both of the log's signatures; return its time."""
     key = VerifierKey.parse(head.vkey)
     note = Note.parse(row.note)
     if TreeHead.parse(note.text) != TreeHead(head.origin, row.size, row.root) or key.name != head.origin:
@@ -253,4 +257,4 @@ def _verified_time(row: CheckpointRow, head: HeadRow) -> int:
 
 
 def _right_edge_only(level: int, index: int) -> bytes:
-    raise AssertionError(f"the root of a tree needs no full tile, but {level}/{index} was asked for")
+    raise AssertionError(f"the root of a tree needs no full tile, but {level}/{index} was requested")

@@ -1,8 +1,8 @@
-"""Accept the head of restored records: an operator's decision, made with the head in sight.
+"""Accepting the head of restored records: the operator inspects the head, then confirms it.
 
-The head guard decides whether the log may be signed. Where its file is missing, or
-remembers entries that the records do not hold, only a person can say whether these
-records are the ones to continue; until then nothing is signed.
+The head guard decides whether the log may sign. If its file is missing, or holds a head
+that the records do not contain, only an operator can decide whether these records are
+the ones to continue; until then nothing is signed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEWEST_ENTRIES = 5
 
 @dataclass(frozen=True)
 class RestoredHead:
-    """The head of the records, and the guard's objection to it; None where the guard agrees."""
+    """The head of the records, and the guard's objection to it; None if the guard has none."""
 
     head: TreeHead
     at: datetime
@@ -51,12 +51,12 @@ class RestoredHead:
 
 
 def examine_head(connection: Connection, guard: HeadGuard) -> RestoredHead:
-    """Read the head of the records, check its signature and its root, and ask the guard about it.
+    """Read the head of the records, verify its signature and root, and compare it with the guard.
 
     Raises:
         IntegrityFailed: the stored entries do not have the root that was signed.
-        SignatureInvalid: the newest checkpoint is not one of this log.
-        Unavailable: the records hold no log, or the guard cannot be read at the moment.
+        SignatureInvalid: this log's key did not sign the newest checkpoint.
+        Unavailable: the records hold no log, or the guard cannot currently be read.
     """
     row = store.head(connection)
     if row is None:
@@ -71,15 +71,17 @@ def examine_head(connection: Connection, guard: HeadGuard) -> RestoredHead:
 
 
 def accept_head(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
-    """Let the guard continue from `head`; runs under the writer's lock, so that the head cannot move.
+    """Make the guard continue from `head`; runs under the writer's lock, so that the head cannot move.
 
     Raises:
-        Conflict: the records have another head by now.
+        Conflict: the head of the records has changed since it was examined.
         OSError: the guard cannot be written; nothing was accepted.
     """
     row = store.lock_head(tx)
     if row is None or TreeHead(row.origin, row.size, row.root) != head:
-        raise Conflict("The log moved meanwhile and nothing was accepted; run the command again and look at its head.")
+        raise Conflict(
+            "The log grew meanwhile and nothing was accepted. Run the command again and inspect the new head."
+        )
     guard.accept(head)
 
 

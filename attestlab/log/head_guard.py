@@ -1,15 +1,15 @@
-"""The head guard: the largest tree this installation ever signed, kept outside of the records and their backups.
+"""The head guard: a file with the largest tree head this installation signed, outside of the records and backups.
 
 A restored backup brings back an older tree. Signing a second tree of a size that
-was signed before would be a fork that no one can undo, so every signer compares
-the records with this file first, and signs nothing while the file is missing.
-An operator who accepts the records as they are (`accept`) starts a new epoch of the
-file, which remembers the heads that were given up: `attestlab log fsck` reports them.
+was signed before would be an irreversible fork, so every signer compares the records
+with this file first, and signs nothing while the file is missing. An operator who
+accepts the records as they are (`accept`) starts a new epoch of the file, which keeps
+the heads that were given up: `attestlab log fsck` reports them.
 
-The file has two slots of one disk block each, and a new head overwrites the slot
-of the older one in place: a write torn by a crash spoils only that slot and the
-other still tells the head before. It costs one `fdatasync`, where writing a new
-file and renaming it costs two syncs, one of them of the folder.
+The file has two slots of one disk block each, and a new head overwrites the older
+slot in place: a write torn by a crash damages only that slot, and the other still
+holds the previous head. An update costs one `fdatasync`, whereas writing a new file
+and renaming it costs two syncs, one of them of the folder.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from attestlab.log.note.note import TreeHead
 
 SLOT_BYTES = 4096
 SLOTS = 2
-# Like a head from its second sector on, so that a first write torn between sectors leaves one or the other.
+# Equals a written slot from its second sector on, so that a first write torn between sectors leaves a valid slot.
 EMPTY_SLOT = b"\n".rjust(SLOT_BYTES)
-MAX_ABANDONED = 8  # heads that a slot has room for; the oldest are dropped
+MAX_ABANDONED = 8  # as many given-up heads as fit into a slot; the oldest are dropped
 REMEDY = (
     "Nothing is signed. Restore the newest copy of the records; where it is lost for good, "
     "`attestlab log accept-head` gives it up and records that."
@@ -56,7 +56,7 @@ class GuardState:
 
     @property
     def age(self) -> tuple[int, int]:
-        """Grows with every write of the file."""
+        """A sort key that grows with every write of the file."""
         return self.epoch, self.head.size
 
 
@@ -65,21 +65,21 @@ class HeadGuard:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = Lock()  # flock is between processes only
+        self._lock = Lock()  # flock excludes other processes, not other threads
         self._last_head: TreeHead | None = None
-        self._is_durable = False  # whether this process knows that what it reads in the file is on the disk
+        self._is_durable = False  # whether this process knows that the file's content is on the disk
 
     @property
     def last_head(self) -> TreeHead | None:
-        """The head this process last read or wrote here, without looking at the file."""
+        """The head that this process last read or wrote, without reading the file."""
         return self._last_head
 
     def read(self) -> TreeHead | None:
-        """The largest head signed here; None where the file is missing.
+        """Read the largest head signed here; None if the file is missing.
 
         Raises:
             HeadGuardMismatch: the file exists and both its slots are unreadable.
-            Unavailable: the file cannot be opened or read at the moment.
+            Unavailable: the file cannot currently be opened or read.
         """
         state = self._read_state()
         head = None if state is None else state.head
@@ -87,10 +87,10 @@ class HeadGuard:
         return head
 
     def ensure_durable(self) -> None:
-        """Write the newest slot and sync it again, unless this process knows that it is on the disk.
+        """Write and sync the newest slot again, unless this process knows that it is on the disk.
 
-        A sync that failed leaves the slot in memory, where every reader finds it, and a repeated sync of unchanged
-        bytes succeeds without writing them. The process whose sync failed may have been killed since.
+        After a failed sync the slot is only in the page cache, where every reader finds it, and repeating the sync of
+        unchanged bytes succeeds without writing them. The process whose sync failed may have been killed since.
 
         Raises:
             HeadGuardMismatch: the file exists and both its slots are unreadable.
@@ -111,7 +111,7 @@ class HeadGuard:
         self._is_durable = True
 
     def abandoned_heads(self) -> tuple[TreeHead, ...]:
-        """The signed heads that an operator gave up by accepting older records; errors are those of `read`."""
+        """The signed heads that an operator gave up by accepting older records; raises what `read` raises."""
         state = self._read_state()
         return () if state is None else state.abandoned
 
@@ -125,12 +125,15 @@ class HeadGuard:
             raise Unavailable(f"The head guard cannot be read ({error.strerror}); nothing is signed.") from error
 
     def require_continues(self, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
-        """Require that `head` may be signed upon; the caller holds the writer's lock. See `require_continues`."""
+        """Require that the log may sign a successor of `head`; the caller holds the writer's lock.
+
+        The rules and errors are those of the function `require_continues`.
+        """
         self.ensure_durable()
         require_continues(self.read(), head, root_at)
 
     def accept(self, head: TreeHead) -> None:
-        """Guard `head` from now on, whatever the file held; a head that this gives up stays on record in it.
+        """Guard `head` from now on, whatever the file held; a head given up by this stays recorded in the file.
 
         Raises:
             OSError: the file cannot be written.
@@ -146,13 +149,13 @@ class HeadGuard:
             _create_file(self.path, GuardState(head))
 
     def advance(self, head: TreeHead) -> None:
-        """Make `head` durable before it is shown to anyone; an older one changes nothing.
+        """Make `head` durable, which must precede its publication; an older head changes nothing.
 
-        Makes the file where it is missing: the caller required `head` to continue the guarded one.
+        Creates the file if it is missing: the caller required `head` to continue the guarded head.
 
         Raises:
             HeadGuardMismatch: another tree of this size was signed.
-            OSError: the file cannot be written; then `head` must not be shown.
+            OSError: the file cannot be written; then `head` must not be published.
         """
         try:
             with self._open_locked(fcntl.LOCK_EX) as file:
@@ -172,7 +175,7 @@ class HeadGuard:
             self._last_head = newest.head if self._is_durable else None
 
     def damaged_slots(self) -> list[int]:
-        """The slots that hold neither a head nor nothing: after a crash in the middle of a write, or tampering."""
+        """The numbers of the slots that are neither empty nor valid, after a torn write or tampering."""
         try:
             with self._open_locked(fcntl.LOCK_SH) as file:
                 raw = [os.pread(file, SLOT_BYTES, slot * SLOT_BYTES) for slot in range(SLOTS)]
@@ -182,7 +185,7 @@ class HeadGuard:
 
     @contextmanager
     def _open_locked(self, lock: int) -> Iterator[int]:
-        """The file, locked. It is opened each time, so that a fork or a replaced file confuses nobody."""
+        """Open and lock the file. Opening it each time keeps it correct after a fork or a replaced file."""
         with self._lock:
             file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -203,11 +206,11 @@ def require_continues(guarded: TreeHead | None, head: TreeHead, root_at: Callabl
 
     A crash after the commit and before the guard's write leaves the guard behind;
     then the records' tree must have the guarded root at the guarded size (`root_at`).
-    Whoever does not hold the writer's lock reads the guard first and the records after
-    it, because a log at work is ahead of its guard and never behind.
+    A caller without the writer's lock must read the guard first and the records after
+    it, because a running log is ahead of its guard and never behind.
 
     Raises:
-        HeadGuardMissing: there is no guard, and a tree that may be older than one that was signed.
+        HeadGuardMissing: there is no guard, and the tree is not empty, so it may be older than one that was signed.
         HeadGuardMismatch: the records hold an older or another tree.
     """
     if guarded is None:
@@ -254,12 +257,12 @@ def _mismatch(message: str) -> HeadGuardMismatch:
 
 
 def _read_slots(file: int) -> list[GuardState | None]:
-    """The state that each slot holds; None for one that is empty or torn."""
+    """The state in each slot; None for a slot that is empty or torn."""
     return [_decode_slot(os.pread(file, SLOT_BYTES, slot * SLOT_BYTES)) for slot in range(SLOTS)]
 
 
 def _encode_slot(state: GuardState) -> bytes:
-    """One slot: a checksum and the state as a line of JSON, padded with spaces to the block."""
+    """Encode a slot: a checksum and the state as a line of JSON, padded with spaces to the block."""
     members: dict[str, object] = {"origin": state.head.origin, "size": state.head.size, "root": state.head.root.hex()}
     if state.epoch:
         abandoned = [[head.size, head.root.hex()] for head in state.abandoned]
@@ -286,7 +289,7 @@ def _decode_slot(slot: bytes) -> GuardState | None:
 
 
 def _create_file(path: Path, state: GuardState) -> None:
-    """Make the file whole or not at all; when another process was faster, its file stays."""
+    """Create the file atomically; if another process created it first, that file stays."""
     with atomic_files.open_draft(path) as (draft, file):
         file.write(_encode_slot(state) + EMPTY_SLOT)
         file.flush()

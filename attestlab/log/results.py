@@ -1,4 +1,4 @@
-"""What the log answers with: a signed head, and proofs that lead to it."""
+"""Results of the log service: a signed tree head, and proofs that lead to its root."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class SignedHead:
-    """A signed tree head that may be shown: the guard holds it. `note` is the checkpoint, verbatim."""
+    """A signed tree head that is safe to publish, since the head guard holds it; `note` is the checkpoint, verbatim."""
 
     origin: str
     size: int
@@ -19,7 +19,7 @@ class SignedHead:
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """That the tree of `tree_size` leaves under `root` has `leaf_hash` at `index`."""
+    """Proof that the tree of `tree_size` leaves under `root` has `leaf_hash` at `index`."""
 
     index: int
     tree_size: int
@@ -30,7 +30,7 @@ class InclusionProof:
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyProof:
-    """That the tree of `size2` leaves begins with the one of `size1`."""
+    """Proof that the tree of `size2` leaves begins with the tree of `size1` leaves."""
 
     size1: int
     size2: int

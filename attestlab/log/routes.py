@@ -1,4 +1,4 @@
-"""The HTTP door of the log: the C2SP tlog-tiles paths for machines, JSON for people and notebooks; all of it public."""
+"""HTTP routes of the log: C2SP tlog-tiles paths for log clients, JSON for people and notebooks; all of them public."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 IMMUTABLE = "public, max-age=31536000, immutable"
-REVALIDATE = "no-cache"  # kept, but never used without asking whether there is a newer one
+REVALIDATE = "no-cache"  # a cache may store the response, but must revalidate it before each use
 
 routes = Routes("log")
 _CHECKPOINTS = "log checkpoints"
@@ -89,7 +89,7 @@ def checkpoints(request: Request, query: PageQuery) -> Page[CheckpointOut]:
 
 @routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
 def proof(request: Request, index: int, query: ProofQuery) -> InclusionOut:
-    """The proof that an entry stands in the log."""
+    """The inclusion proof of an entry."""
     with request.lab.storage.read() as connection:
         proven = request.lab.log.inclusion(connection, index, query.tree_size)
     return InclusionOut(
@@ -144,7 +144,7 @@ def lookup(request: Request, query: LookupQuery) -> EntryOut:
 
 @routes.get("/v1/log/vkey", scope=PUBLIC)
 def vkey(request: Request) -> VkeyOut:
-    """The log's public key. Pin it from a place you trust more than this one."""
+    """The log's public key. Pin the key from a source that you trust more than this endpoint."""
     with request.lab.storage.read() as connection:
         key = VerifierKey.parse(request.lab.log.vkey(connection))
     return VkeyOut(origin=key.name, vkey=str(key), cosigner_vkey=str(key.cosigner()))

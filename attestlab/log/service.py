@@ -1,9 +1,9 @@
-"""The log's verbs: append and seal within a transaction, then answer with proofs.
+"""Service for the transparency log: append entries, seal them before the commit, serve proofs.
 
-Appending is cheap and tells index and leaf hash at once; sealing happens once per
-transaction, just before its commit: leaves, full tiles, the new root, one signed
-checkpoint, and a compare-and-set on the head. Nothing in memory changes before the
-commit, and the head guard is durable before anyone sees the new checkpoint.
+Appending is cheap and returns index and leaf hash at once. Sealing runs once per
+transaction, just before its commit: it writes leaves, full tiles, the new root and one
+signed checkpoint, and moves the head by compare-and-set. Nothing in memory changes before
+the commit, and the head guard is durable before any reader sees the new checkpoint.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Finder = Callable[[Connection, str], int | None]
 
 @dataclass(slots=True)
 class SequencedEntry:
-    """An entry of a transaction: index and leaf hash are known at once, the rest after the seal.
+    """An entry appended by a transaction: index and leaf hash are set at once, the rest by the seal.
 
-    `tree` is the one that the checkpoint, a signed note, is of.
+    `checkpoint` is a signed note, and `tree` the tree that it signs.
     """
 
     index: int
@@ -60,13 +60,13 @@ class SequencedEntry:
 
     @property
     def proof(self) -> list[bytes]:
-        """From the leaf's sibling to the root's child; computed when it is asked for, since few ends are shown."""
+        """The inclusion path, from the leaf's sibling to the root's child; computed on access, as few are needed."""
         return self.tree.inclusion(self.index) if self.tree else []
 
 
 @dataclass(slots=True)
 class _Batch:
-    """What a transaction knows of the log: the head it found under the writer's lock, and the tree of that head."""
+    """The log as one transaction sees it: the head read under the writer's lock, and the tree of that head."""
 
     head: TreeHead
     signer: NoteSigner
@@ -75,11 +75,11 @@ class _Batch:
 
 
 class Log:
-    """One transparency log in the records.
+    """The transparency log of one database.
 
-    `finders` turn other names of an entry (`attestation_id`, `document_hash`) into its
-    index; the capabilities that know them register them. `witnesses` are those that the
-    operator asks for cosignatures, and their quorum.
+    `finders` map other names of an entry (`attestation_id`, `document_hash`) to its index;
+    the capabilities that own these names register them. `witnesses` are the witnesses that
+    the operator requests cosignatures from, with their quorum.
     """
 
     def __init__(self, *, storage: Storage, keyring: Keyring, clock: Clock, guard: HeadGuard) -> None:
@@ -93,14 +93,14 @@ class Log:
         storage.sequence_hooks.append(self.seal)
 
     def create(self, tx: Transaction, *, origin: str, private: Ed25519PrivateKey) -> str:
-        """Found the log `origin` under a fresh key, with a checkpoint of the empty tree; returns its vkey.
+        """Create the log `origin` under a fresh key, with a checkpoint of the empty tree; returns its vkey.
 
         Raises:
-            Conflict: the records have a log.
-            HeadGuardMismatch: the guard remembers one that the records have lost.
+            Conflict: the records already hold a log.
+            HeadGuardMismatch: the guard holds the head of a log that the records have lost.
         """
         if store.lock_head(tx) is not None:
-            raise Conflict("The records already hold a log; there is one for each database.")
+            raise Conflict("The records already hold a log; a database holds exactly one.")
         signer = NoteSigner(origin, private)
         head = TreeHead(origin, 0, hashing.EMPTY_ROOT)
         self._guard.require_continues(head, lambda _size: hashing.EMPTY_ROOT)
@@ -115,10 +115,10 @@ class Log:
         return str(signer.vkey)
 
     def append(self, tx: Transaction, entry: bytes, *, kind: str, subject: str | None = None) -> SequencedEntry:
-        """Put `entry` into the log, if and only if the transaction commits.
+        """Append `entry` to the log; it is logged if and only if the transaction commits.
 
         Raises:
-            PayloadTooLarge: it exceeds the 65,535 bytes an entry bundle can carry.
+            PayloadTooLarge: the entry exceeds the 65,535 bytes that an entry bundle can carry.
             HeadGuardMismatch: the records are older than, or differ from, what was signed.
         """
         hashing.require_entry_fits(entry)
@@ -131,11 +131,11 @@ class Log:
         return appended
 
     def pending_entries(self, tx: Transaction) -> tuple[int, list[SequencedEntry]]:
-        """The size of the committed log, and what this transaction appended to it so far."""
+        """The size of the committed log, and the entries that this transaction has appended so far."""
         return self._batch(tx).head.size, list(tx.buffer(BUFFER))
 
     def next_status_link(self, tx: Transaction, subject: str) -> entries.Link:
-        """The link with which the next status entry of `subject` continues its chain."""
+        """The link that the next status entry of `subject` must carry to continue its chain."""
         pending: list[SequencedEntry] = tx.buffer(BUFFER)
         for appended in reversed(pending):
             if appended.subject == subject:
@@ -144,10 +144,10 @@ class Log:
         return _next_link(*last) if last else entries.FIRST_LINK
 
     def seal(self, tx: Transaction) -> None:
-        """Complete what was appended: indexes, tiles, root, one checkpoint; runs once, before the commit.
+        """Write the appended entries with tiles, root and one signed checkpoint; runs once, before the commit.
 
         Raises:
-            HeadGuardMismatch: the head moved although we hold its lock.
+            HeadGuardMismatch: the head moved although this transaction holds its lock.
         """
         pending: list[SequencedEntry] = tx.buffer(BUFFER)
         if not pending:
@@ -170,7 +170,7 @@ class Log:
         tx.after_commit(lambda: self._promote(head, update, reader))
 
     def _batch(self, tx: Transaction) -> _Batch:
-        """What the transaction knows of the log, found out once: under its lock nothing can change it."""
+        """Lock the head and load its tree, once per transaction: under the lock neither can change."""
         batch: _Batch | None = tx.cache.get(CACHE_KEY)
         if batch is None:
             row = _require_created(store.lock_head(tx))
@@ -191,13 +191,13 @@ class Log:
         return note
 
     def _unseal_once(self, row: HeadRow) -> NoteSigner:
-        """The log's own key, unsealed once a process."""
+        """Return the log's signing key, unsealed once per process."""
         if self._signer is None:
             self._signer = unseal_signer(row, self._keyring)
         return self._signer
 
     def _promote(self, head: TreeHead, update: TreeUpdate, reader: TreeReader) -> None:
-        """The batch is committed: it becomes the tree in memory, and the guard learns of it."""
+        """Make the committed batch the tree in memory, and advance the head guard to it."""
         self._sealed_connection = None
         self._trees.promote(head, update, reader)
         self._advance_guard(head)
@@ -206,7 +206,7 @@ class Log:
         try:
             self._guard.advance(head)
         except OSError as error:
-            # It is committed; running it again would do it twice.
+            # The batch is committed; a retry would append it a second time.
             raise CommitUnknown("The entries are stored, but the head guard could not be written.") from error
 
     def is_created(self, connection: Connection) -> bool:
@@ -214,10 +214,10 @@ class Log:
         return store.head(connection) is not None
 
     def check_key(self, connection: Connection) -> None:
-        """The keyring opens the log's own key, so it is this installation's.
+        """Check that the keyring unseals the log's signing key, so that it is this installation's keyring.
 
         Raises:
-            IntegrityFailed: it does not.
+            IntegrityFailed: the keyring does not unseal it.
         """
         self._unseal_once(_require_created(store.head(connection)))
 
@@ -232,24 +232,24 @@ class Log:
         return _require_created(store.head(connection)).vkey
 
     def size(self, connection: Connection) -> int:
-        """How many entries the log has."""
+        """The number of entries in the log."""
         return self._head(connection).size
 
     def check_guard(self, connection: Connection) -> None:
-        """Compare the records with their signed root and with the head guard; for the start of a process.
+        """Compare the records with their signed root and with the head guard; runs when a process starts.
 
         Raises:
             IntegrityFailed: the stored entries do not have the root that was signed.
             HeadGuardMissing: there is no guard, and the log has entries.
             HeadGuardMismatch: the records are older than, or differ from, what was signed.
         """
-        guarded = self._guard.read()  # before the first look at the records: see `require_continues`
+        guarded = self._guard.read()  # before the first read of the records: see `require_continues`
         head = self._head(connection)
         self._trees.tree_of(connection, head)
         require_continues(guarded, head, lambda size: self._trees.reader(connection, head, size).root)
 
     def head(self, connection: Connection) -> SignedHead:
-        """The newest signed tree head of this look at the records; the guard has it before anyone else."""
+        """The newest signed tree head in this connection's snapshot; the head guard holds it before it is returned."""
         head = self._head(connection)
         signed = store.checkpoint(connection, head.size)
         if signed is None or signed.root != head.root:
@@ -258,13 +258,13 @@ class Log:
         return _with_cosignatures(head.origin, connection, signed)
 
     def witnessed_checkpoint(self, connection: Connection) -> SignedHead | None:
-        """The newest signed tree head that a quorum of our witnesses cosigned, if there is one."""
+        """The newest signed tree head that a quorum of the configured witnesses cosigned; None without one."""
         size = cosignatures.newest_witnessed_size(connection, self.witnesses) if self.witnesses else None
         signed = None if size is None else store.checkpoint(connection, size)
         return None if signed is None else _with_cosignatures(self._head(connection).origin, connection, signed)
 
     def head_covering(self, connection: Connection, index: int) -> SignedHead:
-        """The head that proves entry `index` best: one that a quorum cosigned, or while there is none, the newest."""
+        """The head to prove entry `index` with: the newest witnessed one that covers it, otherwise the newest."""
         witnessed = self.witnessed_checkpoint(connection)
         return witnessed if witnessed is not None and witnessed.size > index else self.head(connection)
 
@@ -273,7 +273,7 @@ class Log:
 
         Raises:
             ValidationFailed: the log never had that size.
-            NotFound: that tree has no such entry.
+            NotFound: the tree of that size has no entry `index`.
         """
         head = self._head(connection)
         size = _require_size(head, head.size if tree_size is None else tree_size, "tree_size")
@@ -284,7 +284,7 @@ class Log:
         return InclusionProof(index, size, leaf, reader.root, reader.inclusion(index))
 
     def consistency(self, connection: Connection, size1: int, size2: int) -> ConsistencyProof:
-        """The proof that the tree of `size2` leaves begins with that of `size1`.
+        """The proof that the tree of `size2` leaves begins with the tree of `size1` leaves.
 
         Raises:
             ValidationFailed: size1 exceeds size2, or the log never had one of the sizes.
@@ -292,7 +292,7 @@ class Log:
         head = self._head(connection)
         _require_size(head, size2, "to")
         if not 0 <= size1 <= size2:
-            raise ValidationFailed.of("/from", "range", "from is a size from 0 up to the one in to.")
+            raise ValidationFailed.of("/from", "range", "Invalid from: expected a size from 0 up to the value of to.")
         older, newer = (self._trees.reader(connection, head, size) for size in (size1, size2))
         return ConsistencyProof(size1, size2, older.root, newer.root, newer.consistency(size1))
 
@@ -312,7 +312,7 @@ class Log:
         """The index of the entry with this leaf hash.
 
         Raises:
-            NotFound: there is none.
+            NotFound: no entry has it.
         """
         index = store.index_of(connection, leaf_hash, self._head(connection).size)
         if index is None:
@@ -323,7 +323,7 @@ class Log:
         """The bytes of a tile or entry bundle, full or partial.
 
         Raises:
-            NotFound: the tree is not that large.
+            NotFound: the log is too small to have this tile.
         """
         head = self._head(connection)
         start = name.index * hashing.TILE_WIDTH
@@ -335,15 +335,15 @@ class Log:
 
     def _head(self, connection: Connection) -> TreeHead:
         if connection is self._sealed_connection:
-            # What is sealed and not committed may still vanish; showing it, or remembering it, would be a fork.
+            # A sealed head that is not committed may be rolled back; returning or caching it would be a fork.
             raise RuntimeError("the log cannot be read between a transaction's seal and its commit")
         row = _require_created(self._storage.cached(connection, "log head", store.head))
         return TreeHead(row.origin, row.size, row.root)
 
     def _ensure_guarded(self, connection: Connection, head: TreeHead) -> None:
-        """Whoever shows a head first makes sure that the guard has it; its writer may have died before.
+        """Advance the guard to a head before the first reader returns it; its writer may have died before doing so.
 
-        A head smaller than the guard's is a look at the past, which was signed too.
+        A head smaller than the guard's comes from an older snapshot; it was signed too, so it needs no check.
         """
         known = self._guard.last_head
         if known is None or (known.size <= head.size and known != head):
@@ -363,10 +363,10 @@ def _with_cosignatures(origin: str, connection: Connection, signed: CheckpointRo
 
 
 def unseal_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:
-    """The log's private key, taken out of its seal.
+    """Unseal the log's private key.
 
     Raises:
-        IntegrityFailed: it does not open, or is not the key that the vkey names.
+        IntegrityFailed: the keyring does not unseal it, or it is not the key that the vkey names.
     """
     der = keyring.unseal(row.sealed_key, tenant_id=None, issuer_id=None, kid=row.origin, alg=Algorithm.ED25519)
     private = load_private(Algorithm.ED25519, der)

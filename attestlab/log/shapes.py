@@ -1,4 +1,4 @@
-"""What goes over the wire about the log (CONTRACT section 7); hashes are `sha256:<hex>`."""
+"""Wire models of the log (CONTRACT section 7); hashes are `sha256:<hex>`."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ class HeadOut(Out):
 
 
 class CheckpointOut(Out):
-    """A signed tree head of the past."""
+    """An earlier signed tree head."""
 
     tree_size: int
     root_hash: str
@@ -30,13 +30,13 @@ class CheckpointOut(Out):
 
 
 class ProofQuery(In):
-    """Which tree to prove in; the newest where none is named."""
+    """The size of the tree to prove inclusion in; the newest by default."""
 
     tree_size: Size | None = None
 
 
 class InclusionOut(Out):
-    """That the tree of `tree_size` entries under `root_hash` has `leaf_hash` at `log_index`; leaf to root."""
+    """Proof that the tree of `tree_size` entries has `leaf_hash` at `log_index`; `hashes` run from leaf to root."""
 
     log_index: int
     tree_size: int
@@ -46,14 +46,14 @@ class InclusionOut(Out):
 
 
 class ConsistencyQuery(In):
-    """From which tree to which."""
+    """The sizes of the older and the newer tree."""
 
     from_: Size = Field(alias="from")
     to: Size
 
 
 class ConsistencyOut(Out):
-    """That the tree of size `to` begins with the one of size `from`."""
+    """Proof that the tree of size `to` begins with the tree of size `from`."""
 
     from_: int = Field(alias="from")
     to: int
@@ -63,14 +63,14 @@ class ConsistencyOut(Out):
 
 
 class EntriesQuery(In):
-    """Which entries, oldest first."""
+    """A range of entries, oldest first."""
 
     start: Size = 0
     limit: Annotated[int, Field(ge=1, le=100)] = 50
 
 
 class EntryOut(Out):
-    """An entry: its exact bytes (standard base64), and the same read as JSON."""
+    """An entry: its exact bytes (standard base64), and the same bytes parsed as JSON."""
 
     log_index: int
     leaf_hash: str
@@ -80,7 +80,7 @@ class EntryOut(Out):
 
 
 class EntriesOut(Out):
-    """Entries in order; `next_start` is null where the log ends."""
+    """Entries in order; `next_start` is null at the end of the log."""
 
     items: list[EntryOut]
     next_start: int | None
@@ -88,7 +88,7 @@ class EntriesOut(Out):
 
 
 class LookupQuery(In):
-    """Exactly one name of an entry: its leaf hash (`sha256:<hex>` or hex), or what it speaks of."""
+    """Exactly one name of an entry: its leaf hash (`sha256:<hex>` or hex), its attestation or its document."""
 
     hash: Annotated[str, Field(pattern=r"^(sha256:)?[0-9a-f]{64}$")] | None = None
     attestation_id: str | None = None
@@ -96,7 +96,7 @@ class LookupQuery(In):
 
 
 class VkeyOut(Out):
-    """The key to pin, as C2SP writes it; `cosigner_vkey` is the same key as it signs the time."""
+    """The key to pin, as a C2SP vkey; `cosigner_vkey` is the same key for its timestamped signatures."""
 
     origin: str
     vkey: str

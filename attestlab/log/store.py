@@ -1,4 +1,4 @@
-"""Every query of the log; nothing else."""
+"""Queries of the log's tables; they take and return typed records."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _FIRST_OF_SUBJECT = _OF_SUBJECT.order_by(leaves.c.index)
 
 @dataclass(frozen=True, slots=True)
 class HeadRow:
-    """The head as the records have it."""
+    """A row of `log_head`."""
 
     origin: str
     size: int
@@ -85,7 +85,7 @@ class HeadRow:
 
 @dataclass(frozen=True, slots=True)
 class LeafRow:
-    """An entry as the records have it."""
+    """A row of `log_leaves`."""
 
     index: int
     leaf_hash: bytes = field(repr=False)
@@ -95,7 +95,7 @@ class LeafRow:
 
 
 class StoredLeaf(Protocol):
-    """An entry that has its place."""
+    """An entry with its index, ready to be inserted."""
 
     index: int
     leaf_hash: bytes
@@ -106,7 +106,7 @@ class StoredLeaf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
-    """A checkpoint as the records have it; `note` is the signed note, verbatim."""
+    """A row of `log_checkpoints`; `note` is the signed note, verbatim."""
 
     size: int
     previous_size: int | None
@@ -117,7 +117,7 @@ class CheckpointRow:
 
 @dataclass(frozen=True, slots=True)
 class CosignatureRow:
-    """A cosignature as the records have it; `line` is the signature line, with its line feed."""
+    """A row of `log_cosignatures`; `line` is the signature line with its line feed."""
 
     seq: int
     tree_size: int
@@ -128,19 +128,19 @@ class CosignatureRow:
 
 
 def head(connection: Connection) -> HeadRow | None:
-    """The head; None before the log was created."""
+    """The current head; None before the log is created."""
     row: Any = connection.execute(_HEAD).first()
     return HeadRow(*row) if row else None
 
 
 def lock_head(tx: Transaction) -> HeadRow | None:
-    """The head, which until the commit nobody else can move."""
+    """Lock and return the head; no other transaction can move it until the commit."""
     row: Any = tx.read_unflushed(_LOCKED_HEAD).first()
     return HeadRow(*row) if row else None
 
 
 def create_head(tx: Transaction, row: HeadRow) -> None:
-    """Write the first head."""
+    """Insert the head of a new log."""
     tx.add(
         heads,
         {
@@ -155,13 +155,13 @@ def create_head(tx: Transaction, row: HeadRow) -> None:
 
 
 def move_head(tx: Transaction, *, old: tuple[int, bytes], new: tuple[int, bytes]) -> bool:
-    """Compare-and-set (size, root); False when the head is not where we left it."""
+    """Move the head by compare-and-set on (size, root); False if another writer moved it since it was read."""
     values = {"old_size": old[0], "old_root": old[1], "new_size": new[0], "new_root": new[1]}
     return tx.exec(_MOVE_HEAD, values).rowcount == 1
 
 
 def set_sealed_key(tx: Transaction, sealed: bytes) -> None:
-    """Exchange the sealed key of the log for the same under another key-encryption key."""
+    """Replace the log's sealed private key, after it was sealed under another key-encryption key."""
     tx.exec(update(heads).where(heads.c.id == HEAD_ID).values(sealed_key=sealed))
 
 
@@ -173,7 +173,7 @@ def add_leaf(tx: Transaction, row: StoredLeaf) -> None:
             "index": row.index,
             "leaf_hash": row.leaf_hash,
             "entry": row.entry,
-            "kind": str(row.kind),  # an enum's member SQLite's driver would have to find out how to write
+            "kind": str(row.kind),  # a plain str: SQLite's driver would look up an adapter for an enum member
             "subject": row.subject,
         },
     )
@@ -220,20 +220,20 @@ def add_cosignature(tx: Transaction, row: CosignatureRow) -> None:
 
 
 def last_cosignature(connection: Connection, vkey: str) -> CosignatureRow | None:
-    """What a witness cosigned last."""
+    """The newest cosignature of a witness; None if it never cosigned."""
     newest = select(*_COSIGNATURE_COLUMNS).where(cosignatures.c.vkey == vkey).order_by(cosignatures.c.seq.desc())
     row = connection.execute(newest.limit(1)).first()
     return CosignatureRow(*row) if row else None
 
 
 def cosignatures_of(connection: Connection, sizes: list[int]) -> Iterator[CosignatureRow]:
-    """What was cosigned of these sizes, in the order in which it came."""
+    """The cosignatures of the checkpoints of these sizes, in the order of their arrival."""
     for row in connection.execute(_COSIGNATURES_OF, {"sizes": sizes}):
         yield CosignatureRow(*row)
 
 
 def newest_cosigners(connection: Connection, limit: int) -> Iterator[tuple[int, str]]:
-    """Size and witness of the cosignatures of the largest trees, largest first."""
+    """Tree size and witness key of up to `limit` cosignatures, largest tree first."""
     wanted = select(cosignatures.c.tree_size, cosignatures.c.vkey).order_by(cosignatures.c.tree_size.desc())
     for row in connection.execute(wanted.limit(limit)):
         yield row[0], row[1]
@@ -256,7 +256,7 @@ def leaf_rows(connection: Connection, first: int, count: int) -> list[LeafRow]:
 
 
 def all_leaves(connection: Connection) -> Iterator[LeafRow]:
-    """Every entry in order, a page at a time; gaps are passed over, so compare the indexes."""
+    """Every entry in order, a page at a time; gaps are skipped silently, so the caller must compare the indexes."""
     page = (
         select(*_LEAF_COLUMNS).where(leaves.c.index > bindparam("after")).order_by(leaves.c.index).limit(ROWS_PER_PAGE)
     )
@@ -341,7 +341,7 @@ def tile(connection: Connection, level: int, index: int) -> bytes:
 
 
 def find_tile(connection: Connection, level: int, index: int) -> bytes | None:
-    """A full tile as it is stored, if it is."""
+    """A full tile as stored; None if it is missing."""
     data: bytes | None = connection.execute(_TILE, {"level": level, "index": index}).scalar()
     return data
 
@@ -353,7 +353,7 @@ def stored_tile_positions(connection: Connection) -> Iterator[tuple[int, int]]:
 
 
 def duplicate_leaves(connection: Connection, *, first_byte: range) -> list[tuple[bytes, int]]:
-    """Leaf hashes beginning with one of these bytes that stand in the log more than once, each with its last index."""
+    """Leaf hashes, beginning with one of these bytes, that occur more than once, each with its last index."""
     twice: Any = select(leaves.c.leaf_hash, func.max(leaves.c.index)).group_by(leaves.c.leaf_hash)
     twice = twice.where(leaves.c.leaf_hash >= bytes([first_byte.start])).having(func.count() > 1)
     if first_byte.stop < 256:
@@ -362,13 +362,13 @@ def duplicate_leaves(connection: Connection, *, first_byte: range) -> list[tuple
 
 
 def count_of_kind(connection: Connection, kind: str) -> int:
-    """How many entries of a kind there are."""
+    """The number of entries of a kind."""
     found: int = connection.execute(select(func.count()).select_from(leaves).where(leaves.c.kind == kind)).scalar_one()
     return found
 
 
 def count_of_subjects(connection: Connection, kind: str) -> int:
-    """How many chains of a kind there are."""
+    """The number of status chains of a kind."""
     subjects = func.count(leaves.c.subject.distinct())
     found: int = connection.execute(select(subjects).where(leaves.c.kind == kind)).scalar_one()
     return found
@@ -381,7 +381,7 @@ def newest_of_subject(connection: Connection, subject: str) -> LeafRow | None:
 
 
 def chain_of(connection: Connection, subject: str) -> list[LeafRow]:
-    """Every entry of a subject, in order."""
+    """Every entry of a subject's chain, in order."""
     found = select(*_LEAF_COLUMNS).where(leaves.c.subject == subject).order_by(leaves.c.index)
     return [LeafRow(*row) for row in connection.execute(found)]
 

@@ -1,6 +1,6 @@
-"""The rows of the log. Leaves, full tiles and checkpoints are written once; triggers refuse anything else.
+"""Tables of the log. Leaves, full tiles and checkpoints are append-only; triggers reject updates and deletes.
 
-Partial tiles are not stored: every one can be derived from the leaves and the full tiles.
+Partial tiles are not stored: they are derived from the leaves and the full tiles.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ SEGMENT_BITS = 12
 
 
 class LogHead(SQLModel, table=True):
-    """The one row that says how far the log has come; whoever appends locks it.
+    """The single row with the size and root of the log; a transaction that appends locks it.
 
     `sealed_key` is the log's private key as the keyring sealed it.
     """
@@ -33,7 +33,7 @@ class LogHead(SQLModel, table=True):
 
 
 class LogLeaf(SQLModel, table=True):
-    """One entry. `kind` and `subject` repeat what the entry says, so that they can be asked for."""
+    """One entry of the log. `kind` and `subject` repeat members of the entry, so that queries can use them."""
 
     __tablename__ = "log_leaves"
     __table_args__ = (
@@ -61,9 +61,9 @@ class LogTile(SQLModel, table=True):
 
 
 class LogCheckpoint(SQLModel, table=True):
-    """A signed tree head, verbatim; `at` is the time its own timestamped signature states.
+    """A signed tree head, verbatim; `at` is the time in the log's own timestamped signature.
 
-    `previous_size` is that of the checkpoint before (None for the first), so that a missing one shows.
+    `previous_size` is the size of the checkpoint before (None for the first), so that a missing checkpoint is noticed.
     """
 
     __tablename__ = "log_checkpoints"
@@ -76,9 +76,9 @@ class LogCheckpoint(SQLModel, table=True):
 
 
 class LogCosignature(SQLModel, table=True):
-    """What a witness signed of the checkpoint of `tree_size`: its signature line, and the time that the line states.
+    """A witness's signature line over the checkpoint of `tree_size`, and the time that the line states.
 
-    `vkey` is the witness's key, by which the line verifies. A witness may sign a size again, later.
+    `vkey` is the witness's key, under which the line verifies. A witness may cosign the same size again later.
     """
 
     __tablename__ = "log_cosignatures"

@@ -1,10 +1,11 @@
-"""The log's time: checkpoint times never go backwards, and a leap of the clock waits for a person.
+"""The log's time: checkpoint times never go backwards, and a leap of the clock needs an operator's confirmation.
 
-A clock that is years ahead would end every attestation for good. So the clock is compared
-with the last time that is known: that of the newest checkpoint, the one that an operator
-confirmed, or the one that this process saw last. While it is more than `MAX_LEAP` beyond,
-checkpoints keep the last known time, expiries are not made permanent, and `/readyz` is red,
-until the clock is corrected or `attestlab log confirm-time` confirms it.
+A clock that is years ahead would expire every attestation permanently. So the clock is
+compared with the last known time: the latest of the newest checkpoint's time, the time that
+an operator confirmed, and the time that this process accepted last. While the clock is more
+than `MAX_LEAP` ahead of it, checkpoints keep the last known time, expiries are not made
+permanent, and `/readyz` is red, until the clock is corrected or `attestlab log confirm-time`
+confirms it.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from attestlab.orgs import store as org_store
 
 MAX_LEAP = timedelta(days=90)
 ROW_ID = 1
-ABOVE_ANY_SIZE = 1 << 62  # above that of every tree
+ABOVE_ANY_SIZE = 1 << 62  # exceeds the size of every tree
 
 
 class ConfirmedTime(SQLModel, table=True):
-    """The one row with the time that an operator confirmed last; none before the first time."""
+    """The single row with the time that an operator confirmed last; absent before the first confirmation."""
 
     __tablename__ = "confirmed_time"
 
@@ -45,7 +46,7 @@ _CONFIRMED: Any = select(*confirmed_time.c).where(confirmed_time.c.id == bindpar
 
 
 class TimeUnconfirmed(Unavailable):
-    """The clock leapt; only a person can say whether it is right."""
+    """The clock leapt ahead; only an operator can decide whether it is right."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,10 @@ class Timekeeping:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._last_credible: datetime | None = (
-            None  # the last time that was credible; a quiet log has no newer checkpoint
-        )
+        self._last_credible: datetime | None = None  # the last credible time; an idle log has no newer checkpoint
 
     def next_checkpoint_time(self, connection: Connection) -> datetime:
-        """The time for the next checkpoint, which is never before that of the last one."""
+        """The time for the next checkpoint, never earlier than that of the last one."""
         now, last = self._clock.now(), _newest_checkpoint_time(connection)
         if last is None:
             return now
@@ -76,10 +75,10 @@ class Timekeeping:
         return now if now - known <= MAX_LEAP else known
 
     def require_credible(self, connection: Connection) -> None:
-        """Require that the clock did not leap.
+        """Require that the clock did not leap ahead.
 
         Raises:
-            TimeUnconfirmed: it is more than `MAX_LEAP` beyond the last known time.
+            TimeUnconfirmed: the clock is more than `MAX_LEAP` ahead of the last known time.
         """
         now, known = self._clock.now(), self.last_known(connection)
         if known is not None and now - known > MAX_LEAP:
@@ -97,7 +96,7 @@ class Timekeeping:
         return None if last is None else self._last_known(connection, last)
 
     def confirm(self, tx: Transaction) -> datetime:
-        """Let the clock's time be the last known one from now on; returns it."""
+        """Record the clock's time as the last known time, with an audit line; returns it."""
         now = self._clock.now()
         context = AuditContext(org_store.get_operator_id(tx), Operator(), "confirmed_time.confirm", now)
         row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()

@@ -1,4 +1,4 @@
-"""When a witness cosigns (C2SP tlog-witness, as of July 2026): rules over the tree it knows and the one it is shown."""
+"""Rules of a witness: when it cosigns a tree, given the tree it cosigned last (C2SP tlog-witness, as of July 2026)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from attestlab.log.witnessing.submission_policy import Submission
 
 @dataclass(frozen=True, slots=True)
 class WitnessedLog:
-    """A log whose checkpoints a witness cosigns: its origin, and a key of it, whose name may be another."""
+    """A log whose checkpoints a witness cosigns: its origin and one of its keys, whose name may differ from it."""
 
     origin: str
     key: VerifierKey
 
     @classmethod
     def parse(cls, text: str) -> WitnessedLog:
-        """Read `VKEY`, whose name is the origin, or `ORIGIN VKEY`.
+        """Parse `VKEY`, whose name is the origin, or `ORIGIN VKEY`.
 
         Raises:
-            ValidationFailed: the verifier key cannot be used, or is one of cosignatures.
+            ValidationFailed: the verifier key is invalid, or is a key of cosignatures (type 0x04).
         """
         origin, _space, vkey = text.strip().rpartition(" ")
         return cls.of(VerifierKey.parse(vkey), origin=origin.strip())
 
     @classmethod
     def of(cls, key: VerifierKey, *, origin: str = "") -> WitnessedLog:
-        """The log of a key; without an origin it is the key's name.
+        """The log of a key; the origin defaults to the key's name.
 
         Raises:
-            ValidationFailed: it is a key of cosignatures.
+            ValidationFailed: the key is a key of cosignatures (type 0x04).
         """
         if key.type is not SignatureType.ED25519:
             raise ValidationFailed(f"The key of the log {key.name} is of type 0x04; give the one of type 0x01.")
@@ -41,12 +41,12 @@ class WitnessedLog:
 
 
 def origin_hash(origin: str) -> str:
-    """The name of a log in the paths of the monitoring API: hex SHA-256 of its origin."""
+    """The identifier of a log in the paths of the monitoring API: hex SHA-256 of its origin."""
     return hashlib.sha256(origin.encode()).hexdigest()
 
 
 class SizeConflict(Conflict):
-    """The submission starts from another size than the tree that was cosigned last; `size` is that tree's."""
+    """The submission's old size differs from `size`, that of the tree that was cosigned last."""
 
     def __init__(self, message: str, *, size: int) -> None:
         super().__init__(message, details={"size": size})
@@ -54,17 +54,17 @@ class SizeConflict(Conflict):
 
 
 def require_empty_root(head: TreeHead) -> None:
-    """Require the root of the empty tree of a checkpoint of size zero.
+    """Require that a checkpoint of size 0 has the root of the empty tree.
 
     Raises:
-        ProofInvalid: it has another one.
+        ProofInvalid: the checkpoint has size 0 and another root.
     """
     if head.size == 0 and head.root != EMPTY_ROOT:
         raise ProofInvalid("A checkpoint of size 0 has the root of the empty tree. The checkpoint is not cosigned.")
 
 
 def require_growth(submission: Submission, head: TreeHead) -> None:
-    """Require that the log grows.
+    """Require that the checkpoint is not smaller than the submission's old size.
 
     Raises:
         ValidationFailed: the old size exceeds the new one.
@@ -74,11 +74,11 @@ def require_growth(submission: Submission, head: TreeHead) -> None:
 
 
 def require_continues(known: TreeHead | None, submission: Submission, head: TreeHead) -> None:
-    """Require that `head` begins with the tree that was cosigned last, `known`; None where none was.
+    """Require that `head` begins with `known`, the tree that was cosigned last; None before the first.
 
     Raises:
         SizeConflict: the submission starts from another size.
-        ProofInvalid: the proof does not hold, or it is another tree of the same size.
+        ProofInvalid: the proof is invalid, or `head` is another tree of the same size.
     """
     known = known or TreeHead(head.origin, 0, EMPTY_ROOT)
     if submission.old_size != known.size:

@@ -1,7 +1,7 @@
 """The HTTP server of a witness: C2SP tlog-witness on Tornado, `add-checkpoint` and the monitoring API, plain text.
 
-Whoever can reach it may call it: a submission is judged by its signature alone. So what a
-caller may send is bounded in size and in time before it is looked at.
+Any client may call it: a submission is accepted by the log's signature alone. So the server
+bounds the size and duration of a request before it parses anything.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ReadLatest = Callable[[str], Awaitable[str]]
 
 @stream_request_body
 class PlainHandler(RequestHandler):
-    """Answers in plain text and keeps no body in memory; of itself the handler of every unknown path."""
+    """Handler that responds in plain text and discards bodies; by itself it serves every unknown path with 404."""
 
     received = 0  # bytes of the body so far
 
@@ -64,22 +64,22 @@ class PlainHandler(RequestHandler):
         self.send_error(404)
 
     def data_received(self, chunk: bytes) -> None:
-        """Discard a body, up to a bound."""
+        """Discard a body, up to `MAX_DISCARDED_BYTES`."""
         self.received += len(chunk)
         if self.received > MAX_DISCARDED_BYTES and not self._finished:
             self.send_error(413)
 
     def write_error(self, status_code: int, **_kwargs: Any) -> None:
-        """Every refusal that is not about a submission; never a stack trace."""
+        """Respond to an error outside of a submission with its phrase only, never a stack trace."""
         self.finish(f"{HTTPStatus(status_code).phrase}\n")
 
     def log_exception(self, _kind: Any, fault: BaseException | None, _trace: Any) -> None:
-        """What nobody foresaw is ours to read; what callers get wrong is theirs."""
+        """Log unexpected exceptions; errors of clients (`HTTPError`) are not logged."""
         if fault is not None and not isinstance(fault, HTTPError):
             logging_setup.log_part_failure(fault, part="witness")
 
     def refuse(self, error: errors.AttestLabError) -> None:
-        """Answer with the status that belongs to an error, and its message."""
+        """Respond with the status and message of an error."""
         if isinstance(error, errors.Unavailable):
             logging_setup.log_repeated_failure("witness unavailable", error)
         self.set_status(next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF))
@@ -94,7 +94,7 @@ class AddCheckpoint(PlainHandler):
         self._body = bytearray()
 
     async def prepare(self) -> None:
-        """Refuse a body that is declared far too long, or not sent yet; other methods than POST get 405 of Tornado."""
+        """Reject a body declared too long, early if it is not sent yet; Tornado rejects other methods with 405."""
         declared = self.request.headers.get("Content-Length", "")
         length = int(declared) if declared.isdecimal() else 0
         is_unsent = "Expect" in self.request.headers
@@ -102,13 +102,13 @@ class AddCheckpoint(PlainHandler):
             self.send_error(413)
 
     def data_received(self, chunk: bytes) -> None:
-        """Keep what fits, and discard the rest."""
+        """Buffer the body up to the limit, and discard the rest."""
         super().data_received(chunk)
         if self.received <= MAX_SUBMISSION_BYTES:
             self._body += chunk
 
     async def post(self) -> None:
-        """Answer with the cosignature line, or with the refusal that tlog-witness demands."""
+        """Respond with the cosignature line, or with the error status that tlog-witness defines."""
         if self.received > MAX_SUBMISSION_BYTES:
             self.send_error(413)
             return
@@ -129,10 +129,10 @@ class LatestCheckpoint(PlainHandler):
         self._latest = latest
 
     async def prepare(self) -> None:
-        """Every method but GET is refused by Tornado, with 405."""
+        """Do nothing: Tornado rejects every method except GET with 405."""
 
     async def get(self, origin_hash: str) -> None:
-        """Answer with the latest cosigned checkpoint, or 404."""
+        """Respond with the latest cosigned checkpoint, or 404."""
         try:
             self.finish(await self._latest(origin_hash))
         except tuple(STATUS_OF) as error:
@@ -140,7 +140,7 @@ class LatestCheckpoint(PlainHandler):
 
 
 class WitnessServer:
-    """A witness on sockets; requests run in a few threads, and the store puts them in order.
+    """HTTP server of a witness; requests run in a few threads, and the store serialises them.
 
     A client may take `idle_s` seconds between two requests and for a head, and `body_s` for a body.
     """
@@ -155,7 +155,7 @@ class WitnessServer:
         application = Application(handlers, default_handler_class=PlainHandler, log_function=lambda _handler: None)
         self._server = HTTPServer(
             application,
-            max_body_size=2**63,  # `AddCheckpoint` counts, and answers 413 where Tornado would say 400
+            max_body_size=2**63,  # `AddCheckpoint` counts bytes and returns 413, where Tornado would return 400
             max_buffer_size=MAX_SUBMISSION_BYTES + MAX_HEAD_BYTES,
             max_header_size=MAX_HEAD_BYTES,
             idle_connection_timeout=idle_s,
@@ -163,13 +163,15 @@ class WitnessServer:
         )
 
     def start(self, sockets: list[socket.socket]) -> None:
-        """Listen; from within a running event loop."""
-        logging.getLogger("tornado.general").addHandler(logging.NullHandler())  # malformed requests: no news
+        """Listen on the sockets; must be called within a running event loop."""
+        logging.getLogger("tornado.general").addHandler(
+            logging.NullHandler()
+        )  # malformed requests are not worth a log line
         logging.getLogger("tornado.general").propagate = False
         self._server.add_sockets(sockets)
 
     async def stop(self) -> None:
-        """Refuse new connections, finish the requests that are being judged, close."""
+        """Refuse new connections, wait for running requests up to `STOP_TIMEOUT_S`, and close."""
         self._server.stop()
         deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
         while self._running_requests and asyncio.get_running_loop().time() < deadline:
@@ -182,13 +184,13 @@ class WitnessServer:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, function, argument)
         except OSError as error:
-            raise errors.Unavailable(f"The witness cannot do its work right now ({cause_of(error)}).") from error
+            raise errors.Unavailable(f"The witness is currently unavailable ({cause_of(error)}).") from error
         finally:
             self._running_requests -= 1
 
 
 async def serve(witness: Witness, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
-    """Answer on `sockets` until SIGTERM or SIGINT."""
+    """Serve on `sockets` until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -1,7 +1,7 @@
-"""The verbs of a witness: be founded, and add a checkpoint.
+"""Service of a witness: create it, and cosign submitted checkpoints.
 
-What was decided is on the disk before a cosignature exists, so that a witness that is
-killed between the two never cosigns another tree in its place.
+The accepted head is on the disk before the witness signs it, so that a witness killed
+between the two never cosigns another tree of that size.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from attestlab.witness.store import CosignedHead, Heads, WitnessStore
 
 
 def create_witness(folder: Path, *, name: str, environ: Mapping[str, str]) -> VerifierKey:
-    """Make a witness in `folder`: a key-encryption key, a store, and a fresh key sealed in it.
+    """Create a witness in `folder`: a key-encryption key, a store, and a fresh key sealed in it.
 
-    Returns the key to pin, that of its cosignatures (type 0x04). Killed half way, it can be run again.
+    Returns the key to pin, which verifies its cosignatures (type 0x04). After a crash it can be run again.
 
     Raises:
-        Conflict: there is a witness already.
-        ValidationFailed: the name cannot be that of a key.
+        Conflict: the folder holds a witness already.
+        ValidationFailed: the name is not a valid key name.
     """
     private = Ed25519PrivateKey.generate()
     signer = NoteSigner(name, private)
@@ -44,10 +44,10 @@ def create_witness(folder: Path, *, name: str, environ: Mapping[str, str]) -> Ve
 
 
 def unseal_signer(store: WitnessStore, keys: Keyring) -> NoteSigner:
-    """The witness's own key, taken out of its seal.
+    """Unseal the witness's signing key.
 
     Raises:
-        IntegrityFailed: it does not open.
+        IntegrityFailed: the keyring does not unseal it, or it is no Ed25519 key.
     """
     name, sealed = store.identity()
     private = load_private(Algorithm.ED25519, keys.unseal_secret(sealed, purpose=_purpose(name)))
@@ -74,20 +74,20 @@ class Witness:
 
     @property
     def vkey(self) -> VerifierKey:
-        """The key of its cosignatures."""
+        """The public key that verifies its cosignatures."""
         return self._signer.vkey.cosigner()
 
     def add_checkpoint(self, body: bytes) -> str:
-        """The cosignature line over the checkpoint in `body`, a submission of C2SP tlog-witness.
+        """Verify and cosign the checkpoint in `body`, a C2SP tlog-witness submission; returns the cosignature line.
 
         Raises:
             ValidationFailed: the submission is malformed, or its old size exceeds the new one.
-            NotFound: the log is not one of ours.
-            SignatureInvalid: none of the log's keys signed it.
-            SizeConflict: it starts from another size than that of the tree that was cosigned last.
-            ProofInvalid: the new tree does not begin with that one, is another one of its size, or is empty and has
-                another root than the empty tree.
-            Unavailable: it could not be written down.
+            NotFound: the witness does not cosign this log.
+            SignatureInvalid: none of the log's keys signed the checkpoint.
+            SizeConflict: the old size is not that of the tree that was cosigned last.
+            ProofInvalid: the new tree does not begin with the tree cosigned last, is another tree of its size, or has
+                size 0 and another root than the empty tree.
+            Unavailable: the head could not be stored.
         """
         submission = Submission.parse(body)
         note, head = submission.parse_checkpoint()
@@ -101,10 +101,10 @@ class Witness:
     def latest(self, origin_hash: str) -> str:
         """The latest cosigned checkpoint of a log, with the log's signatures and the witness's cosignature.
 
-        Signatures of other keys, which were not verified, are left out.
+        Signatures of other keys are omitted, since they were not verified.
 
         Raises:
-            NotFound: the log is not one of ours, or none of its checkpoints was cosigned.
+            NotFound: the witness does not cosign this log, or has not cosigned a checkpoint of it yet.
         """
         origin = self._origins.get(origin_hash, "")
         found = self._store.latest(origin)
@@ -123,7 +123,7 @@ class Witness:
             raise SignatureInvalid(f"The checkpoint is not signed by a trusted key of {head.origin}.")
 
     def _accept(self, heads: Heads, submission: Submission, head: TreeHead) -> int:
-        """Write the head down; returns the time of the cosignature, which never runs backwards."""
+        """Check and store the head; returns the time of the cosignature, which never decreases."""
         known = heads.find(head.origin)
         rules.require_continues(known.head if known else None, submission, head)
         at_s = max(int(self._clock.now().timestamp()), known.at_s if known else 0)

@@ -1,4 +1,4 @@
-"""From a command to a running witness: open what it remembers, listen, serve, stop."""
+"""Entry point of a witness process: open its store, listen, serve until a signal, close."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run_witness(data: Path, *, logs: Iterable[str], host: str, port: int, announ
     """Serve the witness in `data` for these logs, each `VKEY` or `ORIGIN VKEY`, until a signal stops it.
 
     Raises:
-        NotFound: there is no witness in `data`.
+        NotFound: `data` holds no witness.
         ValidationFailed: a verifier key is malformed.
     """
     logging_setup.capture_library_logs()

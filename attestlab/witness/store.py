@@ -1,9 +1,9 @@
-"""The memory of a witness: one SQLite file with one row a log, and nothing else that it could forget.
+"""Store of a witness: one SQLite file with its sealed key and, for each log, the head that it cosigned last.
 
-A commit is on the disk when it returns (WAL with `synchronous=FULL`), and a change begins
-IMMEDIATE, so of two requests, or two processes, the second sees what the first decided.
-A lost file, or one that was brought back from a copy, is the end of this witness: it
-could cosign a second tree beside one that it cosigned before.
+A commit is on the disk when it returns (WAL with `synchronous=FULL`), and a transaction
+begins IMMEDIATE, so of two requests, or two processes, the second sees what the first
+stored. If the file is lost, or restored from a copy, the witness must be retired: it
+could cosign a second tree of a size that it cosigned before.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _UPSERT_HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class CosignedHead:
-    """The tree head of a log that was cosigned last, and when (seconds since 1970)."""
+    """The tree head of a log that was cosigned last, and its time (seconds since 1970)."""
 
     head: TreeHead
     at_s: int
 
 
 class Heads:
-    """What is known within one change; nobody else changes anything meanwhile."""
+    """The cosigned heads within one transaction, which holds SQLite's write lock."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def find(self, origin: str) -> CosignedHead | None:
-        """The newest head of a log; None where none was ever cosigned."""
+        """Find the newest cosigned head of a log; None if there is none."""
         row = self._connection.execute("SELECT size, root, at_s FROM heads WHERE origin = ?", (origin,)).fetchone()
         return None if row is None else CosignedHead(TreeHead(origin, row[0], row[1]), row[2])
 
     def put(self, cosigned: CosignedHead, note: str) -> None:
-        """Let this be the newest head; `note` is the log's checkpoint, verbatim."""
+        """Store the newest head of a log; `note` is the log's checkpoint, verbatim."""
         head = cosigned.head
         self._connection.execute(_UPSERT_HEAD, (head.origin, head.size, head.root, note, cosigned.at_s))
 
@@ -63,8 +63,8 @@ class Heads:
 class WitnessStore:
     """The file of one witness. Any thread may use it, and any number of processes.
 
-    `_lock` protects the connection, which is replaced after an error: SQLite keeps a file that it could open for
-    reading only, and what else a full disk left behind.
+    `_lock` protects the connection. The connection is replaced after an error, because SQLite would keep a file that
+    it could open read-only, and other effects of a full disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,10 +79,10 @@ class WitnessStore:
 
     @classmethod
     def create(cls, folder: Path, *, name: str, sealed_key: bytes) -> None:
-        """Found the file with the witness's name and its sealed private key; one that was never finished is begun anew.
+        """Create the file with the witness's name and sealed private key; an unfinished file is completed.
 
         Raises:
-            Conflict: there is a witness.
+            Conflict: the folder holds a witness already.
         """
         with closing(_connect(folder / FILE_NAME, mode="rwc")) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -96,10 +96,10 @@ class WitnessStore:
     @classmethod
     @contextmanager
     def open(cls, folder: Path) -> Iterator[WitnessStore]:
-        """The file, which is never made on the way: a witness without its memory must not sign.
+        """Open the existing file. It never creates one, because a witness without its heads must not sign.
 
         Raises:
-            NotFound: there is none.
+            NotFound: the folder holds no witness.
         """
         if not (folder / FILE_NAME).exists():
             raise NotFound("witness in", f"{folder}; `attestlab witness init` makes one, and none")
@@ -107,7 +107,7 @@ class WitnessStore:
             yield store
 
     def identity(self) -> tuple[str, bytes]:
-        """The witness's name and its sealed private key.
+        """Read the witness's name and its sealed private key.
 
         Raises:
             IntegrityFailed: the file holds no witness.
@@ -121,7 +121,7 @@ class WitnessStore:
         return row[0], row[1]
 
     def latest(self, origin: str) -> tuple[CosignedHead, str] | None:
-        """The newest head of a log and its checkpoint as it was submitted; None where none was ever cosigned.
+        """Read the newest cosigned head of a log and its checkpoint as submitted; None if there is none.
 
         Raises:
             Unavailable: the file cannot be read.
@@ -136,10 +136,10 @@ class WitnessStore:
 
     @contextmanager
     def transaction(self) -> Iterator[Heads]:
-        """One change: durable at the end of the block, taken back on any exception.
+        """A write transaction: durable at the end of the block, rolled back on any exception.
 
         Raises:
-            Unavailable: the file cannot be written; nothing was changed, as far as anyone can know.
+            Unavailable: the file cannot be written; the witness must not assume that the change was stored.
         """
         try:
             with self._use_connection() as connection:
@@ -152,11 +152,11 @@ class WitnessStore:
                         connection.execute("ROLLBACK")
                     raise
         except sqlite3.Error as error:
-            raise Unavailable(f"The witness cannot write down what it would sign: {error}.") from error
+            raise Unavailable(f"The witness cannot store the head to cosign: {error}.") from error
 
     @contextmanager
     def _use_connection(self) -> Iterator[sqlite3.Connection]:
-        """The connection for one use; a new one where the last use ended with an error of SQLite."""
+        """Lock the connection for one use; reopens it if the last use ended with an SQLite error."""
         with self._lock:
             if self._has_failed:
                 self._connection.close()  # before the next one: closing a file drops this process's locks on it

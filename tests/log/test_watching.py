@@ -382,7 +382,7 @@ def test_a_log_that_cannot_be_reached_is_no_alarm(log: Log) -> None:
         log.follow()
     Branch.of(9).publish(log.folder, 9)
     (log.folder / "tile/entries/000.p/9").unlink()
-    with pytest.raises(Unavailable, match="promises"):
+    with pytest.raises(Unavailable, match="although its checkpoint implies it"):
         log.follow()
     log.url = "http://127.0.0.1:1"
     with pytest.raises(Unavailable, match="cannot be read"):

@@ -276,7 +276,7 @@ def test_what_the_system_refuses_a_witness_is_503(client: httpx.Client, monkeypa
         patched.setattr("attestlab.witness.service.Submission.parse", fails)
         refused = client.post(PATH, content=GOOD)
 
-    assert (refused.status_code, refused.text) == (503, "The witness cannot do its work right now (EMFILE).\n")
+    assert (refused.status_code, refused.text) == (503, "The witness is currently unavailable (EMFILE).\n")
     assert client.post(PATH, content=GOOD).status_code == 200
 
 

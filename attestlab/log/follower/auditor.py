@@ -1,8 +1,8 @@
-"""What a follower of the log knows of every subject: where its chain of status entries goes on, and how it stands.
+"""Auditor of the log: checks that each entry is allowed after the entries before it.
 
-The log proves that an entry stands where it stands; whether it may stand there is for those to
-say who read every entry: a status after the one before, a mint by who may mint, a list of all
-that changed. An entry of a type that is not ours is passed over.
+Inclusion proofs show that an entry is in the log. Whether it is allowed there must be checked by
+an auditor that reads every entry: status transitions, the authority of each mint, and the content
+of status lists. Entries of unknown types are skipped.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from attestlab.log.entries import FIRST_LINK, EntryType, Link, ParsedEntry
 from attestlab.log.status.status_list import StatusList
 
 NO_STATUS = None
-# By the type of entry: what may follow a status. A type without a line, or an entry that names no status, is a chain
-# of links and nothing more (SPEC, States and transitions; CONTRACT sections 4 and 5).
+# By entry type and status: the statuses that may follow. For other types, and for entries that name no status, only
+# the links of the chain are checked (SPEC, States and transitions; CONTRACT sections 4 and 5).
 ALLOWED_TRANSITIONS: Mapping[str, Mapping[str | None, frozenset[str]]] = {
     "attestation.status": {NO_STATUS: frozenset({"REVOKED", "SUPERSEDED", "EXPIRED"})},
     "key.status": {
@@ -29,7 +29,7 @@ ALLOWED_TRANSITIONS: Mapping[str, Mapping[str | None, frozenset[str]]] = {
         "rotated": frozenset({"revoked", "compromised"}),
         "revoked": frozenset({"compromised"}),
     },
-    # An issuer's entry also tells of a new tier or rating, so a status may follow itself.
+    # An issuer's entry also records a new tier or rating, so a status may follow itself.
     "issuer.status": {
         NO_STATUS: frozenset({"ACTIVE"}),
         "ACTIVE": frozenset({"ACTIVE", "SUSPENDED", "REVOKED"}),
@@ -44,26 +44,26 @@ EntryAt = Callable[[int], bytes]  # an entry that was read before, by its index
 
 
 class InvalidEntry(IntegrityFailed):
-    """An entry is in the tree, and contradicts the entries before it."""
+    """An entry of the log contradicts the entries before it."""
 
 
 class BrokenStatusChain(InvalidEntry):
-    """A status entry does not follow from the one before of the same subject, or from the mint that it ends."""
+    """A status entry does not follow from its subject's previous entry, or from the mint that it refers to."""
 
 
 class UnauthorisedMint(InvalidEntry):
-    """A mint by whoever could not mint there, by the order of the log."""
+    """A mint by an issuer or key that was not active at that position of the log."""
 
 
 class StatusListMismatch(InvalidEntry):
-    """A status list is not that of the entries before it."""
+    """A status list differs from the list of the entries before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectState:
-    """A subject: the link that its next entry must have, and its status; None where its entries name none.
+    """State of a subject: the link that its next entry must have, and its status; None if its entries name none.
 
-    `code` is what the status list says of it, at the index `place`; `key`, of a key, the SHA-256 of its public half.
+    `code` is its status list code, at the index `place`; `key`, for a key, is the SHA-256 of the public key.
     """
 
     next_link: Link = FIRST_LINK
@@ -77,21 +77,21 @@ UNKNOWN_SUBJECT = SubjectState()
 
 
 class Auditor:
-    """Every subject that was read of, and the status list; small, for only what has a status has a standing."""
+    """Audits entries in order; holds the state of every subject with status entries, and the status list."""
 
     def __init__(self, known: Mapping[str, SubjectState] | None = None, listed: StatusList | None = None) -> None:
         self._known = dict(known or {})
         self._list = listed or StatusList()
 
     def copy(self) -> Auditor:
-        """The same, to go on from."""
+        """Return an independent copy."""
         return Auditor(self._known, self._list.copy())
 
     def audit(self, index: int, entry: bytes, leaf_hash: bytes, entry_at: EntryAt) -> None:
-        """Take in the next entry of the log.
+        """Check the next entry of the log and update the state of its subject.
 
         Raises:
-            FalseEntry: it contradicts the entries before it.
+            InvalidEntry: the entry contradicts the entries before it.
         """
         kind = _entry_type(entry)
         if kind is None:
@@ -111,10 +111,10 @@ class Auditor:
             self._known[parsed.subject] = self._next_state(index, parsed, parsed.subject, parsed.link, leaf_hash)
 
     def _next_state(self, index: int, parsed: ParsedEntry, subject: str, link: Link, leaf_hash: bytes) -> SubjectState:
-        """How a subject stands after its next entry."""
+        """Compute the state of a subject after its next entry."""
         known = self._known.get(subject, UNKNOWN_SUBJECT)
         if link != known.next_link:
-            raise BrokenStatusChain(f"{subject} goes on with {known.next_link}, and the entry says {link}.")
+            raise BrokenStatusChain(f"The next entry of {subject} must carry {known.next_link}; it carries {link}.")
         status = _next_status(parsed.kind, parsed.members, known.status, subject)
         key = _key_digest(parsed, known.key) if parsed.kind == EntryType.KEY_STATUS else None
         place = self._list.apply(index, parsed)
@@ -122,7 +122,7 @@ class Auditor:
         return SubjectState(Link(link.seq + 1, leaf_hash), status, place, code, key)
 
     def _require_authorised_mint(self, mint: Mapping[str, object]) -> None:
-        """An active issuer signed with an active key of its own, and the attestation has not ended before it began."""
+        """Require an active issuer, an active key of that issuer, and an attestation without a status entry so far."""
         issuer_id, kid, attestation_id = (str(mint.get(name)) for name in ("issuer_id", "kid", "id"))
         for subject, active in (
             (entries.issuer_subject(issuer_id), "ACTIVE"),
@@ -138,19 +138,19 @@ class Auditor:
             raise UnauthorisedMint(f"{attestation_id} was minted after it had ended.")
 
     def _require_correct_list(self, size: int, members: Mapping[str, object]) -> None:
-        """The digest is that of the list which follows from the entries before it."""
+        """Require that a status list has the size and digest that follow from the entries before it."""
         self._list.grow(size)
         digest = entries.sha256_name(self._list.digest())
         if members.get("size") != size:
             raise StatusListMismatch(
-                f"The status list is of {members.get('size')} entries, and {size} stand before it."
+                f"The status list is of {members.get('size')} entries, but {size} entries precede it."
             )
         if members.get("digest") != digest:
-            told = f"the entries before it make {digest}, and it says {members.get('digest')}"
-            raise StatusListMismatch(f"The status list hides a change or invents one: {told}.")
+            detail = f"expected {digest} from the entries before it, found {members.get('digest')}"
+            raise StatusListMismatch(f"The status list hides a change or invents one: {detail}.")
 
     def as_json(self) -> dict[str, SavedSubject]:
-        """For a state file, by subject: the number of the next entry, the leaf hash before it, then the rest."""
+        """Serialise for a state file, by subject: number of the next entry, leaf hash before it, then the rest."""
         return {
             subject: (
                 state.next_link.seq,
@@ -175,7 +175,7 @@ class Auditor:
 
 
 def _entry_type(entry: bytes) -> EntryType | None:
-    """The type of an entry, if it is one of ours."""
+    """The type of an entry; None if it is unknown."""
     try:
         return EntryType(str(_entry_members(entry).get("type")))
     except ValueError:
@@ -183,7 +183,7 @@ def _entry_type(entry: bytes) -> EntryType | None:
 
 
 def _entry_members(entry: bytes) -> dict[str, object]:
-    """What an entry holds; nothing, where it is no JSON object."""
+    """Parse the members of an entry; empty if it is no JSON object."""
     try:
         members = parse_json(entry)
     except ValidationFailed:
@@ -202,18 +202,18 @@ def _next_status(kind: str, members: Mapping[str, object], before: str | None, s
 
 
 def _key_digest(parsed: ParsedEntry, before: str | None) -> str:
-    """The SHA-256 of the public key, as mints name it; it stays the same under its name."""
+    """The SHA-256 of the public key, by which mints name it; a key must not change under its kid."""
     try:
         key = entries.sha256_name(hashlib.sha256(b64url_decode(str(parsed.members.get("public_key")))).digest())
     except ValidationFailed as error:
         raise BrokenStatusChain(f"{parsed.subject} has no public key that can be read.") from error
     if before not in (None, key):
-        raise BrokenStatusChain(f"{parsed.subject} goes on with another public key.")
+        raise BrokenStatusChain(f"{parsed.subject} changes its public key.")
     return key
 
 
 def _require_mint_of(parsed: ParsedEntry, index: int, entry_at: EntryAt) -> None:
-    """What ends was minted, by the same issuer, in the entry that is named."""
+    """Require that an attestation's status entry refers to its mint by the same issuer."""
     place = parsed.members.get("minted_index")
     mint = _entry_members(entry_at(place)) if type(place) is int and 0 <= place < index else {}
     wanted = {

@@ -1,9 +1,9 @@
-"""Follow a log: every entry once, proven, and an alarm when the log is not what it was.
+"""Log follower: verifies each new entry and the consistency of the tree, and raises an alarm on a fork or rewrite.
 
-A follower remembers the last tree it saw. What it is shown next must be signed, must begin
-with that tree, and must open leaf by leaf to the entries that it is handed; then it hands
-them over, and only when they were taken does it remember. So an entry may come twice after a
-crash, and none is ever passed over.
+A follower stores the last tree that it verified. The next checkpoint must be signed, its tree
+must begin with the stored tree, and each entry must be the one that the tree has at its index.
+The follower delivers the entries, and stores the new tree only when the receiver has taken them.
+So an entry may be delivered twice after a crash, and none is skipped.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from attestlab.log.merkle.hashing import TILE_WIDTH, TileName, decode_bundle, le
 from attestlab.log.note.note import Note, TreeHead
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
-MAX_CACHED_BUNDLES = 16  # of those that ends lead back to
-MAX_ATTEMPTS = 3  # of what is served wrong, because a transfer or a cache may have damaged it
+MAX_CACHED_BUNDLES = 16  # status entries refer back to mints in earlier bundles
+MAX_ATTEMPTS = 3  # for wrong tiles and entries, which a transfer or a cache may have damaged
 
 
 class AlarmName(StrEnum):
-    """What a follower can find."""
+    """The names of a follower's alarms."""
 
     SHRINK = "shrink"  # the log has fewer entries than it had
     FORK = "fork"  # it signed another tree than before, or than its witnesses saw
@@ -51,7 +51,7 @@ class AlarmName(StrEnum):
     FALSE_STATUS_LIST = "false_status_list"  # a status list is not that of the entries before it
     UNKNOWN_KEY = "unknown_key"  # another key signed its checkpoint
     WRONG_ENTRY = "wrong_entry"  # an entry is not the one that the tree has
-    WRONG_TILE = "wrong_tile"  # a tile is not that of the signed tree; nothing that was signed contradicts another
+    WRONG_TILE = "wrong_tile"  # a tile is not that of the signed tree; no two signed statements contradict each other
 
 
 _ALARMS: dict[type[InvalidEntry], AlarmName] = {
@@ -61,12 +61,12 @@ _ALARMS: dict[type[InvalidEntry], AlarmName] = {
 }
 
 
-# What the log serves without a signature, and what damage on the way would look like too.
+# Alarms about unsigned data, which damage in transfer would raise too.
 _RETRIED_ALARMS = (AlarmName.WRONG_ENTRY, AlarmName.WRONG_TILE)
 
 
 class Alarm(IntegrityFailed):
-    """The log is not what it was, or not what it says; `evidence` has the checkpoints that show it."""
+    """The log was changed, or contradicts itself; `evidence` has the checkpoints that prove it."""
 
     def __init__(self, name: AlarmName, message: str, **evidence: str) -> None:
         super().__init__(message, details={"alarm": name.value, **evidence})
@@ -75,12 +75,12 @@ class Alarm(IntegrityFailed):
 
 
 class QuorumNotReached(Unavailable):
-    """No checkpoint that the wanted witnesses cosigned is to be had; a matter of time, as far as one can tell."""
+    """No checkpoint with the required cosignatures is available yet; likely temporary."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry:
-    """An entry that the signed tree has at `index`."""
+    """An entry that the signed tree was verified to have at `index`."""
 
     index: int
     leaf_hash: bytes
@@ -88,7 +88,7 @@ class VerifiedEntry:
 
 
 def entry_as_json(seen: VerifiedEntry) -> dict[str, object]:
-    """An entry as `GET /v1/log/entries` shows it; `type` and `entry` are null where it is no JSON object."""
+    """Render an entry like `GET /v1/log/entries`; `type` and `entry` are null if it is no JSON object."""
     try:
         entry = parse_json(seen.entry)
     except ValidationFailed:
@@ -107,10 +107,10 @@ Deliver = Callable[[Sequence[VerifiedEntry]], None]
 
 
 class Follower:
-    """Follows one log. `state` is the file in which it remembers; nobody else writes it.
+    """Follows one log. `state` is the file of its verified state, which no other process may write.
 
-    `vkey` pins the log; `witnesses`, a tlog-policy for it, demands cosignatures; `max_age_s`
-    is how old the newest time of a head may be.
+    `vkey` pins the log; `witnesses`, a tlog-policy for it, requires cosignatures; `max_age_s`
+    is the maximum age of the newest signed time.
     """
 
     def __init__(
@@ -130,13 +130,13 @@ class Follower:
         self.progress = FollowerState.load(state, vkey)
 
     def advance(self, deliver: Deliver) -> FollowerState:
-        """Take in what is new, and say how far that leads.
+        """Verify and deliver the new entries; returns the new state.
 
-        `deliver` gets the entries in order, some at a time; when it returns they count as taken.
+        `deliver` gets the entries in order, in batches; when it returns, the batch counts as taken.
 
         Raises:
-            Alarm: the log is not what it was, or not what it says.
-            Unwitnessed: the witnesses have not cosigned yet.
+            Alarm: the log was changed, or contradicts itself.
+            QuorumNotReached: the witnesses have not cosigned yet.
             Unavailable: the log cannot be reached.
         """
         for _ in range(MAX_ATTEMPTS - 1):
@@ -161,15 +161,15 @@ class Follower:
             self._save(replace(known, checkpoint=shown, at_s=max(known.at_s, _newest_time_s(accepted))))
         self._require_fresh(note)
         if accepted is None:
-            raise QuorumNotReached("The log shows no checkpoint yet that the wanted witnesses cosigned.")
+            raise QuorumNotReached("The log has no checkpoint yet with the required cosignatures.")
         return self.progress
 
     def _verify_newest(self, note: str) -> Checkpoint:
-        """A checkpoint, signed by the pinned key and no smaller than the last."""
+        """Require that the newest checkpoint is signed by the pinned key and no smaller than the last."""
         try:
             TreeHead.parse(Note.parse(note).text)
         except SignatureInvalid as error:
-            raise Unavailable(f"What the log shows is no checkpoint. {error.message}") from error
+            raise Unavailable(f"The log returned no valid checkpoint. {error.message}") from error
         try:
             newest = self._log.verify_checkpoint(note)
         except SignatureInvalid as error:
@@ -180,7 +180,7 @@ class Follower:
         return newest
 
     def _verify_growth(self, newest: Checkpoint, note: str) -> RemoteTree | None:
-        """The tree of the newest checkpoint, which begins with the one that is known; None where it is that one."""
+        """Verify that the newest tree begins with the stored one; returns its tree, or None if nothing is new."""
         known = self.progress
         if newest.size == known.judged:
             self._require_root(newest.root, known.root, known.size, note)
@@ -195,7 +195,7 @@ class Follower:
     def _select_accepted(
         self, newest: Checkpoint, note: str, witnessed: str | None, tree: RemoteTree | None
     ) -> tuple[Checkpoint | None, str]:
-        """The checkpoint up to which entries count, and its note: the newest, or the newest that is witnessed."""
+        """Select the checkpoint up to which entries count, and its note: the newest one, witnessed if required."""
         if self._witnesses is None:
             return newest, note
         for candidate in (note, witnessed):
@@ -208,17 +208,17 @@ class Follower:
         return None, note
 
     def _require_same_tree(self, accepted: Checkpoint, newest: Checkpoint, note: str, tree: RemoteTree | None) -> None:
-        """What the witnesses saw is the beginning of what we are shown."""
+        """Require that the tree that the witnesses cosigned is the beginning of the newest tree."""
         if accepted.size > newest.size:
-            message = f"Witnesses saw {accepted.size} entries before the log showed us {newest.size}."
+            message = f"Witnesses cosigned {accepted.size} entries, but the log returned a checkpoint of {newest.size}."
             raise self._alarm(AlarmName.SHRINK, message, note)
         if tree is not None:
             self._require_root(self._root_at(tree, accepted.size, note), accepted.root, accepted.size, note)
 
     def _deliver_entries(self, tree: RemoteTree, size: int, end: int, note: str, deliver: Deliver) -> None:
-        """Hand over the entries up to `end` of a tree of `size`, a bundle at a time; what was taken is remembered.
+        """Deliver the entries up to `end` of a tree of `size`, a bundle at a time, and save the state after each.
 
-        What an earlier version took without judging it is judged first, and not handed over again.
+        Entries that an earlier version delivered without auditing are audited first, and not delivered again.
         """
         bundle = lru_cache(MAX_CACHED_BUNDLES)(lambda number: self._bundle(tree, size, number, note))
         while self.progress.judged < end:
@@ -234,7 +234,7 @@ class Follower:
             self._save(reached)
 
     def _bundle(self, tree: RemoteTree, size: int, number: int, note: str) -> list[VerifiedEntry]:
-        """The entries of a bundle, each of them the one that the tree has at its place."""
+        """Read a bundle and verify that each entry is the one that the tree has at its index."""
         start = number * TILE_WIDTH
         width = min(TILE_WIDTH, size - start)
         try:
@@ -246,12 +246,12 @@ class Follower:
             wrong = [item.index for item in seen if item.leaf_hash != tree.leaf(item.index)]
         if wrong or len(seen) != width:
             place = wrong[0] if wrong else start + len(seen)
-            message = f"What the log shows as entry {place} is not the entry that its tree has there."
+            message = f"The log returned an entry {place} that differs from the one in its tree."
             raise self._alarm(AlarmName.WRONG_ENTRY, message, note)
         return seen
 
     def _audit(self, seen: Sequence[VerifiedEntry], note: str, entry_at: EntryAt) -> Auditor:
-        """What is known of every subject after these entries."""
+        """Audit these entries; returns the state of every subject after them."""
         auditor = self.progress.auditor.copy()
         for item in seen:
             try:
@@ -280,7 +280,7 @@ class Follower:
 
     @contextmanager
     def _alarm_on_bad_tiles(self, note: str) -> Iterator[None]:
-        """Report tiles that prove nothing under their own name: no signature vouches for them."""
+        """Raise the alarm for wrong tiles, which has its own name because tiles are not signed."""
         try:
             yield
         except ProofInvalid as error:
@@ -288,7 +288,7 @@ class Follower:
 
     def _require_root(self, found: bytes, wanted: bytes, size: int, note: str) -> None:
         if found != wanted:
-            raise self._alarm(AlarmName.FORK, f"Another tree of {size} entries was shown before.", note)
+            raise self._alarm(AlarmName.FORK, f"The log returned another tree of {size} entries before.", note)
 
     def _alarm(self, name: AlarmName, message: str, note: str) -> Alarm:
         return Alarm(name, message, shown=note, known=self.progress.checkpoint)

@@ -1,4 +1,4 @@
-"""Somebody else's log, read over HTTP (C2SP tlog-tiles): bounded in size and time, and believed in nothing."""
+"""Client of a remote log over HTTP (C2SP tlog-tiles): bounds size and time, and trusts no response unverified."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from attestlab.log.merkle.hashing import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES
 from attestlab.log.merkle.tree import NO_ROWS, TileCache, Tree, TreeReader, append_hashes
 from attestlab.log.note.note import MAX_NOTE_CHARS
 
-RESPONSE_TIMEOUT_S = 120.0  # for one answer, which may be an entry bundle of 16 MB
+RESPONSE_TIMEOUT_S = 120.0  # for one response, which may be an entry bundle of 16 MB
 CACHED_TILES = 256
 MAX_BUNDLE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
 CHECKPOINT = "checkpoint"
 WITNESSED = "checkpoint.witnessed"
-PREFIXES = ("", "/log")  # the log's own address, or that of a service which keeps its log there
+PREFIXES = ("", "/log")  # the address of the log itself, or of a service that serves its log below /log
 
 
 class LogSource(Protocol):
-    """Where a follower reads a log."""
+    """The source from which a follower reads a log."""
 
     def checkpoint(self) -> str:
-        """The newest checkpoint, a note."""
+        """The newest checkpoint, a signed note."""
         ...
 
     def witnessed_checkpoint(self) -> str | None:
-        """The newest checkpoint that witnesses cosigned, where the log has one."""
+        """The newest checkpoint that witnesses cosigned; None if the log has none."""
         ...
 
     def tile(self, name: TileName) -> bytes:
@@ -40,51 +40,51 @@ class HttpLog:
     """The log at `url`, which is the prefix of its tiles or the address of an AttestLab service.
 
     Raises:
-        ValidationFailed: that is no address.
+        ValidationFailed: `url` is no HTTP address.
 
-    Every method raises `Unavailable` when the log cannot be reached, answers with a status other than 200, or sends
-    more than fits (`core.fetching`).
+    Every method raises `Unavailable` when the log cannot be reached, returns a status other than 200, or exceeds
+    the size limit (`core.fetching`).
     """
 
     def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
-            raise ValidationFailed(f"{url} is no address of a log; it begins with http:// or https://.")
+            raise ValidationFailed(f"Invalid log address {url}: it must begin with http:// or https://.")
         self._url = url.rstrip("/")
         self._fetcher = Fetcher()
-        self._prefix: str | None = None  # which of PREFIXES it is, once it is known
+        self._prefix: str | None = None  # one of PREFIXES, once a checkpoint was found there
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._fetcher.close()
 
     def checkpoint(self) -> str:
-        """The newest checkpoint; the first call finds out where the log is."""
+        """Fetch the newest checkpoint; the first call detects the prefix of the log."""
         for prefix in PREFIXES if self._prefix is None else (self._prefix,):
             found = self._fetch(f"{prefix}/{CHECKPOINT}", MAX_NOTE_CHARS)
             if found is not None:
                 self._prefix = prefix
                 return found.decode(errors="replace")
-        raise Unavailable(f"There is no log at {self._url}; name the address under which its checkpoint is.")
+        raise Unavailable(f"There is no log at {self._url}. Give the address below which its checkpoint is served.")
 
     def witnessed_checkpoint(self) -> str | None:
-        """The newest witnessed checkpoint; a log that has none says 404."""
+        """Fetch the newest witnessed checkpoint; None if the log returns 404."""
         if self._prefix is None:
             self.checkpoint()
         found = self._fetch(f"{self._prefix}/{WITNESSED}", MAX_NOTE_CHARS)
         return None if found is None else found.decode(errors="replace")
 
     def tile(self, name: TileName) -> bytes:
-        """A tile; where a partial one is gone, the beginning of the full one (C2SP tlog-tiles)."""
+        """Fetch a tile; if a partial tile is gone, the full one, which begins with it (C2SP tlog-tiles)."""
         max_bytes = MAX_BUNDLE_BYTES if name.level is None else TILE_BYTES
         found = self._fetch(f"{self._prefix or ''}/{name.path}", max_bytes)
         if found is None and name.width < TILE_WIDTH:
             found = self._fetch(f"{self._prefix or ''}/{TileName(name.level, name.index).path}", max_bytes)
         if found is None:
-            raise Unavailable(f"The log at {self._url} does not serve {name.path}, which its checkpoint promises.")
+            raise Unavailable(f"The log at {self._url} does not serve {name.path}, although its checkpoint implies it.")
         return found
 
     def _fetch(self, path: str, max_bytes: int) -> bytes | None:
-        """What is at `path`; None for a 404."""
+        """Fetch `path`; None for a 404."""
         answer = self._fetcher.fetch(self._url + path, FetchLimits(max_bytes, RESPONSE_TIMEOUT_S))
         if answer.status == 404:
             return None
@@ -94,12 +94,12 @@ class HttpLog:
 
 
 class RemoteTree:
-    """The tree of `size` leaves as `source` shows it. Nothing of it is true before `root` equals a signed one.
+    """The tree of `size` leaves that `source` serves; untrusted until the caller compares `root` with a signed one.
 
-    The right edge is read at once, a tile of each level; other tiles when they are asked for, and
-    then each must have the hash that the tile above it holds.
+    The constructor reads the right edge, one tile per level. Other tiles are read on demand, and
+    each must have the hash that the tile above it holds.
 
-    Every method, and the construction, raises `ProofInvalid` for a tile that is cut short or contradicts another.
+    Every method, and the constructor, raises `ProofInvalid` for a tile that is too short or contradicts another.
     """
 
     def __init__(self, source: LogSource, size: int) -> None:
@@ -110,7 +110,7 @@ class RemoteTree:
 
     @property
     def root(self) -> bytes:
-        """The root that the tiles lead to."""
+        """The root computed from the tiles."""
         return self._reader.root
 
     def root_at(self, size: int) -> bytes:

@@ -58,7 +58,7 @@ class _SavedState(_SavedTree):
 
 @dataclass(frozen=True)
 class FollowerState:
-    """How far a follower came: the tree whose entries were all handed over, and what it knows from them.
+    """Progress of a follower: the tree whose entries were all delivered, and the audit state after them.
 
     `auditor` are those after the first `judged` entries; fewer than `size` where an earlier version saved it.
     `checkpoint` is the newest note that it accepted, `at_s` the newest time that one states (seconds since 1970).
@@ -74,13 +74,13 @@ class FollowerState:
 
     @classmethod
     def load(cls, path: Path, vkey: str) -> FollowerState:
-        """Read what was saved; the beginning, where there is no file.
+        """Read the saved state; without a file, returns the initial state.
 
         A file of version 1 or 2 has no SHA-256. It is accepted if its signed checkpoint proves its tree, and every
-        entry is judged once more; its other members are not used.
+        entry is audited again; its other members are not used.
 
         Raises:
-            ValidationFailed: the file is damaged, states what cannot be, or is about a log with another key.
+            ValidationFailed: the file is damaged or inconsistent, or belongs to a log with another key.
         """
         try:
             followed = cls._parsed(path.read_bytes())
@@ -126,7 +126,7 @@ class FollowerState:
         return cls(saved.vkey, saved.size, 0, signed.root, saved.checkpoint, signed.timestamp_s or 0)
 
     def save(self, path: Path) -> None:
-        """Replace the file as a whole; durable when this returns."""
+        """Replace the file atomically; the state is durable when this returns."""
         saved: dict[str, Any] = {
             "v": VERSION,
             "vkey": self.vkey,
@@ -148,7 +148,7 @@ def _checksum_line(line: bytes) -> bytes:
 
 
 def _verify_saved_checkpoint(saved: _SavedTree) -> Checkpoint:
-    """The saved checkpoint is signed by the saved key, and is of the saved tree or of one that continues it."""
+    """Require that the saved key signed the saved checkpoint, whose tree is the saved one or a larger one."""
     signed = TrustPolicy.unwitnessed(saved.vkey).verify_checkpoint(saved.checkpoint)
     if signed.size < saved.size:
         raise ValueError(f"It states {saved.size} entries, and its signed checkpoint {signed.size}.")

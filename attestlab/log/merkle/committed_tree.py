@@ -1,7 +1,7 @@
-"""The tree in memory, kept in step with the records: the only part of the log that outlives a transaction.
+"""Cache of the committed tree: the only in-memory state of the log that outlives a transaction.
 
-Another process may have appended, and records can be damaged, so the signed root
-decides each time whether what is remembered is the tree that is asked for.
+Another process may have appended, and records can be damaged, so each use compares the
+cached tree's root with the signed root.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from attestlab.log.merkle import hashing
 from attestlab.log.merkle.tree import FetchTile, TileCache, Tree, TreeReader, TreeUpdate
 from attestlab.log.note.note import TreeHead
 
-MAX_CATCH_UP_LEAVES = 65_536  # above that, loading the tree anew from its tiles is quicker
+MAX_CATCH_UP_LEAVES = 65_536  # for more leaves, reloading the tree from its tiles is faster
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedTree:
-    """A committed head and a tree that was found to have it; the reader is of exactly this head."""
+    """A committed head, a tree whose root was checked against it, and the reader of exactly this head."""
 
     head: TreeHead
     tree: Tree
@@ -29,14 +29,14 @@ class CommittedTree:
 
 
 class TreeCache:
-    """Holds trees of committed heads only. Any thread may read; what is remembered is replaced as a whole."""
+    """Caches the newest tree of a committed head. Any thread may read; the cached value is replaced as a whole."""
 
     def __init__(self) -> None:
         self._cache = TileCache()
         self._newest: CommittedTree | None = None
 
     def tree_of(self, connection: Connection, head: TreeHead) -> CommittedTree:
-        """A tree that has the committed `head`: the remembered one, that one caught up, or one loaded anew.
+        """Return a tree that has the committed `head`: the cached one, extended if needed, or one reloaded.
 
         Raises:
             IntegrityFailed: the stored entries do not have the root that was signed.
@@ -52,20 +52,20 @@ class TreeCache:
         )
 
     def promote(self, head: TreeHead, update: TreeUpdate, reader: TreeReader) -> None:
-        """Remember what a batch committed: its tree, the tiles it made full, the reader of its head."""
+        """Cache the tree that a batch committed, the tiles that it filled, and the reader of its head."""
         self._cache.put(update.full_tiles)
         if self._newest is None or update.tree.size > self._newest.tree.size:
             self._newest = CommittedTree(head, update.tree, reader)
 
     def reader(self, connection: Connection, head: TreeHead, size: int) -> TreeReader:
-        """Roots and proofs of the first `size` leaves under a committed head."""
+        """Return a reader for roots and proofs of the first `size` leaves under a committed head."""
         committed = self.tree_of(connection, head)
         if size == head.size:
             return committed.reader.with_source(_tile_fetcher(connection))
         return self.reader_of(connection, TreeUpdate(committed.tree, {}), size)
 
     def reader_of(self, connection: Connection, update: TreeUpdate, size: int) -> TreeReader:
-        """Roots and proofs of a tree that need not be committed; forgotten tiles are read from the records."""
+        """Return a reader of a tree that need not be committed; tiles not cached are read from the records."""
         return TreeReader(
             update.tree, size, cache=self._cache, fetch=_tile_fetcher(connection), fresh=update.full_tiles
         )
@@ -88,7 +88,7 @@ class TreeCache:
         return self._accept_if_root_matches(connection, update, head)
 
     def _reload(self, connection: Connection, head: TreeHead) -> CommittedTree:
-        """What was remembered belongs to another tree, or there was nothing; the records are read from scratch."""
+        """Discard the cached tree, which is absent or another one, and load the tree from the records."""
         self._cache.clear()
         self._newest = None
         tail = store.leaf_hashes(connection, head.size - head.size % hashing.TILE_WIDTH, head.size)

@@ -1,8 +1,8 @@
-"""RFC 6962 hashing and proofs, and the names and shapes of C2SP tlog-tiles.
+"""RFC 6962 hashing and proofs, and the names and formats of C2SP tlog-tiles.
 
-Everything here is pure. A verification returns None or raises; a hash is always
-exactly 32 bytes and a path exactly as long as index and size demand, so that no
-proof has a second spelling.
+All functions are pure. A verification returns None or raises. A hash must have exactly
+32 bytes and a path exactly the length that index and size require, so that each proof
+has one encoding only.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def verify_inclusion(index: int, size: int, leaf_hash: bytes, proof: Sequence[bytes], root: bytes) -> None:
-    """Prove that the tree of `size` leaves under `root` has `leaf_hash` at `index` (RFC 6962, 2.1.1).
+    """Verify that the tree of `size` leaves under `root` has `leaf_hash` at `index` (RFC 6962, 2.1.1).
 
     `proof` runs from the leaf's sibling to the root's child.
 
     Raises:
-        ProofInvalid: it does not prove that.
+        ProofInvalid: the proof is malformed or does not lead to the root.
     """
     _require_hashes(leaf_hash, root, *proof)
     if not 0 <= index < size:
@@ -61,12 +61,12 @@ def verify_inclusion(index: int, size: int, leaf_hash: bytes, proof: Sequence[by
 
 
 def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
-    """Prove that the tree of `size2` leaves begins with the one of `size1` leaves (RFC 6962, 2.1.2).
+    """Verify that the tree of `size2` leaves begins with the tree of `size1` leaves (RFC 6962, 2.1.2).
 
-    Every tree begins with the empty one; that needs no proof, so only an empty one is accepted.
+    Every tree begins with the empty tree; for `size1` 0 only an empty proof is accepted.
 
     Raises:
-        ProofInvalid: it does not prove that.
+        ProofInvalid: the proof is malformed or does not lead to both roots.
     """
     _require_hashes(root1, root2, *proof)
     if not 0 <= size1 <= size2:
@@ -82,7 +82,7 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
 
 
 def _verify_growth(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
-    """The case 0 < size1 < size2: one walk from the old tree's last full subtree recomputes both roots."""
+    """Verify the case 0 < size1 < size2: one walk from the old tree's last full subtree recomputes both roots."""
     start_height = (size1 & -size1).bit_length() - 1
     last = size1 - 1
     inner = (last ^ (size2 - 1)).bit_length()
@@ -130,10 +130,10 @@ class TileName:
 
     @classmethod
     def parse(cls, path: str) -> TileName:
-        """The tile that `path` names.
+        """Parse the path of a tile; each tile has exactly one path.
 
         Raises:
-            NotFound: no tile has this path; each has exactly one.
+            NotFound: no tile has this path.
         """
         match = _TILE_PATH.fullmatch(path)
         if match is None:
@@ -165,21 +165,21 @@ def _level_tiles(level: int | None, full: int, partial: int) -> Iterable[TileNam
 
 
 def require_entry_fits(entry: bytes) -> None:
-    """Refuse an entry that no bundle could carry."""
+    """Reject an entry that exceeds what an entry bundle can carry."""
     if len(entry) > MAX_ENTRY_BYTES:
         raise PayloadTooLarge(MAX_ENTRY_BYTES, "log_entry")
 
 
 def encode_bundle(entries: Iterable[bytes]) -> bytes:
-    """An entry bundle: each entry behind its length in two big-endian bytes."""
+    """Encode an entry bundle: each entry preceded by its length in two big-endian bytes."""
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 
 def decode_bundle(bundle: bytes) -> list[bytes]:
-    """The entries of a bundle.
+    """Decode the entries of a bundle.
 
     Raises:
-        ProofInvalid: it ends in the middle of an entry.
+        ProofInvalid: the bundle ends in the middle of an entry.
     """
     entries, at = [], 0
     while at < len(bundle):

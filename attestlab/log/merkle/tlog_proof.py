@@ -1,4 +1,4 @@
-"""C2SP tlog-proof: a checkpoint, an index and an inclusion proof in one text that verifies offline."""
+"""C2SP tlog-proof: checkpoint, index and inclusion proof in one text that can be verified offline."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_HASHES = 63
 
 @dataclass(frozen=True, slots=True)
 class LogProof:
-    """`hashes` run from the leaf's sibling to the root's child; `checkpoint` is the note, verbatim.
+    """An inclusion proof with its checkpoint, which is the signed note, verbatim.
 
-    `extra` is opaque and vouched for by nobody.
+    `hashes` run from the leaf's sibling to the root's child; `extra` is opaque and not authenticated.
     """
 
     index: int
@@ -28,20 +28,20 @@ class LogProof:
 
     @property
     def text(self) -> str:
-        """The proof as a `.tlog-proof` file has it."""
+        """The proof in the format of a `.tlog-proof` file."""
         extra = [] if self.extra is None else [f"extra {b64encode(self.extra).decode()}"]
         hashes = [b64encode(value).decode() for value in self.hashes]
         return "\n".join([HEADER, *extra, f"index {self.index}", *hashes, "", self.checkpoint])
 
     @classmethod
     def parse(cls, text: str) -> LogProof:
-        """Read a proof; nothing in it is verified yet.
+        """Parse a proof, without verifying anything in it.
 
         Raises:
-            ProofInvalid: it is malformed.
+            ProofInvalid: the text is malformed or too long.
         """
         if len(text) > MAX_NOTE_CHARS:
-            raise ProofInvalid("A tlog-proof of more than 1 MB is refused.")
+            raise ProofInvalid(f"The tlog-proof has {len(text):,} characters; the limit is {MAX_NOTE_CHARS:,}.")
         proof, blank, checkpoint = text.partition("\n\n")
         lines = proof.split("\n")
         try:
@@ -57,11 +57,11 @@ class LogProof:
         return cls(index, hashes, checkpoint, extra)
 
     def verify(self, leaf_hash: bytes, policy: TrustPolicy) -> Checkpoint:
-        """Prove that the leaf stands at `index` in a tree that `policy` accepts.
+        """Verify that the leaf is at `index` in a tree that `policy` accepts, and return its checkpoint.
 
         Raises:
             SignatureInvalid: the policy does not accept the checkpoint.
-            ProofInvalid: the checkpointed tree does not have the leaf there.
+            ProofInvalid: the checkpointed tree does not have the leaf at `index`.
         """
         checkpoint = policy.verify_checkpoint(self.checkpoint)
         verify_inclusion(self.index, checkpoint.size, leaf_hash, self.hashes, checkpoint.root)

@@ -1,10 +1,10 @@
-"""The Merkle tree in memory: a right edge that grows, full tiles that can be had again, and proofs from both.
+"""The Merkle tree in memory: a growing right edge, a cache of full tiles, and proofs from both.
 
 The rows of a tile are all its complete nodes: row 0 its 256 hashes, row k the
-nodes k heights above them. A tree is a value; growing it makes another one, so a
-batch that fails leaves nothing behind. Full tiles live in a bounded cache and
-are read again from the records when needed, where nobody trusts them: the root
-of a tile that was read must equal the hash its parent tile holds.
+nodes k heights above them. A tree is an immutable value; appending returns another
+one, so a failed batch leaves no trace. Full tiles are in a bounded cache and are read
+from the records when needed. The records are not trusted: the root of a tile read
+from them must equal the hash in its parent tile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CACHED_TILES = 4096  # about 16 KB each
 
 
 def append_hashes(rows: Rows, hashes: bytes) -> tuple[Rows, bytes]:
-    """The tile with `hashes` appended, one hash a pair; and its root, empty while the tile is not full."""
+    """Append `hashes` to a tile's rows; returns the rows, and the tile's root, empty while the tile is not full."""
     grown = list(rows)
     for height, row in enumerate(rows):
         if not hashes:
@@ -48,7 +48,7 @@ class Tree:
     edge: tuple[Rows, ...] = field(default=(), repr=False)
 
     def with_leaves(self, leaf_hashes: Sequence[bytes]) -> TreeUpdate:
-        """The tree with the leaves appended, and the tiles that this made full."""
+        """Return the tree with the leaves appended, and the tiles that became full."""
         edge, full = list(self.edge), dict[Place, Rows]()
         size, at = self.size, 0
         while at < len(leaf_hashes):
@@ -60,9 +60,9 @@ class Tree:
 
     @classmethod
     def from_tiles(cls, size: int, tail: Sequence[bytes], fetch: FetchTile) -> Tree:
-        """The tree of `size` leaves from its full tiles and the leaf hashes after the last one.
+        """Build the tree of `size` leaves from its full tiles and the leaf hashes after the last full tile.
 
-        Its root has to be compared with a signed one before it is used.
+        The caller must compare its root with a signed root before using the tree.
         """
         edge = [append_hashes(NO_ROWS, b"".join(tail))[0]]
         count = size // TILE_WIDTH
@@ -76,7 +76,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class TreeUpdate:
-    """A grown tree and the tiles that became full on the way."""
+    """A tree with leaves appended, and the tiles that became full by that."""
 
     tree: Tree
     full_tiles: dict[Place, Rows]
@@ -94,7 +94,7 @@ def _append_to_edge(edge: list[Rows], full: dict[Place, Rows], index: int, hashe
 
 
 def tile_root(data: bytes) -> bytes:
-    """The hash that a full tile's 8,192 bytes stand for in the level above."""
+    """Compute the root of a full tile of 8,192 bytes, which is its hash in the level above."""
     return _compute_rows(data)[1]
 
 
@@ -105,7 +105,7 @@ def _compute_rows(data: bytes) -> tuple[Rows, bytes]:
 
 
 class TileCache:
-    """The full tiles used last, shared by all threads of a process. Only tiles of committed trees belong here."""
+    """LRU cache of full tiles, shared by all threads of a process. Callers must put tiles of committed trees only."""
 
     def __init__(self, capacity: int = CACHED_TILES) -> None:
         self._tiles: OrderedDict[Place, Rows] = OrderedDict()
@@ -113,7 +113,7 @@ class TileCache:
         self._lock = Lock()
 
     def get(self, place: Place) -> Rows | None:
-        """The tile, if it was used not too long ago."""
+        """Return the rows of a cached tile; None if it is not cached."""
         with self._lock:
             rows = self._tiles.get(place)
             if rows is not None:
@@ -121,14 +121,14 @@ class TileCache:
             return rows
 
     def put(self, tiles: Mapping[Place, Rows]) -> None:
-        """Remember tiles, forgetting those used longest ago."""
+        """Cache tiles, evicting the least recently used ones."""
         with self._lock:
             self._tiles.update(tiles)
             while len(self._tiles) > self._capacity:
                 self._tiles.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget everything; after a tree turned out to be another one."""
+        """Remove all tiles, after the cached tree turned out to be another one."""
         with self._lock:
             self._tiles.clear()
 
@@ -153,13 +153,13 @@ class TreeReader:
         self._right, self.root = self._right_edge()
 
     def with_source(self, fetch: FetchTile) -> TreeReader:
-        """The same reader with another way to the records; what was computed is shared."""
+        """Return the same reader with another source of tiles; computed hashes are shared."""
         same = copy(self)
         same._fetch = fetch
         return same
 
     def _right_edge(self) -> tuple[list[bytes], bytes]:
-        """Per height the hash of the leaves after the last complete node (empty for none), and the root."""
+        """Compute, per height, the hash of the leaves after the last complete node (empty for none), and the root."""
         right, rest = list[bytes](), b""
         for height in range(self._heights):
             right.append(rest)
@@ -169,7 +169,7 @@ class TreeReader:
         return right, rest or EMPTY_ROOT
 
     def node(self, height: int, index: int) -> bytes:
-        """The hash of a complete node: leaves index * 2^height up to (index + 1) * 2^height."""
+        """The hash of a complete node, which covers leaves index * 2^height up to (index + 1) * 2^height."""
         level, row = divmod(height, TILE_HEIGHT)
         rows = self._rows(level, index >> (TILE_HEIGHT - row))
         at = (index & (TILE_WIDTH - 1 >> row)) * HASH_BYTES
@@ -198,7 +198,7 @@ class TreeReader:
         return path + above
 
     def _path(self, index: int, low: int, high: int) -> Iterator[bytes]:
-        """The siblings on the way up from height `low` to `high`; on the right edge some are missing."""
+        """Yield the siblings on the path from height `low` to `high`; on the right edge some do not exist."""
         for height in range(low, high):
             sibling = index >> height ^ 1
             if sibling + 1 << height <= self.size:
@@ -222,7 +222,7 @@ class TreeReader:
         return [*([] if is_known else [self._range(start, end)]), *reversed(steps)]
 
     def _range(self, start: int, end: int) -> bytes:
-        """The hash of leaves start up to end: a complete node, or all that is right of one."""
+        """The hash of leaves `start` up to `end`: a complete node, or all leaves right of one."""
         height = (end - start - 1).bit_length()
         return self.node(height, start >> height) if end - start == 1 << height else self._right[height]
 

@@ -1,9 +1,9 @@
 """Signed notes, verifier keys and checkpoints: C2SP signed-note, tlog-checkpoint and tlog-cosignature.
 
 Ed25519 is the only algorithm: type 0x01 signs the note's text, type 0x04
-(cosignature/v1) signs it together with a time. A log of ours makes both, so that
+(cosignature/v1) signs it together with a time. AttestLab's log signs with both, so that
 the time of a checkpoint is signed too. Parsing is strict; a text that another
-implementation might read differently is refused.
+implementation might read differently is rejected.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
 class SignatureType(IntEnum):
-    """The signature types we know; a signature of any other is from an unknown key."""
+    """The supported signature types; a signature of another type counts as one of an unknown key."""
 
     ED25519 = 0x01
     COSIGNATURE_V1 = 0x04
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes of padded RFC 4648 base64 in its one canonical spelling.
+    """Decode padded RFC 4648 base64, which must be canonical.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not base64, or not canonical.
     """
     try:
         raw = b64decode(text, validate=True)
@@ -59,10 +59,10 @@ def decode_base64(text: str) -> bytes:
 
 
 def parse_decimal(text: str) -> int:
-    """A number from 0 to 2^63-1 in ASCII digits without leading zeros.
+    """Parse a number from 0 to 2^63-1 in ASCII digits without leading zeros.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no such number.
     """
     if not _DECIMAL.fullmatch(text) or int(text) > MAX_SIZE:
         raise ValueError("not a plain decimal number")
@@ -70,7 +70,7 @@ def parse_decimal(text: str) -> int:
 
 
 def is_key_name(name: str) -> bool:
-    """Whether signed-note allows `name` for a key: not empty, no space of any script, no plus, no control character."""
+    """Whether signed-note allows `name` for a key: not empty, no Unicode space, no plus, no control character."""
     return bool(name) and "+" not in name and not any(c.isspace() or c < " " for c in name)
 
 
@@ -84,7 +84,7 @@ class VerifierKey:
 
     @property
     def key_id(self) -> bytes:
-        """The four bytes by which a signature line names its key."""
+        """The four bytes that identify the key in a signature line."""
         named = self.name.encode() + b"\n" + bytes([self.type]) + self.public
         return hashlib.sha256(named).digest()[:KEY_ID_BYTES]
 
@@ -93,11 +93,11 @@ class VerifierKey:
 
     @classmethod
     def parse(cls, vkey: str) -> VerifierKey:
-        """Read a vkey.
+        """Parse a vkey.
 
         Raises:
-            ValidationFailed: it is malformed, its id does not fit, its type is not one of ours, or its point
-                is one that `signing.load_public` refuses.
+            ValidationFailed: the vkey is malformed, its id does not match, its type is not supported, or
+                `signing.load_public` rejects its point.
         """
         match = _VKEY.fullmatch(vkey)
         try:
@@ -118,14 +118,14 @@ class VerifierKey:
         return key
 
     def cosigner(self) -> VerifierKey:
-        """The same key as the maker of timestamped cosignatures."""
+        """The same key with the type of timestamped cosignatures."""
         return VerifierKey(self.name, SignatureType.COSIGNATURE_V1, self.public)
 
     def verify(self, text: str, signature: bytes) -> int | None:
-        """Check a signature over a note's text; returns the time a cosignature states (seconds since 1970).
+        """Verify a signature over a note's text; returns the time a cosignature states (seconds since 1970).
 
         Raises:
-            SignatureInvalid: the key did not sign that.
+            SignatureInvalid: the signature is malformed or does not verify.
         """
         at_s, message = None, text.encode()
         if self.type is SignatureType.COSIGNATURE_V1:
@@ -142,26 +142,26 @@ class VerifierKey:
 
 
 def _cosigned_message(text: str, at_s: int) -> bytes:
-    """What a cosignature/v1 signs."""
+    """The message that a cosignature/v1 signs."""
     return f"cosignature/v1\ntime {at_s}\n{text}".encode()
 
 
 class NoteSigner:
-    """Signs notes in one key's name."""
+    """Signs notes with one key, under its name."""
 
     def __init__(self, name: str, private: Ed25519PrivateKey) -> None:
         if not is_key_name(name):
-            raise ValidationFailed("A key name is not empty and has neither spaces nor a plus.")
+            raise ValidationFailed("Invalid key name: it must not be empty or contain spaces or a plus.")
         self.vkey = VerifierKey(name, SignatureType.ED25519, private.public_key().public_bytes_raw())
         self._private = private
         self._prefixes = self.vkey.key_id, self.vkey.cosigner().key_id
 
     def sign(self, text: str) -> str:
-        """The signature line of type 0x01 over `text`, which ends in a newline."""
+        """Sign `text`, which ends in a newline; returns the signature line of type 0x01."""
         return self._line(self._prefixes[0] + self._private.sign(text.encode()))
 
     def cosign(self, text: str, *, at_s: int) -> str:
-        """The signature line of type 0x04 over `text` at `at_s` (seconds since 1970)."""
+        """Sign `text` with the time `at_s` (seconds since 1970); returns the signature line of type 0x04."""
         return self._line(
             self._prefixes[1] + at_s.to_bytes(TIME_BYTES, "big") + self._private.sign(_cosigned_message(text, at_s))
         )
@@ -172,7 +172,7 @@ class NoteSigner:
 
 @dataclass(frozen=True, slots=True)
 class NoteSignature:
-    """One signature line: whose it claims to be, and the bytes after the key id; `str()` is the line."""
+    """One signature line: the key that it names, and the bytes after the key id; `str()` is the line."""
 
     name: str
     key_id: bytes
@@ -184,33 +184,33 @@ class NoteSignature:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A parsed note. Nothing in it is true before `verify` named a key that is trusted."""
+    """A parsed note, which is not authenticated until `verify` returns a trusted key."""
 
     text: str
     signatures: tuple[NoteSignature, ...]
 
     @classmethod
     def parse(cls, note: str) -> Note:
-        """Split a note at its last blank line.
+        """Parse a note into text and signature lines, which its last blank line separates.
 
         Raises:
-            SignatureInvalid: it is not a well-formed signed note.
+            SignatureInvalid: the note is malformed.
         """
         text, blank, lines = note.rpartition("\n\n")
         if not blank or not text or not lines.endswith("\n") or not _is_plain_text(note):
             raise SignatureInvalid("This is not a signed note: text, a blank line and signature lines are needed.")
         signatures = lines[:-1].split("\n")
         if len(signatures) > MAX_SIGNATURES:
-            raise SignatureInvalid(f"A note with more than {MAX_SIGNATURES} signatures is refused.")
+            raise SignatureInvalid(f"The note has {len(signatures)} signatures; the limit is {MAX_SIGNATURES}.")
         return cls(text + "\n", tuple(_parse_signature_line(line) for line in signatures))
 
     def verify(self, keys: Iterable[VerifierKey]) -> dict[VerifierKey, int | None]:
-        """The keys among `keys` that signed, each with the time its cosignature states.
+        """Return those of `keys` that signed the note, each with the time its cosignature states.
 
-        Unknown signatures are ignored; one bad signature of a known key condemns the note.
+        Signatures of unknown keys are ignored; one invalid signature of a known key invalidates the note.
 
         Raises:
-            SignatureInvalid: a known key's signature does not verify.
+            SignatureInvalid: the signature of one of `keys` does not verify.
         """
         known = {(key.name, key.key_id): key for key in keys}
         signed: dict[VerifierKey, int | None] = {}
@@ -222,7 +222,7 @@ class Note:
 
 
 def _is_plain_text(note: str) -> bool:
-    """UTF-8 without control characters but newline, and of a size one may look at."""
+    """Whether a note is UTF-8 without control characters except newline, and within the size limit."""
     if len(note) > MAX_NOTE_CHARS or any(c < " " and c != "\n" for c in note):
         return False
     try:
@@ -245,7 +245,7 @@ def _parse_signature_line(line: str) -> NoteSignature:
 
 @dataclass(frozen=True, slots=True)
 class TreeHead:
-    """What a checkpoint states: this log had this root at this size."""
+    """The statement of a checkpoint: origin, size and root of a log."""
 
     origin: str
     size: int
@@ -253,15 +253,15 @@ class TreeHead:
 
     @property
     def text(self) -> str:
-        """The note text that is signed."""
+        """The text of the note, which the log signs."""
         return f"{self.origin}\n{self.size}\n{b64encode(self.root).decode()}\n"
 
     @classmethod
     def parse(cls, text: str) -> TreeHead:
-        """Read a note's text; extension lines are signed but mean nothing to us.
+        """Parse the text of a checkpoint; extension lines are ignored, although they are signed.
 
         Raises:
-            SignatureInvalid: it is not the text of a checkpoint, or that of an empty tree with another root.
+            SignatureInvalid: the text is no checkpoint, or one of size 0 with another root than the empty tree's.
         """
         head = cls.parse_syntax(text)
         if head.size == 0 and head.root != EMPTY_ROOT:
@@ -270,10 +270,10 @@ class TreeHead:
 
     @classmethod
     def parse_syntax(cls, text: str) -> TreeHead:
-        """Read a note's text by its form alone; a witness judges the root of an empty tree itself.
+        """Parse the text of a checkpoint without checking the root of an empty tree, which a witness checks itself.
 
         Raises:
-            SignatureInvalid: it has not the form of a checkpoint.
+            SignatureInvalid: the text does not have the form of a checkpoint.
         """
         lines = text.split("\n")[:-1]
         try:
@@ -288,13 +288,13 @@ class TreeHead:
 
 
 def sign_checkpoint(signer: NoteSigner, head: TreeHead, *, at_s: int) -> str:
-    """The checkpoint of `head` as a signed note: the log's signature, then the same key's timestamped one."""
+    """Sign the checkpoint of `head`: a note with the log's signature, then the same key's timestamped one."""
     text = head.text
     return f"{text}\n{signer.sign(text)}{signer.cosign(text, at_s=at_s)}"
 
 
 def split_signature_lines(note: str, name: str) -> tuple[list[str], list[str]]:
-    """The signature lines of a note as they stand, those under `name` (by which a log signs) and the others."""
+    """Split a note's signature lines into those under `name`, the log's key name, and the others."""
     lines = note.partition("\n\n")[2].splitlines()
     own = [line for line in lines if line.startswith(f"\u2014 {name} ")]
     return own, [line for line in lines if line not in own]

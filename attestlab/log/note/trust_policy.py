@@ -1,8 +1,8 @@
-"""Whom a verifier believes about a log: the C2SP tlog-policy text.
+"""Trust policy of a verifier: the logs and witnesses that it trusts, in C2SP tlog-policy format.
 
-A policy is pinned by the verifier and never taken from what is being verified. It
-lists logs, witnesses, and which witnesses must have cosigned; that none need to
-is only ever said in so many words, `quorum none`.
+The verifier pins a policy and never takes it from the data being verified. A policy
+lists logs, witnesses, and the quorum of witnesses that must have cosigned; a policy
+without a quorum must state `quorum none` explicitly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _THRESHOLD = re.compile(rb"[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A tree head that a policy accepted, and who vouched for it when.
+    """A tree head that a policy accepted, with the times of the log's signature and of the cosignatures.
 
     `timestamp_s` is the time in the log's own timestamped signature (seconds since
     1970), None without one; `witnesses` maps each witness's name to its time.
@@ -37,7 +37,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class WitnessGroup:
-    """Witnessed when `threshold` of its members, witnesses or groups, are."""
+    """A group of witnesses and groups; its quorum is reached when `threshold` of its members have cosigned."""
 
     threshold: int
     members: tuple[bytes, ...]
@@ -45,7 +45,7 @@ class WitnessGroup:
 
 @dataclass(frozen=True)
 class TrustPolicy:
-    """The logs and witnesses of a policy text, and its quorum; `urls` says where witnesses take submissions."""
+    """The logs, witnesses and quorum of a policy text; `urls` are the submission prefixes of witnesses."""
 
     logs: tuple[VerifierKey, ...]
     witnesses: dict[bytes, VerifierKey] = field(default_factory=dict)
@@ -55,10 +55,10 @@ class TrustPolicy:
 
     @classmethod
     def parse(cls, policy: str | bytes) -> TrustPolicy:
-        """Read a tlog-policy text.
+        """Parse a tlog-policy text.
 
         Raises:
-            ValidationFailed: it breaks a rule of tlog-policy, names no log, or has keys that are not Ed25519.
+            ValidationFailed: the text breaks a rule of tlog-policy, names no log, or has keys that are not Ed25519.
         """
         parsed = cls._parse_lines(policy)
         if not parsed.logs:
@@ -67,10 +67,10 @@ class TrustPolicy:
 
     @classmethod
     def for_log(cls, policy: str | bytes, vkey: str) -> TrustPolicy:
-        """Read witnesses and quorum for the one log of `vkey`, which is known from elsewhere; other logs are left out.
+        """Parse the witnesses and quorum of a policy for the log of `vkey`; logs that the policy names are ignored.
 
         Raises:
-            ValidationFailed: it breaks a rule of tlog-policy, or the URL of a witness is not one of HTTP.
+            ValidationFailed: the text breaks a rule of tlog-policy, or the URL of a witness is not one of HTTP.
         """
         parsed = cls._parse_lines(policy)
         for name, url in parsed.urls.items():
@@ -94,14 +94,14 @@ class TrustPolicy:
 
     @classmethod
     def unwitnessed(cls, vkey: str) -> TrustPolicy:
-        """Believe one log on its word alone: nobody checks that it shows everyone the same tree."""
+        """A policy that trusts one log without witnesses: no one checks that it shows the same tree to all clients."""
         return cls.parse(f"log {vkey}\nquorum none\n")
 
     def verify_checkpoint(self, note: str) -> Checkpoint:
-        """The tree head in `note`, if one of the logs signed it and the quorum cosigned it.
+        """Verify that one of the logs signed `note` and that the quorum cosigned it; returns the tree head.
 
         Raises:
-            SignatureInvalid: it is malformed, of an unknown log, wrongly signed, or short of witnesses.
+            SignatureInvalid: the note is malformed, from an unknown log, wrongly signed, or lacks cosignatures.
         """
         parsed = Note.parse(note)
         head = TreeHead.parse(parsed.text)
@@ -119,7 +119,7 @@ class TrustPolicy:
         return Checkpoint(head.origin, head.size, head.root, signed.get(log.cosigner()), times)
 
     def is_quorum(self, present: Set[bytes]) -> bool:
-        """Whether these witnesses are enough."""
+        """Whether these witnesses reach the quorum."""
         return self._is_witnessed(self.quorum, present)
 
     def _is_witnessed(self, name: bytes, present: Set[bytes]) -> bool:
@@ -136,12 +136,12 @@ class TrustPolicy:
 
 
 def _display_name(name: bytes) -> str:
-    """A name for people; in a policy it is only bytes."""
+    """Decode a name for messages; policies compare names as bytes."""
     return name.decode(errors="replace")
 
 
 class _PolicyReader:
-    """Reads line by line, because a name may only be used after the line that defines it."""
+    """Parser of a policy; it works line by line, because a name may be used only after the line that defines it."""
 
     def __init__(self) -> None:
         self.logs: list[VerifierKey] = []
@@ -152,7 +152,7 @@ class _PolicyReader:
         self.quorum: bytes | None = None
 
     def read(self, words: list[bytes], *, where: str) -> None:
-        """Take one line's words; every fault is refused with `where` it is."""
+        """Process the words of one line; errors name the line, `where`."""
         keyword, rest = words[0], words[1:]
         match keyword, rest:
             case b"log", [vkey] | [vkey, _]:
@@ -169,9 +169,9 @@ class _PolicyReader:
                 raise ValidationFailed(f"{where} is not a log, witness, group or quorum line.")
 
     def finish(self) -> TrustPolicy:
-        """The policy, if it says all that a verifier must know."""
+        """Return the policy; it must have a quorum line."""
         if self.quorum is None:
-            raise ValidationFailed("The trust policy has no quorum line; 'quorum none' asks for no witness.")
+            raise ValidationFailed("The trust policy has no quorum line. Add one; 'quorum none' requires no witness.")
         return TrustPolicy(tuple(self.logs), self.witnesses, self.groups, self.quorum, self.urls)
 
     def _add_log(self, vkey: bytes, where: str) -> None:

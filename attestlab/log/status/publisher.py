@@ -1,7 +1,7 @@
-"""When the log gets its next status list, and what a bundle takes from the newest one.
+"""Publisher of status lists: appends their digests to the log, and provides chunks for proof bundles.
 
-Once a minute, if the log has grown, the digest of its status list is appended. A process keeps
-the list that it computed last, so that the next one takes only what was logged since.
+Once a minute, if the log has grown, the publisher appends the digest of its status list. A process
+caches the list that it computed last, so that the next one needs only the entries logged since.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LIST_INTERVAL = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class PublishedList:
-    """The newest status list that covers an index, as its entry, and the chunks of the indexes asked for."""
+    """The log entry of the newest status list, and its chunks that hold the requested indexes."""
 
     leaf: LeafRow
     chunks: tuple[Chunk, ...]
 
 
 class StatusListPublisher:
-    """The status lists of one log. The records are trusted for their entries only; lists are computed."""
+    """Publishes the status lists of one log. Lists are computed from the log entries and never stored."""
 
     def __init__(self, *, storage: Storage, log: Log, clock: Clock) -> None:
         self.storage = storage
@@ -45,7 +45,7 @@ class StatusListPublisher:
         self._lock = Lock()
 
     def warm(self) -> None:
-        """Compute the list of the log as it is, without the writer's lock, so that little is left to do under it."""
+        """Compute the list of the current log without the writer's lock, so that little work is left under the lock."""
         with self.storage.read() as connection:
             computed = self.list_of(connection, self.log.size(connection))
         with self._lock:
@@ -70,11 +70,11 @@ class StatusListPublisher:
         if newest is None:
             founded = store.checkpoint(connection, 0)
             return size > 0 and founded is not None and now - founded.at >= LIST_INTERVAL
-        # A list from the future was computed by a wrong clock; waiting for its time would stop all lists until then.
+        # A list with a future time comes from a wrong clock; waiting for its time would stop all lists until then.
         return size > newest.index + 1 and abs(now - _list_time(newest)) >= LIST_INTERVAL
 
     def newest_covering(self, connection: Connection, *indexes: int) -> PublishedList | None:
-        """What the newest list says of these entries; None where one of them is not in it yet."""
+        """The newest list with its chunks for these entries; None if the list does not cover one of them yet."""
         newest = store.newest_of_subject(connection, STATUS_LIST_SUBJECT)
         if newest is None or max(indexes) >= newest.index:
             return None
@@ -85,7 +85,7 @@ class StatusListPublisher:
         return PublishedList(newest, tuple(chunks.values()))
 
     def list_of(self, connection: Connection, size: int) -> StatusList:
-        """The list of the first `size` entries, which are committed; not to be changed."""
+        """The list of the first `size` entries, which must be committed; callers must not change it."""
         with self._lock:
             known = [known_list for known_list in (self._newest, self._newest_logged) if known_list.size <= size]
         found = max(known, key=lambda known_list: known_list.size, default=StatusList())

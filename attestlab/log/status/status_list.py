@@ -1,14 +1,14 @@
-"""The status list: two bits for each entry of the log, from which anyone can tell what did *not* change.
+"""The status list: two bits for each entry of the log, which prove that a status did *not* change.
 
-An entry proves that something was revoked; that something was not revoked takes a list of
-all that was. The list of size n follows from the first n entries alone. At the index of its
-first entry each subject has a code: 0 while it stands, and else what became of it (`CODES`);
-an attestation's first entry is its mint. Two bits an index, the lower indexes in the lower
-bits, make chunks of 1,024 bytes for 4,096 indexes, filled up with zeros. The list's digest
-is the Merkle tree hash of its chunks (RFC 6962, 2.1), and stands in the log as an entry
-`status.list` at index n. So a chunk and a short path show the status of an entry as of n.
+A log entry proves a revocation; proving that a subject was not revoked takes a list of all
+revocations. The list of size n follows from the first n entries alone. At the index of its
+first entry each subject has a code: 0 while it is in force, otherwise its end (`CODES`); an
+attestation's first entry is its mint. Two bits per index, the lower indexes in the lower
+bits, form chunks of 1,024 bytes for 4,096 indexes, padded with zeros. The list's digest is
+the Merkle tree hash of its chunks (RFC 6962, 2.1), and the log has it as an entry
+`status.list` at index n. So a chunk and a short path prove the status of an entry as of n.
 
-This module is pure: who follows the log, and who verifies offline, computes with it.
+This module is pure: followers of the log and offline verifiers compute with it too.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ CODES: dict[str, dict[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a list with its path to the list's digest, leaf to root; it holds indexes from 4,096 * `number` on."""
+    """A chunk of a list, for the 4,096 indexes from 4,096 * `number`, with its path to the digest, leaf to root."""
 
     number: int
     data: bytes
     hashes: tuple[bytes, ...]
 
     def code_of(self, index: int) -> int:
-        """The code at an index of the log that this chunk holds."""
+        """The code at a log index, which this chunk must cover."""
         return _read_code(self.data, index - self.number * INDEXES_PER_CHUNK)
 
 
@@ -51,19 +51,19 @@ class StatusList:
     first_indexes: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> StatusList:
-        """One that can grow on its own."""
+        """Return an independent copy."""
         return StatusList(self.size, bytearray(self.bits), dict(self.first_indexes))
 
     def grow(self, size: int) -> None:
-        """Be the list of that many entries, of which the further ones changed no status."""
+        """Extend the list to `size` entries, of which the new ones changed no status."""
         self.size = size
         missing = _chunk_count(size) * CHUNK_BYTES - len(self.bits)
         self.bits += bytes(max(0, missing))
 
     def apply(self, index: int, entry: ParsedEntry) -> int | None:
-        """Take in the entry at `index`; they come in order, and only those with a subject matter.
+        """Apply the entry at `index`; the caller applies entries in order and may omit those without a subject.
 
-        Returns the index whose code it states.
+        Returns the index whose code the entry sets, or None.
         """
         self.grow(max(self.size, index + 1))
         codes = CODES.get(entry.kind)
@@ -72,13 +72,13 @@ class StatusList:
         place = entry.members.get("minted_index")
         if entry.kind != EntryType.ATTESTATION_STATUS:
             place = self.first_indexes.setdefault(entry.subject, index)
-        if type(place) is not int or not 0 <= place <= index:  # an entry that points elsewhere changes nothing
+        if type(place) is not int or not 0 <= place <= index:  # an entry with an impossible index changes nothing
             return None
         self._set(place, codes.get(str(entry.members.get("status")), 0))
         return place
 
     def restore(self, subject: str, place: int, code: int) -> None:
-        """Take in at once what all entries of a subject said; `place` is where its code stands."""
+        """Restore the final code of a subject, at index `place`, without its entries."""
         self.grow(max(self.size, place + 1))
         self.first_indexes[subject] = place
         self._set(place, code)
@@ -88,7 +88,7 @@ class StatusList:
         self.bits[byte] = self.bits[byte] & ~(3 << shift) | code << shift
 
     def code_of(self, index: int) -> int:
-        """The code at an index of the log."""
+        """The code at a log index."""
         return _read_code(self.bits, index)
 
     def digest(self) -> bytes:
@@ -96,7 +96,7 @@ class StatusList:
         return _merkle_root(self._hashes())
 
     def chunk_of(self, index: int) -> Chunk:
-        """The chunk that holds an index, with its path."""
+        """The chunk that covers an index, with its path."""
         number = index // INDEXES_PER_CHUNK
         data = bytes(self.bits[number * CHUNK_BYTES : (number + 1) * CHUNK_BYTES])
         return Chunk(number, data, tuple(_merkle_path(self._hashes(), number)))
@@ -107,10 +107,10 @@ class StatusList:
 
 
 def verify_chunk(chunk: Chunk, *, size: int, digest: bytes) -> None:
-    """Prove that a chunk is part of the list of `size` entries that has this digest.
+    """Verify that a chunk is part of the list of `size` entries with this digest.
 
     Raises:
-        ProofInvalid: it is not.
+        ProofInvalid: the chunk has the wrong size, or its path does not lead to the digest.
     """
     if len(chunk.data) != CHUNK_BYTES:
         raise ProofInvalid(f"A chunk of a status list has exactly {CHUNK_BYTES} bytes.")

@@ -1,7 +1,7 @@
-"""What witnesses signed of our log: kept beside the checkpoints, shown with them, chained so that none goes missing.
+"""Cosignatures of the log's checkpoints: verified, stored in a hash chain, and served with the checkpoints.
 
-A cosignature is worth what its witness is worth to whoever verifies; here it is only
-required to verify under the key that the operator named.
+The hash chain reveals a missing cosignature. Whether to trust a witness is up to each verifier; the
+log only requires that a cosignature verifies under the key that the operator configured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attestlab.log.store import CheckpointRow, CosignatureRow
 
 CHAIN = "log.cosignatures"
 MAX_TIME_S = 253_402_300_799  # the last second of the year 9999
-MAX_SEARCHED = 1024  # how many cosignatures are looked through for a head that a quorum has seen
+MAX_SEARCHED = 1024  # as many cosignatures are searched for a checkpoint with a quorum
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,23 @@ class Cosignature:
 
     @classmethod
     def verify(cls, checkpoint: str, tree_size: int, key: VerifierKey, lines: str) -> Cosignature:
-        """The one signature line of `key` among `lines`; those of unknown keys are ignored (C2SP tlog-witness).
+        """Find and verify the signature line of `key` in `lines`; other keys' lines are ignored (C2SP tlog-witness).
 
         Raises:
-            SignatureInvalid: there is none, or it does not verify.
+            SignatureInvalid: there is no line of `key`, or its signature does not verify.
         """
         text = Note.parse(checkpoint).text
         at_s = Note.parse(f"{text}\n{lines}").verify([key]).get(key)
         if at_s is None:
-            raise SignatureInvalid(f"The answer holds no cosignature of {key.name}.")
+            raise SignatureInvalid(f"The response holds no cosignature of {key.name}.")
         if at_s > MAX_TIME_S:
-            raise SignatureInvalid(f"The cosignature of {key.name} states a time that no calendar has.")
+            raise SignatureInvalid(f"The cosignature of {key.name} states a time after the year 9999.")
         own = next(line for line in lines.splitlines() if Note.parse(f"{text}\n{line}\n").verify([key]))
         return cls(tree_size, key, f"{own}\n", datetime.fromtimestamp(at_s, UTC))
 
 
 def record(tx: Transaction, cosignature: Cosignature) -> None:
-    """Keep a cosignature; one that is no newer than what is known of its key and size changes nothing."""
+    """Store a cosignature, unless it is no newer than the last one of its key in size and time."""
     known = store.last_cosignature(tx.connection, str(cosignature.key))
     place = (cosignature.tree_size, cosignature.at)
     if known is not None and place <= (known.tree_size, known.at):
@@ -62,12 +62,12 @@ def record(tx: Transaction, cosignature: Cosignature) -> None:
     seq, link, _previous = chain.extend(content)
     row = CosignatureRow(seq, cosignature.tree_size, str(cosignature.key), cosignature.line, cosignature.at, link)
     store.add_cosignature(tx, row)
-    tx.flush()  # within its job, which can then be taken back as a whole
+    tx.flush()  # within this job's savepoint, so that a failure rolls the whole job back
     chain.save(tx)
 
 
 def with_cosignatures(connection: Connection, rows: Sequence[CheckpointRow]) -> list[CheckpointRow]:
-    """The checkpoints, each note followed by what witnesses signed of it: of each the newest."""
+    """Return the checkpoints with the newest signature line of each witness appended to their notes."""
     sizes = [row.size for row in rows]
     lines: dict[int, dict[str, str]] = {size: {} for size in sizes}
     for found in store.cosignatures_of(connection, sizes):
@@ -76,7 +76,7 @@ def with_cosignatures(connection: Connection, rows: Sequence[CheckpointRow]) -> 
 
 
 def newest_witnessed_size(connection: Connection, policy: TrustPolicy) -> int | None:
-    """The size of the newest checkpoint that a quorum of `policy` cosigned; None where there is none."""
+    """Find the size of the newest checkpoint that a quorum of `policy` cosigned; None without one."""
     names = {str(key): name for name, key in policy.witnesses.items()}
     size, present = -1, set[bytes]()
     for tree_size, vkey in store.newest_cosigners(connection, MAX_SEARCHED):
@@ -90,7 +90,7 @@ def newest_witnessed_size(connection: Connection, policy: TrustPolicy) -> int | 
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Where the chain is broken, or a cosignature does not verify, as place and message."""
+    """Yield place and message of each broken chain link and each cosignature that does not verify."""
     place, last = 0, GENESIS
     for row in store.all_cosignatures(connection):
         where = f"cosignature {row.seq}"
@@ -112,9 +112,9 @@ def _cosignature_problem(connection: Connection, row: CosignatureRow) -> str | N
     except AttestLabError as error:
         return error.message
     stored = (row.line, row.at)
-    return None if stored == (signed.line, signed.at) else "it does not say what was signed"
+    return None if stored == (signed.line, signed.at) else "it differs from the signed line or time"
 
 
 def _link_content(tree_size: int, vkey: str, line: str) -> bytes:
-    """What a link covers; the time is in the line."""
+    """The content that a chain link covers; the time is part of the line."""
     return f"{tree_size}\n{vkey}\n{line}".encode()

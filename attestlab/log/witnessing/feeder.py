@@ -1,8 +1,8 @@
-"""The feeder: hands the newest checkpoint to each witness and keeps its cosignature (C2SP tlog-witness, the client).
+"""The feeder: submits the newest checkpoint to each witness and stores its cosignature (C2SP tlog-witness client).
 
-It runs beside the requests and no mint waits for it: a witness that is away costs its
-cosignature and nothing else. Of the processes of one data folder one feeds; where two machines
-do, the witnesses answer both alike.
+It runs in the background and no mint waits for it: an unreachable witness costs its cosignature
+and nothing else. One process of a data folder feeds; if two machines do, the witnesses treat both
+the same.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from attestlab.web.supervisor import Round, Supervised, Supervisor
 
 POLL_INTERVAL_S = 0.5
 LOCK_RETRY_INTERVAL_S = 5.0
-ROUND_TIMEOUT_S = 30.0  # for all that is message to a witness in one turn
-REFRESH_INTERVAL = timedelta(hours=1)  # a log at rest shows by a newer cosignature that it is at rest
-LIMITS = FetchLimits(max_body_bytes=64 * 1024, deadline_s=20.0)  # of one answer of a witness
-MAX_CLOCK_SKEW = timedelta(minutes=5)  # how much the clock of a witness may be ahead of ours
+ROUND_TIMEOUT_S = 30.0  # for all exchanges with a witness in one round
+REFRESH_INTERVAL = timedelta(hours=1)  # an idle log gets a newer cosignature, which proves that it is idle
+LIMITS = FetchLimits(max_body_bytes=64 * 1024, deadline_s=20.0)  # for one response of a witness
+MAX_CLOCK_SKEW = timedelta(minutes=5)  # as far a witness's clock may be ahead of this server's
 MAX_PAUSE_S = 60.0
 MAX_ATTEMPTS = 3
 LOCK_NAME = "feeder.lock"
@@ -54,17 +54,17 @@ Result = TypeVar("Result")
 
 
 class Outcome(StrEnum):
-    """What came of handing a checkpoint to a witness."""
+    """The outcome of submitting a checkpoint to a witness."""
 
     COSIGNED = "cosigned"
-    CURRENT = "current"  # it had cosigned this one
+    CURRENT = "current"  # it had already cosigned this checkpoint
     UNREACHABLE = "unreachable"
-    REFUSED = "refused"  # it knows another tree, does not know us, or answers with what is no cosignature
+    REFUSED = "refused"  # it knows another tree, does not know this log, or returns no valid cosignature
 
 
 @dataclass(frozen=True, slots=True)
 class WitnessAddress:
-    """A witness as the operator wrote it down: its name in the policy, its key, and its submission prefix."""
+    """A witness of the operator's policy: its name, its key, and its submission prefix."""
 
     name: str
     key: VerifierKey
@@ -72,7 +72,7 @@ class WitnessAddress:
 
 
 def witness_addresses(policy: TrustPolicy) -> list[WitnessAddress]:
-    """The witnesses that can be asked; one without a URL only counts towards the quorum."""
+    """The witnesses that have a URL to submit to; a witness without one only counts towards the quorum."""
     return [
         WitnessAddress(name.decode(errors="replace"), policy.witnesses[name], url.rstrip("/"))
         for name, url in policy.urls.items()
@@ -80,7 +80,7 @@ def witness_addresses(policy: TrustPolicy) -> list[WitnessAddress]:
 
 
 class Feeder:
-    """Feeds the witnesses of one log, from `start` to `finish`, or once with `feed`.
+    """Submits checkpoints to the witnesses of one log, from `start` to `finish`, or once with `feed`.
 
     `write` runs a job in a write transaction and returns when it is durable.
     """
@@ -103,18 +103,18 @@ class Feeder:
         self._task: Supervised | None = None
 
     def start(self, background: Supervisor) -> None:
-        """Begin to feed, in a task of the running loop; without witnesses there is nothing to do."""
+        """Start feeding in a task of the running event loop; does nothing without witnesses."""
         if self.witnesses:
             self._task = background.start("witness feeder", self._run)
 
     async def finish(self) -> None:
-        """Stop at once; what a witness had not answered yet is handed to it again another day."""
+        """Stop immediately; a submission without a response is repeated after the next start."""
         if self._task is not None:
             await self._task.finish(within_s=0)
         await asyncio.to_thread(self._reader_pool.shutdown)
 
     async def feed(self) -> dict[str, Outcome]:
-        """Hand the newest checkpoint to every witness once; what came of it, by the witness's name."""
+        """Submit the newest checkpoint to every witness once; returns the outcomes by witness name."""
         with closing(Fetcher()) as fetcher:
             outcomes = await asyncio.gather(*(self._feed_witness(fetcher, witness) for witness in self.witnesses))
         return {witness.name: outcome for witness, outcome in zip(self.witnesses, outcomes, strict=True)}
@@ -128,7 +128,7 @@ class Feeder:
 
     @asynccontextmanager
     async def _hold_lock(self, completed_round: Round) -> AsyncIterator[None]:
-        """Wait until no other process of this folder feeds; its death lets go of the lock."""
+        """Wait for the folder's feeder lock and hold it; the death of a process releases its lock."""
         file = atomic_files.open_private(self._lock, os.O_RDWR)
         try:
             while True:
@@ -142,7 +142,7 @@ class Feeder:
             os.close(file)
 
     async def _feed_forever(self, fetcher: Fetcher, witness: WitnessAddress, completed_round: Round) -> None:
-        """One witness, whatever becomes of the others; one that fails is asked less and less often."""
+        """Feed one witness independently of the others; each failure doubles the pause, up to `MAX_PAUSE_S`."""
         pause = POLL_INTERVAL_S
         while True:
             outcome = await self._feed_witness(fetcher, witness)
@@ -166,7 +166,7 @@ class Feeder:
         except AttestLabError as error:
             outcome = Outcome.REFUSED
             logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
-        except Exception as error:  # the records cannot be reached; feeding goes on when they can
+        except Exception as error:  # the records cannot be reached; the next round tries again
             outcome = Outcome.UNREACHABLE
             logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
         if outcome is not Outcome.CURRENT:
@@ -174,12 +174,12 @@ class Feeder:
         return outcome
 
     async def _request_cosignature(self, fetcher: Fetcher, witness: WitnessAddress) -> Cosignature | None:
-        """The witness's cosignature of the newest checkpoint, kept; None where it was there already.
+        """Request and store the witness's cosignature of the newest checkpoint; None if it is stored already.
 
         Raises:
-            Unavailable: the witness cannot be reached, or cannot do its work at the moment.
-            UnacceptableAnswer: it answers with too many bytes, or in a content coding.
-            IntegrityFailed: it knows another tree, or what it answers is no cosignature of its own.
+            Unavailable: the witness cannot be reached, or currently cannot do its work.
+            UnacceptableAnswer: its response has too many bytes, or a content coding.
+            IntegrityFailed: it knows another tree, or its response is no cosignature of its own.
         """
         known = await self._read(self._start_size, witness)
         if known is None:
@@ -193,10 +193,12 @@ class Feeder:
             if status != 200:
                 raise _rejection_error(witness.name, status, text)
             return await self._verify_and_store(witness, submission, size, text)
-        raise Unavailable(f"The witness {witness.name} and the log do not meet; trying again later.")
+        raise Unavailable(
+            f"The witness {witness.name} and the log did not agree on a size in {MAX_ATTEMPTS} attempts; will retry."
+        )
 
     def _start_size(self, records: Connection, witness: WitnessAddress) -> int | None:
-        """Where a submission has to begin; None where the witness has just cosigned what is newest."""
+        """The old size of the next submission; None if the witness recently cosigned the newest checkpoint."""
         last = store.last_cosignature(records, str(witness.key))
         if last is None:
             return 0
@@ -204,14 +206,14 @@ class Feeder:
         return None if last.tree_size == self._log.size(records) and is_fresh else last.tree_size
 
     def _submission(self, records: Connection, begin: int) -> tuple[Submission, int]:
-        """The newest checkpoint for a witness that knows the first `begin` entries; and its size."""
+        """Build the submission of the newest checkpoint for a witness that knows the first `begin` entries."""
         head = self._log.head(records)
         if begin > head.size:
             raise IntegrityFailed(
                 f"A witness cosigned {begin} entries and the records hold {head.size}: an older copy, or a fork."
             )
         own = store.checkpoint(records, head.size)
-        assert own is not None  # the head of this look at the records has one
+        assert own is not None  # every head in this snapshot has a checkpoint
         proof = self._log.consistency(records, begin, head.size).hashes
         return Submission(begin, tuple(proof), own.note), head.size
 
@@ -223,7 +225,7 @@ class Feeder:
         return cosignature
 
     async def _read(self, query: Callable[[Connection, Argument], Result], argument: Argument) -> Result:
-        """Look at the records in a thread of our own, which keeps its connection."""
+        """Run a query in the feeder's own thread, which keeps its connection."""
 
         def run_query() -> Result:
             with self._storage.read() as records:
@@ -233,7 +235,7 @@ class Feeder:
 
 
 async def _submit(fetcher: Fetcher, url: str, submission: Submission) -> tuple[int, str]:
-    """Status and body of a witness's answer; a 409 without the size it should tell is any other refusal."""
+    """Submit a checkpoint; returns status and body. A 409 without a size counts as 400, an ordinary rejection."""
     answer = await fetcher.post(url + PATH, submission.text.encode(), LIMITS)
     states_size = answer.content_type.partition(";")[0].strip() == SIZE_TYPE
     status = 400 if answer.status == 409 and not states_size else answer.status
@@ -241,15 +243,15 @@ async def _submit(fetcher: Fetcher, url: str, submission: Submission) -> tuple[i
 
 
 def _parse_conflict_size(text: str, size: int, sent: Submission) -> int:
-    """The size that a witness knows, by the body of its 409.
+    """Parse the size that a witness knows from the body of its 409.
 
     Raises:
-        IntegrityFailed: it is no size, or the one from which we began: then the trees differ.
+        IntegrityFailed: the body is no size, or it is the size of the submission, so that the trees differ.
     """
     try:
         known = parse_decimal(text.removesuffix("\n"))
     except ValueError as error:
-        raise IntegrityFailed(f"A witness answers 409 with what is not a size: {text[:100]!r}.") from error
+        raise IntegrityFailed(f"A witness returned 409 with an invalid size: {text[:100]!r}.") from error
     if known == sent.old_size:
         raise IntegrityFailed(f"A witness cosigned another tree of {known} entries than the one of these records.")
     return known
@@ -257,6 +259,6 @@ def _parse_conflict_size(text: str, size: int, sent: Submission) -> int:
 
 def _rejection_error(name: str, status: int, text: str) -> AttestLabError:
     message = f"The witness {name} answers {status}: {text[:200].strip()}"
-    if status == 422:  # of tlog-witness: the same size with another root, or a proof that does not hold
+    if status == 422:  # in tlog-witness: the same size with another root, or an invalid proof
         message += " These records are an older copy, or the log has forked: run `attestlab log fsck`."
     return Unavailable(message) if status >= 500 or status == 429 else IntegrityFailed(message)

@@ -1,7 +1,7 @@
-"""What a log hands to a witness, and what it reads back: the `add-checkpoint` call of C2SP tlog-witness.
+"""Submission of a checkpoint to a witness: the request body of `add-checkpoint` (C2SP tlog-witness).
 
-A submission names the size that the witness is believed to know, proves (RFC 6962,
-2.1.2) that the new tree begins with that one, and ends with the checkpoint.
+A submission states the size that the log believes the witness to know, proves (RFC 6962,
+2.1.2) that the new tree begins with the tree of that size, and ends with the checkpoint.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from attestlab.log.merkle.hashing import HASH_BYTES
 from attestlab.log.note.note import Note, TreeHead, decode_base64, parse_decimal
 
 PATH = "/add-checkpoint"
-SIZE_TYPE = "text/x.tlog.size"  # of a 409, whose body is the size that the witness knows
+SIZE_TYPE = "text/x.tlog.size"  # media type of a 409, whose body is the size that the witness knows
 MAX_PROOF_LINES = 63
-MAX_SUBMISSION_BYTES = 512 * 1024  # a checkpoint with a hundred signatures, post-quantum ones among them
+MAX_SUBMISSION_BYTES = 512 * 1024  # enough for a checkpoint with a hundred signatures, some of them post-quantum
 OLD_SIZE_PREFIX = "old "
 
 
@@ -36,10 +36,10 @@ class Submission:
 
     @classmethod
     def parse(cls, body: bytes) -> Submission:
-        """Take a request's body apart; nothing in it is believed yet.
+        """Parse a request body, without verifying anything in it.
 
         Raises:
-            ValidationFailed: it is too long, or not of the form that tlog-witness gives it.
+            ValidationFailed: the body is too long, or does not have the form that tlog-witness defines.
         """
         if len(body) > MAX_SUBMISSION_BYTES:
             raise ValidationFailed(f"A submission has at most {MAX_SUBMISSION_BYTES:,} bytes.")
@@ -53,10 +53,10 @@ class Submission:
             raise ValidationFailed(f"The submission is malformed: {error}.") from error
 
     def parse_checkpoint(self) -> tuple[Note, TreeHead]:
-        """The checkpoint, understood; whose signatures it bears is still to be verified.
+        """Parse the checkpoint, without verifying its signatures.
 
         Raises:
-            ValidationFailed: it is not a checkpoint.
+            ValidationFailed: the text is not a checkpoint.
         """
         try:
             note = Note.parse(self.checkpoint)
