@@ -49,10 +49,10 @@ def checkpoint(request: Request) -> RawResponse:
 def witnessed_checkpoint(request: Request) -> RawResponse:
     """The newest checkpoint that a quorum of the configured witnesses cosigned, a signed note."""
     with request.lab.storage.read() as connection:
-        found = request.lab.log.witnessed_checkpoint(connection)
-    if found is None:
+        witnessed = request.lab.log.witnessed_checkpoint(connection)
+    if witnessed is None:
         raise NotFound("checkpoint", "with the quorum's cosignatures")
-    return RawResponse(found.note.encode(), "text/plain; charset=utf-8")
+    return RawResponse(witnessed.note.encode(), "text/plain; charset=utf-8")
 
 
 @routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE)

@@ -1,1 +1,1 @@
-"""The public page of an attestation: what a stranger sees who follows a link or scans a code."""
+"""The public page of an attestation, which anyone sees who follows its link or scans its QR code."""

@@ -1,8 +1,8 @@
 """The files of the page: template, style, script and icon, read once.
 
-Style and script are written into the page and named in its policy by their SHA-256
-(CSP level 3, hash sources), so no other script can run and no other host is asked.
-The icon is an answer of its own, under a name that changes with its content.
+Style and script are inlined into the page and allowed in its policy by their SHA-256
+(CSP level 3, hash sources), so no other script can run and no other host is contacted.
+The icon is served separately, under a name that changes with its content.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ FOLDER: Final = files("attestlab.portal") / "assets"
 
 
 class Asset(NamedTuple):
-    """A file that is served by itself."""
+    """A file that is served separately."""
 
     content: bytes
     media_type: str
 
 
 def read_text(name: str) -> str:
-    """A file's text."""
+    """Read the text of an asset file."""
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def csp_hash(content: str) -> str:
-    """The source expression that allows exactly this inline text."""
+    """Build the CSP source expression that allows exactly this inline text."""
     digest = hashlib.sha256(content.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 

@@ -1,7 +1,7 @@
-"""What the page says for each verdict, step and reason, in words for people who know nothing of signatures.
+"""Texts of the public page for each verdict, step and reason, for readers who do not know about signatures.
 
-A verdict gets one sentence for what it means and one for what to do. The codes stand
-beside the words, so that an expert finds them in docs/verification.md.
+A verdict has one sentence for its meaning and one for what to do. The page shows the codes
+next to the texts, so that an expert can look them up in docs/verification.md.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from attestlab.attestations.rules import Reason, Verdict
 
 
 class Tone(StrEnum):
-    """How a line is shown: its icon, its colour, and the word that a screen reader reads."""
+    """Tone of a line on the page: its icon, its colour, and the word that a screen reader reads."""
 
     GOOD = "good"
-    NOTE = "note"  # it passes, and there is something to know
+    NOTE = "note"  # passed, with a remark
     BAD = "bad"
-    QUIET = "quiet"  # not looked at
+    QUIET = "quiet"  # not checked
 
 
 TONE_LABELS: Final = {
@@ -30,7 +30,7 @@ TONE_LABELS: Final = {
 
 
 class VerdictWords(NamedTuple):
-    """A verdict as people read it."""
+    """The texts of a verdict."""
 
     tone: Tone
     headline: str
@@ -92,7 +92,7 @@ VERDICTS: Final = {
 
 
 class Step(NamedTuple):
-    """One of the eight steps (SPEC, `POST /v1/verify`); `silent` is said where it found nothing to report."""
+    """Texts of one of the eight steps (SPEC, `POST /v1/verify`); `silent` is shown if the step reports nothing."""
 
     name: str
     title: str
@@ -139,14 +139,14 @@ REASONS: Final = {
     Reason.POLICY_OK: (Tone.GOOD, "No policy objects."),
     Reason.POLICY_DENIED: (Tone.BAD, "A policy objects."),
 }
-# What else there is to say where one of these did not end the matter: the log shows the attestation to be older.
+# Added to a reason that did not decide the verdict: the log proves that the attestation is older.
 FLAGGED: Final = {
     Reason.ISSUER_REVOKED: "It was logged before that, so it stays valid.",
     Reason.KEY_REVOKED: "It was logged before that, so it stays valid.",
     Reason.KEY_COMPROMISED: "It was logged before that, so it stays valid.",
     Reason.ISSUER_SUSPENDED: "What it signed before stays valid.",
 }
-# And where one did: nothing shows it to be older.
+# Added to a reason that decided the verdict: nothing proves that the attestation is older.
 ENDING: Final = {
     Reason.ISSUER_REVOKED: "Nothing shows that it was logged before that.",
     Reason.KEY_REVOKED: "Nothing shows that it was logged before that.",

@@ -1,8 +1,8 @@
-"""From what was seen to a page: HTML, and the headers that say what it may do.
+"""Rendering of the public page: HTML, and the security headers that restrict it.
 
-Everything that an issuer wrote goes through `rules.visible` and then through Jinja's
-escaping; both are switched on for the whole environment, so no line of a template can
-forget them. `Markup` is only what stands in our own files, and what we made of checked values.
+All text that an issuer wrote passes through `rules.escape_invisible` and Jinja's escaping.
+Both are enabled for the whole environment, so no template line can omit them. `Markup` is
+used only for the project's own files and for markup built from validated values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ALWAYS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
-    "X-Robots-Tag": "noindex, nofollow",  # whoever has the link may look; nobody should find it by a name in it
+    "X-Robots-Tag": "noindex, nofollow",  # anyone with the link may view; search engines must not index names
 }
 _CACHE_SIZE = 256
 
@@ -48,7 +48,7 @@ class Html(NamedTuple):
 
 
 def _escape_invisible(value: object) -> object:
-    """What Jinja prints: text with nothing invisible in it; our own markup as it is."""
+    """Escape invisible characters in every value that Jinja prints, except in `Markup`."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return rules.escape_invisible(value)
     return value
@@ -67,12 +67,12 @@ _STYLE: Final = assets.read_text("page.css")
 _SCRIPT: Final = assets.read_text("page.js")
 
 
-def attestation_page(seen: PageData, *, url: str, key: str | None) -> Html:
-    """The page of an attestation, or the one that says that there is none.
+def attestation_page(data: PageData, *, url: str, key: str | None) -> Html:
+    """Render the page of an attestation, or the page for an unknown id.
 
-    `key` is what opened it; without one it shows neither claims nor reason nor bundle.
+    `key` is the key of the shared link; without one the page shows neither claims nor reason nor bundle.
     """
-    verified, row = seen.verified, seen.verified.row
+    verified, row = data.verified, data.verified.row
     if row is None:
         return not_found_page(str(verified.attestation_id), at=verified.at)
     more_claims: int
@@ -85,13 +85,13 @@ def attestation_page(seen: PageData, *, url: str, key: str | None) -> Html:
         at=verified.at,
         id=str(row.id),
         row=row,
-        issuer=_issuer(row, has_logo=seen.has_logo),
+        issuer=_issuer(row, has_logo=data.has_logo),
         title=view_model.title_of(row.schema_id),
         remarks=view_model.remarks_of(verified.report),
         claims=claims,
         more_claims=more_claims,
         hashes=view_model.file_hashes_of(row),
-        head=seen.head,
+        head=data.head,
         latest=verified.latest,
         url=url,
         key=key,
@@ -99,9 +99,9 @@ def attestation_page(seen: PageData, *, url: str, key: str | None) -> Html:
     )
 
 
-def not_found_page(asked: str, *, at: datetime) -> Html:
-    """The page where there is no attestation of the id that was asked for."""
-    return _html(404, "", **_outcome(NOT_FOUND), at=at, id=asked[:80], row=None, remarks=[])
+def not_found_page(attestation_id: str, *, at: datetime) -> Html:
+    """Render the page for an id that no attestation has."""
+    return _html(404, "", **_outcome(NOT_FOUND), at=at, id=attestation_id[:80], row=None, remarks=[])
 
 
 def _outcome(report: Any) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _html(status: int, brand: str, **facts: Any) -> Html:
 
 @lru_cache(_CACHE_SIZE)
 def _policy(brand: str) -> str:
-    """What the page may do: run our script, wear our style and the issuer's colours, show images from here."""
+    """Build the page's CSP: it allows our script, our style, the issuer's colours, and images of this host only."""
     styles = " ".join(assets.csp_hash(text) for text in (_STYLE, brand) if text)
     return "; ".join(
         (
@@ -157,12 +157,12 @@ def _policy(brand: str) -> str:
 
 @lru_cache(_CACHE_SIZE)
 def qr_code(url: str) -> Markup:
-    """A QR code (ISO/IEC 18004) as inline SVG; making one takes milliseconds, so the newest are remembered."""
+    """Render a QR code (ISO/IEC 18004) as inline SVG; rendering takes milliseconds, so recent codes are cached."""
     drawn = segno.make(url, error="m", micro=False)
     return Markup(drawn.svg_inline(border=3, omitsize=True, svgclass=None, lineclass=None, dark="#000", light="#fff"))
 
 
 def without_private_notes(bundle: BundleOut) -> BundleOut:
-    """The bundle without what the issuer noted for itself; no part of it is signed, so it proves the same."""
+    """Remove the issuer's private notes from a bundle; they are not signed, so the bundle verifies as before."""
     public = bundle.attestation.model_copy(update={"subject_reference": None, "metadata": None})
     return bundle.model_copy(update={"attestation": public})

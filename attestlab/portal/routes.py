@@ -1,4 +1,4 @@
-"""The HTTP door of the public page."""
+"""HTTP routes of the public page."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -27,7 +27,7 @@ _VARY_ACCEPT = {"Vary": "Accept"}
 
 
 class LinkQuery(In):
-    """What a shared link holds beside the id; what mail programs and networks add to links means nothing."""
+    """Query parameters of a shared link; parameters that mail programs and networks add are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -42,7 +42,7 @@ async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
 
     An unknown id is a page that says NOT_FOUND, with 404; so is one that cannot be an id.
     """
-    from attestlab.portal import rendering  # with the template engine, which a start must not wait for
+    from attestlab.portal import rendering  # imports the template engine, which must not delay the start
 
     as_json = wants_json(request.header("Accept"))
     attestation_id = _parse_id(id)
@@ -50,23 +50,22 @@ async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
         if as_json:
             raise NotFound("attestation", id)
         return _html(rendering.not_found_page(id, at=request.now))
-    seen = await request.application.read(lambda: request.lab.portal.page_data(attestation_id))
-    await record_decisions(
-        request, seen.verified.policy_decisions, what="this look"
-    )  # what they deny, the verdict says
-    status = 200 if seen.verified.row is not None else 404
+    page_data = await request.application.read(lambda: request.lab.portal.page_data(attestation_id))
+    # The error is not raised: the verdict on the page states a denial.
+    await record_decisions(request, page_data.verified.policy_decisions, what="this look")
+    status = 200 if page_data.verified.row is not None else 404
     if as_json:
-        told = attestation_rendering.render_verification(seen.verified, log_id=request.lab.log_id)
-        return RawResponse(told.model_dump_json(by_alias=True).encode(), JSON, _VARY_ACCEPT, status=status)
+        verification = attestation_rendering.render_verification(page_data.verified, log_id=request.lab.log_id)
+        return RawResponse(verification.model_dump_json(by_alias=True).encode(), JSON, _VARY_ACCEPT, status=status)
     links = request.lab.links
     if links.is_valid_key(attestation_id, query.k):
-        return _html(rendering.attestation_page(seen, url=links.share_url(attestation_id), key=query.k))
-    return _html(rendering.attestation_page(seen, url=links.public_url(attestation_id), key=None))
+        return _html(rendering.attestation_page(page_data, url=links.share_url(attestation_id), key=query.k))
+    return _html(rendering.attestation_page(page_data, url=links.public_url(attestation_id), key=None))
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
 async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
-    """The proof bundle as a file, for whoever has the key of the shared link."""
+    """The proof bundle as a file, for a client that has the key of the shared link."""
     from attestlab.portal import rendering
 
     attestation_id = _parse_id(id)
@@ -75,11 +74,11 @@ async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
     found: Export = await request.application.read(lambda: request.lab.portal.export(attestation_id))
     if (refusal := await record_decisions(request, found.policy_decisions, what="this export")) is not None:
         raise refusal
-    told = rendering.without_private_notes(
+    bundle_out = rendering.without_private_notes(
         attestation_rendering.render_bundle(found.row, found.proofs, found.head, now=request.now)
     )
-    named = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
-    return RawResponse(told.model_dump_json(by_alias=True, indent=2).encode(), JSON, named)
+    headers = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
+    return RawResponse(bundle_out.model_dump_json(by_alias=True, indent=2).encode(), JSON, headers)
 
 
 @routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_IMMUTABLE, page=True)
@@ -100,5 +99,5 @@ def _parse_id(text: str) -> UUID | None:
         return None
 
 
-def _html(shown: "Html") -> RawResponse:
-    return RawResponse(shown.body, "text/html; charset=utf-8", {**shown.headers, **_VARY_ACCEPT}, status=shown.status)
+def _html(html: "Html") -> RawResponse:
+    return RawResponse(html.body, "text/html; charset=utf-8", {**html.headers, **_VARY_ACCEPT}, status=html.status)

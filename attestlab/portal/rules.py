@@ -1,7 +1,7 @@
-"""What a page may show, and to whom as what; over values.
+"""Rules of the public page: visible text, readable colours and the media type, as pure functions.
 
-Colours are judged by WCAG 2.2 (relative luminance, contrast ratio; success criterion
-1.4.3), media types by RFC 9110 section 12.5.1.
+Colours follow WCAG 2.2 (relative luminance, contrast ratio; success criterion 1.4.3),
+media types RFC 9110 section 12.5.1.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-MIN_CONTRAST = 4.5  # contrast of text against what is behind it, level AA
+MIN_CONTRAST = 4.5  # contrast ratio of text and background, level AA
 _COLOR = re.compile(r"#[0-9a-f]{6}")
-_JOINERS = "\u200c\u200d"  # letters and emoji of many scripts need them, and they move nothing
+_JOINERS = "\u200c\u200d"  # many scripts and emoji need them, and they do not reorder text
 _BREAKS = "\n\t"
 _INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def escape_invisible(text: str) -> str:
-    """`text` with its invisible characters named, those among them that turn the direction of writing.
+    """Replace invisible characters by their code points, including those that change the writing direction.
 
     >>> visible("Zoë 👩‍🔬"), visible("gnp.exe" + chr(0x202E))
     ('Zoë 👩\u200d🔬', 'gnp.exe[U+202E]')
     """
-    if text.isprintable():  # which is true of nearly everything, and looked at far faster
+    if text.isprintable():  # true for nearly all texts, and a much faster check
         return text
     return "".join(f"[U+{ord(sign):04X}]" if _is_invisible(sign) else sign for sign in text)
 
@@ -33,7 +33,7 @@ def _is_invisible(sign: str) -> bool:
 
 
 def initials(name: str) -> str:
-    """Up to two letters or digits that stand for a name.
+    """Abbreviate a name to up to two letters or digits.
 
     >>> initials("Northfield University"), initials("株式会社"), initials("...")
     ('NU', '株', '?')
@@ -43,7 +43,7 @@ def initials(name: str) -> str:
 
 
 def parse_color(text: str | None) -> str | None:
-    """`text` where it is a colour and nothing more: `#rrggbb`."""
+    """Parse a colour `#rrggbb`; None for any other text."""
     lower = (text or "").lower()
     return lower if _COLOR.fullmatch(lower) else None
 
@@ -68,7 +68,7 @@ def _linear_channel(part: float) -> float:
 
 
 def text_color_on(ground: str) -> str:
-    """Black or white, whichever is read more easily on a colour; one of them always is readable.
+    """Choose black or white text for a background, by contrast; one of them is always readable.
 
     >>> ink_on("#003366"), ink_on("#ffdd00")
     ('#ffffff', '#000000')
@@ -77,7 +77,7 @@ def text_color_on(ground: str) -> str:
 
 
 def first_readable(candidates: Iterable[str | None], *, on: Iterable[str], otherwise: str) -> str:
-    """The first candidate that can be read on every ground.
+    """Select the first candidate with enough contrast on every background, or the default.
 
     >>> readable([None, "#ffff00", "#004400"], on=["#ffffff", "#f4f4f4"], otherwise="#000000")
     '#004400'
@@ -92,7 +92,7 @@ def first_readable(candidates: Iterable[str | None], *, on: Iterable[str], other
 
 
 def wants_json(accept: str | None) -> bool:
-    """Whether JSON is asked for rather than HTML; who does not mind gets the page for people.
+    """Whether an Accept header prefers JSON to HTML; without a preference the client gets HTML.
 
     >>> wants_json("application/json"), wants_json("text/html,application/json;q=0.9"), wants_json("*/*")
     (True, False, False)

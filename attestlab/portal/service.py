@@ -1,7 +1,7 @@
-"""What a stranger may see: an attestation as it verifies now, and the bundle that proves it.
+"""Service of the public page: verifies an attestation for the page, and exports its proof bundle.
 
-A look is never metered and leaves no event: it is free for whoever looks and for the
-issuer (SPEC, Limits; CONTRACT section 6). Where policies had a say in it, that is kept.
+A page view is not metered and publishes no event: it is free for the viewer and for the
+issuer (SPEC, Limits; CONTRACT section 6). Policy decisions about it are recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from attestlab.portal import store
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """An attestation as it verifies now, under which head; `has_logo` where we hold the logo that the issuer shows."""
+    """An attestation as verified now, and the log's head; `has_logo` if the issuer's logo is stored here."""
 
     verified: VerificationOutcome
     head: SignedHead
@@ -31,7 +31,7 @@ class PageData:
 
 
 class Portal:
-    """The public face of attestations; what policies said of a look or a bundle is the door's to keep."""
+    """Provides the data of the public page; its routes record the policy decisions."""
 
     def __init__(self, *, storage: Storage, attestations: Attestations, log: Log) -> None:
         self.storage = storage
@@ -39,17 +39,17 @@ class Portal:
         self.log = log
 
     def page_data(self, attestation_id: UUID) -> PageData:
-        """Verify an attestation for whoever looks, without counting it; an unknown one is NOT_FOUND."""
+        """Verify an attestation for the page, without metering; the verdict for an unknown id is NOT_FOUND."""
         verified = self.attestations.verify(attestation_id, follow=True)
         with self.storage.read() as connection:
             head, row = self.log.head(connection), verified.row
             return PageData(verified, head, row is not None and _has_uploaded_logo(connection, row))
 
     def export(self, attestation_id: UUID) -> Export:
-        """The parts of the proof bundle for anyone who has the attestation's id, and what policies say of that.
+        """Collect the parts of the proof bundle and the policy decisions on it, for any caller who has the id.
 
         Raises:
-            NotFound: there is no such attestation, or the records lack a part of its proof.
+            NotFound: no attestation has this id, or the records lack a part of its proof.
         """
         found = self.attestations.export(attestation_id, caller=None)
         row = found.row
@@ -59,5 +59,5 @@ class Portal:
 
 
 def _has_uploaded_logo(connection: Connection, row: AnyRow) -> bool:
-    """Whether the profile names an uploaded logo that is there: one from elsewhere the page does not load."""
+    """Whether the profile names an uploaded logo that is stored; the page loads no logo from other hosts."""
     return is_uploaded_logo_url(row.logo_url, row.issuer_id) and store.has_logo(connection, row.issuer_id)

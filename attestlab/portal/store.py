@@ -1,4 +1,4 @@
-"""The one query that the page needs beside those of the capabilities it shows."""
+"""Query of the public page, in addition to those of the capabilities that it shows."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _HAS_LOGO = select(logos.c.issuer_id).where(
 
 
 def has_logo(connection: Connection, issuer_id: UUID) -> bool:
-    """Whether the issuer's logo is one of ours; the image itself stays where it is."""
+    """Whether an issuer has a stored logo; the query does not load the image."""
     return connection.execute(_HAS_LOGO, {"issuer_id": issuer_id}).first() is not None

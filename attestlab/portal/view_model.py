@@ -1,4 +1,4 @@
-"""What the page shows of a row and a report, as values that the template only has to set in order."""
+"""View model of the public page: values for the template, computed from a row and a verification result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attestlab.portal.messages import Step, Tone
 
 MAX_CLAIMS = 100
 MAX_CLAIM_CHARS = 2000
-# `strftime` would take the words of the server's locale.
+# `strftime` would use the month names of the server's locale.
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -27,7 +27,7 @@ _MONTHS = (
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One of the eight steps and how it came out."""
+    """One of the eight steps and its outcome."""
 
     number: int
     title: str
@@ -39,13 +39,13 @@ class StepView:
 
     @property
     def outcome(self) -> str:
-        """The outcome in a word, for whom icon and colour say nothing."""
+        """The outcome in a word, for readers who do not see icon and colour."""
         return messages.TONE_LABELS[self.tone]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """A claim; `is_code` where its value is JSON and not text. `named` ones are in the schema's catalogue."""
+    """A claim; `is_code` if its value is JSON and not text, `is_named` if the schema catalogue has it."""
 
     label: str
     value: str
@@ -55,7 +55,7 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class StandingView:
-    """One property of the issuer, at the mint and now."""
+    """One property of the issuer, at the time of the mint and now."""
 
     label: str
     then: str
@@ -63,12 +63,12 @@ class StandingView:
 
     @property
     def changed(self) -> bool:
-        """Whether it is another one now."""
+        """Whether the property changed since the mint."""
         return self.then != self.now
 
 
 def steps_of(report: VerificationResult) -> list[StepView]:
-    """The eight steps in their order; those that were not reached say so."""
+    """Build the views of the eight steps in order; steps that were not reached are marked."""
     found = {finding.step: finding for finding in report.results}
     return [_step(number, step, found.get(step.name)) for number, step in enumerate(messages.STEPS, 1)]
 
@@ -97,7 +97,7 @@ def _lines(finding: StepResult) -> Iterator[str]:
 
 
 def remarks_of(report: VerificationResult) -> list[str]:
-    """What a reader of a VALID attestation should know all the same."""
+    """List the remarks that a reader of a VALID attestation should know; empty for other verdicts."""
     if report.verdict is not Verdict.VALID:
         return []
     noted = [reason for reason in report.reasons if messages.REASONS[reason][0] is Tone.NOTE]
@@ -105,7 +105,7 @@ def remarks_of(report: VerificationResult) -> list[str]:
 
 
 def claims_of(row: AnyRow) -> tuple[list[ClaimView], int]:
-    """The first hundred claims, and how many more there are."""
+    """Build the views of the first `MAX_CLAIMS` claims; also returns the number of further claims."""
     claims: dict[str, Any] = json.loads(row.claims)
     known = CATALOGUE[row.schema_id].claim_types if row.schema_id in CATALOGUE else {}
     ordered = [*(name for name in known if name in claims), *(name for name in claims if name not in known)]
@@ -128,7 +128,7 @@ def _truncate(text: str) -> str:
 
 
 def standing_of(row: AnyRow) -> list[StandingView]:
-    """The issuer's standing when it signed, as the records keep it, and now."""
+    """Compare the issuer's status, tier, rating and jurisdiction at the time of the mint with the current ones."""
     return [
         StandingView("Status", _capitalize(row.snapshot_status), _capitalize(row.issuer_status)),
         StandingView("Trust tier", _capitalize(row.snapshot_trust_tier), _capitalize(row.issuer_trust_tier)),
@@ -142,9 +142,9 @@ def _capitalize(constant: str) -> str:
 
 
 def file_hashes_of(row: AnyRow) -> list[str]:
-    """The SHA-256 (hex) that a file may have to be the attested one; none where no file was attested.
+    """List the SHA-256 digests (hex) of the attested file; empty if no file was attested.
 
-    Without a file the payload is the claims themselves, which nobody holds as a file.
+    Without a file the payload is the claims themselves, which no recipient has as a file.
     """
     hashes = [] if row.document_hash is None else [row.document_hash]
     if row.payload_size is not None:
@@ -153,12 +153,12 @@ def file_hashes_of(row: AnyRow) -> list[str]:
 
 
 def title_of(schema_id: str) -> str:
-    """What kind of credential it is."""
+    """The title of a credential's schema."""
     return CATALOGUE[schema_id].title if schema_id in CATALOGUE else schema_id
 
 
 def brand_of(row: AnyRow) -> str:
-    """The issuer's colours as CSS, each one a checked `#rrggbb`; ours wherever one could not be read."""
+    """Build CSS of the issuer's colours, each a validated `#rrggbb`; unreadable colours fall back to the defaults."""
     primary, accent = rules.parse_color(row.primary_color), rules.parse_color(row.accent_color)
     badge = primary or accent or "#1f3a5f"
     light = rules.first_readable([primary, accent], on=["#ffffff", "#f4f5f7"], otherwise="#1f3a5f")
@@ -170,7 +170,7 @@ def brand_of(row: AnyRow) -> str:
 
 
 def format_utc(at: datetime) -> str:
-    """A moment as people write it; all moments here are UTC.
+    """Format a UTC time for people.
 
     >>> from datetime import UTC
     >>> in_words(datetime(2026, 11, 1, 9, 5, tzinfo=UTC))

@@ -1,1 +1,1 @@
-"""A witness of logs that others run: it cosigns a tree head only if the tree grew from the one it cosigned before."""
+"""A witness of other operators' logs: it cosigns a tree head only if the tree extends the one it cosigned before."""

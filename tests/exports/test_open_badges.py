@@ -117,7 +117,7 @@ def test_the_header_has_nothing_but_what_the_standard_allows(
     }
 
 
-def test_an_rs256_key_goes_before_others(owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_rs256_key_is_preferred(owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     The one algorithm that every verifier of badges must know; and an answer that is the same each time.
     """
@@ -131,9 +131,7 @@ def test_an_rs256_key_goes_before_others(owner: httpx.Client, stranger: httpx.Cl
     assert exported(owner, made) == token
 
 
-def test_what_is_true_of_one_earner_is_no_criterion(
-    owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
-) -> None:
+def test_personal_claims_are_not_criteria(owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     Two earners of one course have one achievement; their grades stand beside it.
     """
@@ -222,7 +220,7 @@ def test_an_uploaded_logo_is_judged_by_what_it_is(
     assert ("image" in profile) == shown
 
 
-def test_what_is_no_achievement_is_no_badge(owner: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_other_schemas_cannot_be_exported_as_badge(owner: httpx.Client, issuer: dict[str, Any]) -> None:
     passport = minted(owner, issuer, schema="passport", claims={"full_name": "Ada Lovelace"})
     unnamed = minted(owner, issuer, claims={"student_name": "Ada Lovelace", "degree_type": " "})
 

@@ -139,7 +139,7 @@ def test_it_leads_to_the_log_and_to_its_status(
     assert status_list(stranger, issuer["id"]).says(int(status["statusListIndex"]))
 
 
-def test_it_is_the_same_each_time_and_its_salts_are_nobodys_to_guess(
+def test_export_is_deterministic_with_unguessable_salts(
     lab: Installation, owner: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """
@@ -208,7 +208,7 @@ def test_an_issuer_that_is_suspended_exports_nothing(
     assert refused(answer) == (403, "PERMISSION_DENIED", "issuer_not_active")
 
 
-def test_an_issuer_whose_keys_are_all_elsewhere_is_told_so(
+def test_issuer_without_managed_key_cannot_export(
     clock: FixedClock, owner: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """

@@ -59,7 +59,7 @@ def test_a_mint_is_0_and_its_revocation_is_1_at_once(server: RunningServer) -> N
     assert not after.says(kept["log_index"])
 
 
-def test_what_was_superseded_is_1_and_its_successor_is_0(
+def test_superseded_attestation_is_1_and_its_successor_is_0(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     old = minted(owner, issuer)
@@ -70,7 +70,7 @@ def test_what_was_superseded_is_1_and_its_successor_is_0(
     assert (found.says(old["log_index"]), found.says(new["log_index"])) == (True, False)
 
 
-def test_what_ran_out_stays_0_because_its_export_says_so_itself(
+def test_expired_attestation_stays_0(
     lab: Installation, clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     made = minted(owner, issuer, expiry_at=format_time(clock.now() + timedelta(minutes=1)))
@@ -83,7 +83,7 @@ def test_what_ran_out_stays_0_because_its_export_says_so_itself(
     assert status_list(stranger, issuer["id"]).set_indexes == []
 
 
-def test_what_a_compromised_key_signed_since_then_is_1(
+def test_attestation_signed_after_compromise_is_1(
     clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """
@@ -125,7 +125,7 @@ def test_an_external_key_cannot_date_back_what_it_signed_too_late(
 
 
 @pytest.mark.parametrize("since", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"])
-def test_a_key_may_be_said_to_be_lost_since_ever(
+def test_compromise_time_may_precede_all_attestations(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any], since: str
 ) -> None:
     made = minted(owner, issuer)
@@ -165,7 +165,7 @@ def test_a_list_is_of_one_issuer_alone(owner: httpx.Client, stranger: httpx.Clie
 
 
 @pytest.mark.own_world
-def test_the_credential_says_what_the_recommendation_asks_for(
+def test_credential_has_the_members_of_the_recommendation(
     lab: Installation, clock: FixedClock, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     found: List = status_list(stranger, issuer["id"])
@@ -270,9 +270,7 @@ def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Insta
     assert other.jwk()["x"] != again.jwk()["x"]
 
 
-def test_what_ended_is_found_without_a_walk_through_all_attestations(
-    lab: Installation, owner: httpx.Client, issuer: dict[str, Any]
-) -> None:
+def test_ended_attestations_are_found_by_index(lab: Installation, owner: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     Anyone may ask for a list, so its cost must follow from what ended, not from what was ever minted.
     """

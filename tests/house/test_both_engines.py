@@ -35,8 +35,7 @@ WALKS = {
 STORES = {
     "lake": "lake/test_each_fact_once.py::test_the_view_is_the_records_at_every_position_of_the_export",
     "mail": "delivery/test_delivery_over_http.py::test_mail_and_delivery_are_stored_only_with_the_attestation",
-    "witness": "witness/test_from_mint_to_witnessed_bundle.py"
-    "::test_a_bundle_can_demand_a_witness_and_no_mint_waits_for_one",
+    "witness": "witness/test_witnessed_bundle.py::test_bundle_can_require_a_witness_without_delaying_mints",
 }
 # What every capability stands on.
 FOUNDATIONS = (

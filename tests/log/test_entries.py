@@ -41,7 +41,7 @@ def test_a_minted_entry_is_canonical_json_of_the_contract() -> None:
     assert minted() == json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
 
 
-def test_a_commitment_shows_nothing_and_needs_a_whole_nonce() -> None:
+def test_commitment_hides_the_payload_and_requires_a_full_nonce() -> None:
     """
     Payloads can be guessed; without 32 random bytes before them a hash would confirm the guess.
     """
@@ -50,7 +50,7 @@ def test_a_commitment_shows_nothing_and_needs_a_whole_nonce() -> None:
         entries.commitment(b"short", b"{}", "h..s")
 
 
-def test_a_status_entry_says_where_it_stands_in_its_chain() -> None:
+def test_status_entry_carries_its_chain_link() -> None:
     first = entries.key_status_entry(
         FIRST_LINK, issuer_id=ISSUER, kid="k", alg="Ed25519", public_spki=b"spki", status="active", at=AT
     )
@@ -73,7 +73,7 @@ def test_a_status_entry_says_where_it_stands_in_its_chain() -> None:
     assert "reason" not in json.loads(first)
 
 
-def test_an_issuers_standing_is_an_entry_of_its_own_chain() -> None:
+def test_issuer_status_entry_belongs_to_the_issuer_chain() -> None:
     entry = entries.issuer_status_entry(
         FIRST_LINK,
         issuer_id=ISSUER,
@@ -107,6 +107,6 @@ def test_a_minted_entry_belongs_to_no_chain() -> None:
         b'{"issuer_id":"i","kid":"k","prev":"00","seq":1,"type":"key.status","v":1}',
     ],
 )
-def test_what_is_no_entry_of_ours_is_not_believed(entry: bytes) -> None:
+def test_entry_of_unknown_format_is_rejected(entry: bytes) -> None:
     with pytest.raises(IntegrityFailed):
         entries.parse_entry(entry)

@@ -52,7 +52,7 @@ def test_a_later_export_writes_only_what_is_new(world: World, tmp_path: Path) ->
     assert first.stat().st_mtime_ns == before
 
 
-def test_an_export_that_was_broken_off_is_completed(world: World, tmp_path: Path) -> None:
+def test_interrupted_export_is_completed(world: World, tmp_path: Path) -> None:
     """
     Without a checkpoint nothing in the folder is relied on; a half-written tile would stay for good.
     """
@@ -69,7 +69,7 @@ def test_an_empty_log_exports_its_checkpoint_alone(world: World, tmp_path: Path)
     assert files(tmp_path / "out") == {"checkpoint"}
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(world: World, tmp_path: Path) -> None:
+def test_export_rejects_a_folder_with_other_files(world: World, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
     with pytest.raises(Conflict, match="another folder"):
@@ -77,7 +77,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(world: World, tmp_path
     assert files(tmp_path / "out") == {"thesis.tex"}
 
 
-def test_an_export_of_another_log_is_left_alone(
+def test_export_rejects_a_folder_of_another_log(
     world: World, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, clock: FixedClock
 ) -> None:
     other = World.found_in(tmp_path_factory.mktemp("other"), clock)
@@ -87,7 +87,7 @@ def test_an_export_of_another_log_is_left_alone(
         exported(world, tmp_path / "out")
 
 
-def test_an_export_of_a_fork_is_kept_as_evidence(world: World, tmp_path: Path) -> None:
+def test_export_rejects_a_folder_with_a_fork(world: World, tmp_path: Path) -> None:
     """
     The log's own key signed another tree of an earlier size: nothing may paint that over.
     """

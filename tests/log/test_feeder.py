@@ -107,7 +107,7 @@ def answering(answer: Answering) -> Iterator[str]:
 
 
 @pytest.mark.both_engines
-def test_the_checkpoint_carries_what_every_witness_signed(world: World, tmp_path: Path) -> None:
+def test_checkpoint_carries_every_cosignature(world: World, tmp_path: Path) -> None:
     with at_work(world, tmp_path, "w1") as (one, line1), at_work(world, tmp_path, "w2") as (two, line2):
         ask(world, line1, line2)
         for size in (3, 300):
@@ -118,7 +118,7 @@ def test_the_checkpoint_carries_what_every_witness_signed(world: World, tmp_path
     world.require_consistent()
 
 
-def test_what_is_shown_over_http_carries_them_too(world: World, tmp_path: Path) -> None:
+def test_http_checkpoint_carries_the_cosignatures(world: World, tmp_path: Path) -> None:
     with at_work(world, tmp_path) as (witness, line), serving(world) as url:
         ask(world, line, quorum="w1")
         world.grow(3)
@@ -135,7 +135,7 @@ def test_what_is_shown_over_http_carries_them_too(world: World, tmp_path: Path) 
     assert [note.split("\n")[1] for note in notes] == ["3", "3"]
 
 
-def test_a_witness_that_is_away_costs_its_cosignature_and_nothing_else(world: World, tmp_path: Path) -> None:
+def test_unreachable_witness_costs_only_its_cosignature(world: World, tmp_path: Path) -> None:
     with at_work(world, tmp_path) as (_witness, line), socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # nobody listens
         away = f"witness away {WITNESS_KEY.vkey.cosigner()} http://127.0.0.1:{silent.getsockname()[1]}"
@@ -152,7 +152,7 @@ def test_a_witness_that_is_away_costs_its_cosignature_and_nothing_else(world: Wo
             demanding.verify_checkpoint(newest(world))
 
 
-def test_the_witnessed_head_is_the_newest_that_a_quorum_has_seen(world: World, tmp_path: Path) -> None:
+def test_witnessed_head_is_the_newest_with_a_quorum(world: World, tmp_path: Path) -> None:
     """
     An optional witness alone makes no head that a bundle is made under.
     """
@@ -172,7 +172,7 @@ def test_the_witnessed_head_is_the_newest_that_a_quorum_has_seen(world: World, t
     assert sizes == [("w1", 5, 9), ("w2", 9, 9), ("both", 3, 9), ("either", 9, 9), ("none", 9, 9)]
 
 
-def test_a_witness_that_was_fed_by_somebody_else_says_where_it_stands(world: World, tmp_path: Path) -> None:
+def test_feeder_continues_from_the_size_in_a_witness_409(world: World, tmp_path: Path) -> None:
     """
     Its 409 names a size; the submission is made again from there.
     """
@@ -189,7 +189,7 @@ def test_a_witness_that_was_fed_by_somebody_else_says_where_it_stands(world: Wor
     assert witness.vkey in Note.parse(witness_again).verify([witness.vkey])
 
 
-def test_a_log_at_rest_is_cosigned_anew_every_hour_and_shows_the_newest(world: World, tmp_path: Path) -> None:
+def test_idle_log_is_cosigned_again_every_hour(world: World, tmp_path: Path) -> None:
     with at_work(world, tmp_path) as (witness, line):
         ask(world, line)
         world.grow(3)
@@ -201,7 +201,7 @@ def test_a_log_at_rest_is_cosigned_anew_every_hour_and_shows_the_newest(world: W
     assert Note.parse(newest(world)).verify([witness.vkey]) == {witness.vkey: int(world.clock.now().timestamp())}
 
 
-def test_a_log_that_was_made_twice_from_one_key_is_found_by_its_witness(
+def test_second_log_with_the_same_key_is_rejected_by_its_witness(
     sqlite_world: World, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -229,7 +229,7 @@ def test_a_log_that_was_made_twice_from_one_key_is_found_by_its_witness(
     forked.storage.close()
 
 
-def test_a_log_whose_records_went_back_is_found_by_its_witness(
+def test_log_with_restored_records_is_rejected_by_its_witness(
     sqlite_world: World, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """
@@ -276,7 +276,7 @@ def test_a_log_whose_records_went_back_is_found_by_its_witness(
     ],
     ids=lambda value: value.value if isinstance(value, Outcome) else "",
 )
-def test_what_is_no_cosignature_is_not_kept(world: World, tmp_path: Path, answer: Answering, outcome: Outcome) -> None:
+def test_invalid_cosignature_is_not_stored(world: World, tmp_path: Path, answer: Answering, outcome: Outcome) -> None:
     with answering(answer) as line:
         ask(world, line)
         world.grow(3)
@@ -290,7 +290,7 @@ def test_what_is_no_cosignature_is_not_kept(world: World, tmp_path: Path, answer
 @pytest.mark.parametrize(
     "hostile", [bomb("gzip"), bomb("gzip, gzip"), endless_chunks], ids=["gzip", "twice", "endless"]
 )
-def test_a_witness_whose_bytes_unfold_to_many_is_refused_and_costs_no_memory(
+def test_compressed_witness_response_is_rejected_without_memory_growth(
     world: World, tmp_path: Path, hostile: HostileAnswer
 ) -> None:
     world.grow(3)
@@ -318,7 +318,7 @@ def note_time(note: Note) -> int:
     return int.from_bytes(note.signatures[1].signature[:8], "big")
 
 
-def test_of_two_processes_of_one_folder_one_feeds_until_it_is_gone(world: World, tmp_path: Path) -> None:
+def test_one_process_per_folder_feeds_until_it_dies(world: World, tmp_path: Path) -> None:
     asked: list[str] = []
 
     def answer(text: str) -> tuple[int, str, bytes]:
@@ -351,17 +351,17 @@ def test_of_two_processes_of_one_folder_one_feeds_until_it_is_gone(world: World,
     assert (tmp_path / LOCK_NAME).exists()
 
 
-def test_without_witnesses_nothing_is_fed(world: World, tmp_path: Path) -> None:
+def test_feeder_without_witnesses_does_nothing(world: World, tmp_path: Path) -> None:
     assert fed(world, tmp_path) == {}
 
 
 @pytest.mark.parametrize("url", ["ftp://witness.example", "witness.example"])
-def test_a_witness_that_cannot_be_asked_by_http_is_a_mistake_of_the_policy(world: World, url: str) -> None:
+def test_witness_url_must_be_http(world: World, url: str) -> None:
     with pytest.raises(ValidationFailed, match="http"):
         ask(world, f"witness w {WITNESS_KEY.vkey.cosigner()} {url}")
 
 
-def test_a_submission_is_read_as_it_was_written() -> None:
+def test_submission_round_trips() -> None:
     sent = Submission(4, (bytes(32), b"\x01" * 32), "log.example\n5\nx\n\n— log.example AAAA\n")
     assert Submission.parse(sent.text.encode()) == sent
     assert PATH == "/add-checkpoint"

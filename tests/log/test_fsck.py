@@ -131,7 +131,7 @@ def test_a_status_entry_that_leaves_one_out_is_found(file_world: World, clock: F
     assert [(problem.kind, problem.where) for problem in file_world.problems()] == [("status_chain", "leaf 520")]
 
 
-def test_a_foreign_key_of_the_keyring_is_found(file_world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_foreign_keyring_is_reported(file_world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     file_world.keyring = Keyring.create(tmp_path_factory.mktemp("other"))
     assert [problem.kind for problem in file_world.problems()] == ["log_key"]
 
@@ -141,7 +141,7 @@ def test_a_missing_guard_is_found(file_world: World) -> None:
     assert [problem.kind for problem in file_world.problems()] == ["head_guard"]
 
 
-def test_rows_that_cannot_be_read_are_a_finding_and_not_a_crash(sqlite_world: World) -> None:
+def test_unreadable_rows_are_reported_as_a_problem(sqlite_world: World) -> None:
     sqlite_world.grow(10)
     (problem,) = change(sqlite_world, "UPDATE log_leaves SET entry = 'text where bytes belong' WHERE \"index\" = 7")
     assert problem.kind == "unreadable"

@@ -45,7 +45,7 @@ def test_a_tree_with_entries_and_no_guard_is_refused_with_the_remedy(guard: Head
     assert refused.value.details["reason"] == "head_guard_missing"
 
 
-def test_an_accepted_head_is_guarded_and_the_one_given_up_is_remembered_by_every_later_write(guard: HeadGuard) -> None:
+def test_given_up_head_stays_recorded_after_acceptance(guard: HeadGuard) -> None:
     guard.advance(head(7))
     guard.accept(head(5))
     assert (guard.read(), guard.abandoned_heads()) == (head(5), (head(7),))
@@ -67,7 +67,7 @@ def test_a_head_is_accepted_where_the_guard_is_missing_or_unreadable(guard: Head
     assert (guard.read(), guard.damaged_slots()) == (head(7), [])
 
 
-def test_the_guard_has_room_for_a_log_of_the_longest_name_that_was_restored_many_times(guard: HeadGuard) -> None:
+def test_slot_holds_the_longest_origin_and_all_given_up_heads(guard: HeadGuard) -> None:
     name = "x" * 255
     for number in range(2 * MAX_ABANDONED):
         guard.accept(TreeHead(name, 10**12 + number, bytes(32)))
@@ -83,13 +83,13 @@ def test_the_largest_head_is_remembered_across_processes(guard: HeadGuard) -> No
     assert not list(guard.path.parent.glob("*.new"))
 
 
-def test_it_never_moves_back(guard: HeadGuard) -> None:
+def test_guard_never_moves_back(guard: HeadGuard) -> None:
     guard.advance(head(7))
     guard.advance(head(5))
     assert guard.read() == head(7)
 
 
-def test_it_never_moves_to_another_tree_of_the_same_size(guard: HeadGuard) -> None:
+def test_guard_never_moves_to_another_tree_of_the_same_size(guard: HeadGuard) -> None:
     guard.advance(head(7))
     with pytest.raises(HeadGuardMismatch, match="size 7"):
         guard.advance(head(7, bytes(32)))
@@ -110,7 +110,7 @@ def test_records_with_another_tree_are_refused(guard: HeadGuard) -> None:
         guard.require_continues(head(9), lambda _size: bytes(32))
 
 
-def test_a_guard_left_behind_by_a_crash_is_accepted_if_its_tree_is_the_beginning(guard: HeadGuard) -> None:
+def test_guard_behind_the_records_is_accepted_if_consistent(guard: HeadGuard) -> None:
     guard.advance(head(7))
     guard.require_continues(head(9), lambda size: head(size).root)
 
@@ -155,7 +155,7 @@ def test_a_slot_of_garbage_is_reported_and_healed_by_the_next_head(guard: HeadGu
     assert guard.damaged_slots() == []
 
 
-def test_a_guard_of_which_nothing_can_be_read_refuses(guard: HeadGuard) -> None:
+def test_unreadable_guard_prevents_signing(guard: HeadGuard) -> None:
     guard.advance(head(1))
     guard.path.write_bytes(b"")
     with pytest.raises(HeadGuardMismatch, match="unreadable"):
@@ -252,7 +252,7 @@ def test_a_running_process_whose_records_are_taken_back_refuses_to_mint(sqlite_w
         sqlite_world.mint(5)
 
 
-def test_a_crash_between_commit_and_guard_is_healed_by_whoever_comes_next(world: World) -> None:
+def test_crash_between_commit_and_guard_is_repaired_by_the_next_reader(world: World) -> None:
     world.mint(1)
     guard_then = world.guard.path.read_bytes()
     world.mint(2)
@@ -267,7 +267,7 @@ def test_a_crash_between_commit_and_guard_is_healed_by_whoever_comes_next(world:
     world.require_consistent()
 
 
-def test_a_head_that_does_not_begin_with_what_was_signed_is_not_shown(world: World) -> None:
+def test_head_inconsistent_with_the_guard_is_not_published(world: World) -> None:
     world.mint(1, 2, 3)
     world.guard.path.unlink()
     HeadGuard(world.guard.path).advance(TreeHead(ORIGIN, 2, bytes(32)))
@@ -279,9 +279,7 @@ def test_a_head_that_does_not_begin_with_what_was_signed_is_not_shown(world: Wor
 
 
 @pytest.mark.parametrize("question", ["check_guard", "fsck"])
-def test_a_log_at_work_is_not_taken_for_one_that_lost_entries(
-    world: World, monkeypatch: pytest.MonkeyPatch, question: str
-) -> None:
+def test_running_log_is_not_reported_as_truncated(world: World, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
     """
     Another process mints just before the guard is read; the records must be looked at after that, not before.
     """

@@ -93,9 +93,7 @@ def test_a_tile_of_a_batch_that_failed_is_not_remembered(world: World, clock: Fi
     world.require_consistent()
 
 
-def test_a_commit_of_which_nobody_knows_is_found_out_by_the_next_batch(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_commit_is_detected_by_the_next_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The connection breaks after the database had committed: nothing in memory may assume either.
     """
@@ -114,7 +112,7 @@ def test_a_commit_of_which_nobody_knows_is_found_out_by_the_next_batch(
     world.require_consistent()
 
 
-def test_damaged_entries_are_never_built_upon(world: World) -> None:
+def test_append_to_damaged_entries_is_rejected(world: World) -> None:
     world.grow(300)
     with world.storage.engine.begin() as connection:
         name, on = (

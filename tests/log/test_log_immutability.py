@@ -34,7 +34,7 @@ def refuse(world: World, change: str) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_was_logged_cannot_be_changed(world: World, change: str) -> None:
+def test_logged_rows_cannot_be_updated_or_deleted(world: World, change: str) -> None:
     world.grow(300)
     if not world.storage.is_sqlite:
         change = change.replace("root = vkey", "root = vkey::bytea")
@@ -43,7 +43,7 @@ def test_what_was_logged_cannot_be_changed(world: World, change: str) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_what_was_logged_cannot_be_emptied(world: World, table: str) -> None:
+def test_log_tables_cannot_be_truncated(world: World, table: str) -> None:
     world.grow(300)
     refuse(world, f"DELETE FROM {table}" if world.storage.is_sqlite else f"TRUNCATE {table}")
 

@@ -50,7 +50,7 @@ def digest(named: str) -> bytes:
     return bytes.fromhex(value)
 
 
-def test_the_checkpoint_is_a_note_that_is_asked_for_each_time(served: World, client: httpx.Client) -> None:
+def test_checkpoint_response_requires_revalidation(served: World, client: httpx.Client) -> None:
     answer = client.get("/log/checkpoint")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["cache-control"] == "no-cache"
@@ -64,7 +64,7 @@ def test_the_checkpoint_is_a_note_that_is_asked_for_each_time(served: World, cli
     ("path", "length"),
     [("0/000", 8192), ("0/001.p/44", 44 * 32), ("0/000.p/5", 160), ("1/000.p/1", 32)],
 )
-def test_tiles_full_and_partial_may_be_kept_for_good(client: httpx.Client, path: str, length: int) -> None:
+def test_tiles_are_cached_as_immutable(client: httpx.Client, path: str, length: int) -> None:
     answer = client.get(f"/log/tile/{path}")
     assert (answer.status_code, len(answer.content)) == (200, length)
     assert answer.headers["content-type"] == "application/octet-stream"
@@ -78,7 +78,7 @@ def test_an_entry_bundle_has_the_entries(client: httpx.Client, clock: FixedClock
 
 
 @pytest.mark.parametrize("path", ["0/001", "0/001.p/45", "0/0", "2/000.p/1", "64/000", "entries", "entries/002", "x"])
-def test_a_tile_that_is_not_there_yet_is_never_kept(client: httpx.Client, path: str) -> None:
+def test_missing_tile_is_not_cached(client: httpx.Client, path: str) -> None:
     """
     A cache that kept the refusal would hide the tile for a year once it exists.
     """
@@ -158,7 +158,7 @@ def test_consistency_leads_to_both_roots(client: httpx.Client) -> None:
         (f"/v1/log/lookup?hash={'0' * 64}", 404),
     ],
 )
-def test_what_cannot_be_asked_is_refused_by_name(client: httpx.Client, path: str, status: int) -> None:
+def test_invalid_query_parameters_are_rejected_by_name(client: httpx.Client, path: str, status: int) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.json()["http_status"]) == (status, status)
 
@@ -180,7 +180,7 @@ def test_an_entry_is_looked_up_by_its_hash_in_either_spelling(client: httpx.Clie
         assert client.get("/v1/log/lookup", params={"hash": spelling}).json()["log_index"] == 270
 
 
-def test_other_names_are_looked_up_by_whoever_knows_them(served: World, client: httpx.Client) -> None:
+def test_lookup_uses_registered_finders(served: World, client: httpx.Client) -> None:
     served.log.finders["document_hash"] = lambda _connection, text: 3 if text == "a" * 64 else None
     assert client.get("/v1/log/lookup", params={"document_hash": "a" * 64}).json()["log_index"] == 3
     assert client.get("/v1/log/lookup", params={"document_hash": "b" * 64}).status_code == 404

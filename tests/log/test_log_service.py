@@ -63,7 +63,7 @@ def test_a_batch_has_one_checkpoint_and_its_time_is_the_clocks(world: World, clo
     assert world.trust().verify_checkpoint(head.note).timestamp_s == int(head.at.timestamp())
 
 
-def test_what_is_rolled_back_was_never_in_the_log(world: World, clock: FixedClock) -> None:
+def test_rolled_back_entries_are_not_in_the_log(world: World, clock: FixedClock) -> None:
     world.mint(1)
     with pytest.raises(LookupError), world.storage.write() as tx:
         world.log.append(tx, entry(2, clock), kind=EntryType.MINTED)
@@ -141,7 +141,7 @@ def test_two_processes_with_guards_of_their_own_never_fork_either(world: World) 
     world.require_consistent()
 
 
-def test_a_process_that_was_away_for_long_finds_its_way_back(world: World) -> None:
+def test_process_far_behind_reloads_its_tree(world: World) -> None:
     other = world.another_process()
     other.mint(8000)
     world.grow(700)
@@ -163,13 +163,13 @@ def test_every_entry_of_every_size_can_be_proven_later(world: World) -> None:
             hashing.verify_consistency(size, 600, step.root1, step.root2, step.hashes)
 
 
-def test_the_newest_tree_is_meant_where_no_size_is_named(world: World) -> None:
+def test_proof_defaults_to_the_newest_tree(world: World) -> None:
     world.mint(1, 2, 3)
     with world.storage.read() as connection:
         assert world.log.inclusion(connection, 1).tree_size == 3
 
 
-def test_what_the_log_never_had_cannot_be_proven(world: World) -> None:
+def test_proof_of_an_unknown_size_or_index_is_rejected(world: World) -> None:
     world.mint(1, 2)
     with world.storage.read() as connection:
         for index in (-1, 2):
@@ -275,7 +275,7 @@ def test_nothing_is_appended_after_the_seal(world: World, clock: FixedClock) -> 
     world.require_consistent()
 
 
-def test_what_is_sealed_and_not_committed_is_shown_to_nobody(world: World, clock: FixedClock) -> None:
+def test_sealed_uncommitted_head_cannot_be_read(world: World, clock: FixedClock) -> None:
     """
     It may still be rolled back; a head that was shown and then vanished would be a fork.
     """
@@ -296,7 +296,7 @@ def test_there_is_one_log_in_the_records(world: World) -> None:
         world.log.create(tx, origin="log.example/second", private=Ed25519PrivateKey.generate())
 
 
-def test_a_log_that_was_not_created_says_so(world: World) -> None:
+def test_missing_log_is_unavailable(world: World) -> None:
     with world.storage.engine.begin() as connection:
         for statement in ("log_head_no_delete", "log_head_no_update"):
             on = "" if world.storage.is_sqlite else " ON log_head"

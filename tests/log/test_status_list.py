@@ -138,7 +138,7 @@ def test_anyone_computes_the_digest_from_the_log_alone(
     assert [statuses.code_of(number) for number in range(index)] == [0, 1, 0, 1, 0, 0, 0]
 
 
-def test_what_the_same_transaction_logged_before_is_in_its_list(
+def test_list_covers_pending_entries_of_its_transaction(
     lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     clock.advance(timedelta(minutes=2))
@@ -153,7 +153,7 @@ def test_what_the_same_transaction_logged_before_is_in_its_list(
 
 
 @pytest.mark.both_engines
-def test_a_process_that_starts_later_computes_the_same(
+def test_new_process_computes_the_same_list(
     lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
     lab.attestations.revoke(minted[0], reason="a test", caller=caller)

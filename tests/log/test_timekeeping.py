@@ -73,7 +73,7 @@ def test_checkpoint_times_never_go_backwards(
     assert checkpoint_time(lab) == first + timedelta(seconds=5)
 
 
-def test_while_the_clock_is_ten_years_ahead_nothing_ends_for_good_and_checkpoints_keep_their_time(
+def test_clock_ten_years_ahead_expires_nothing(
     lab: Installation, caller: Caller, clock: FixedClock, request_of_main: MintRequest
 ) -> None:
     made = minted(lab, caller, request_of_main)

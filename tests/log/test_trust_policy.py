@@ -40,7 +40,7 @@ def checkpoint(*witnesses: str, log: NoteSigner = LOG, head: TreeHead = HEAD) ->
     return sign_checkpoint(log, head, at_s=AT_S) + cosigned
 
 
-def test_a_checkpoint_says_who_vouched_for_it_and_when() -> None:
+def test_accepted_checkpoint_lists_witnesses_and_times() -> None:
     accepted = TrustPolicy.parse(TWO_LEVELS).verify_checkpoint(checkpoint("X1", "X3", "Y2"))
 
     assert (accepted.origin, accepted.size, accepted.root) == (HEAD.origin, HEAD.size, HEAD.root)
@@ -170,7 +170,7 @@ def test_a_refusal_says_which_line() -> None:
 
 
 @pytest.mark.parametrize("line", ["log {}", "witness W {}"])
-def test_a_key_of_small_order_vouches_for_nothing(line: str) -> None:
+def test_small_order_key_is_rejected(line: str) -> None:
     kind = SignatureType.ED25519 if line.startswith("log") else SignatureType.COSIGNATURE_V1
     hostile = VerifierKey("log.example/a", kind, bytes(32))
 

@@ -104,9 +104,7 @@ def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Installat
 
 
 @pytest.mark.tampered
-def test_whatever_stands_in_the_records_appears_as_text(
-    anyone: httpx.Client, lab: Installation, caller: Caller
-) -> None:
+def test_stored_values_appear_as_text(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     """
     Colours too: what is none never reaches the style of the page.
     """

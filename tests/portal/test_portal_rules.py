@@ -30,7 +30,7 @@ def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
 
 
 @pytest.mark.parametrize("at", range(0, len(COLORS), 49))
-def test_whatever_the_brand_its_text_can_be_read(at: int) -> None:
+def test_text_is_readable_on_any_brand_colour(at: int) -> None:
     for primary in COLORS[at : at + 49]:
         css = view_model.brand_of(SimpleNamespace(primary_color=primary, accent_color=None))
         light, dark = css.split("--brand:")[1][:7], css.split("--brand:")[2][:7]
@@ -51,13 +51,13 @@ def test_a_readable_brand_is_taken_and_an_unreadable_one_is_not() -> None:
 @pytest.mark.parametrize(
     "text", ["red", "#fff", "#12345g", "#123456;}body{display:none}", "</style>", "url(//a)", "", None]
 )
-def test_what_is_no_colour_is_none(text: str | None) -> None:
+def test_invalid_colour_is_none(text: str | None) -> None:
     assert rules.parse_color(text) is None
     assert view_model.brand_of(SimpleNamespace(primary_color=text, accent_color=text)).count("#1f3a5f") == 3
 
 
 @pytest.mark.parametrize("sign", [*map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))])
-def test_a_character_that_turns_the_writing_is_named(sign: str) -> None:
+def test_bidi_control_character_is_escaped(sign: str) -> None:
     assert rules.escape_invisible(f"a{sign}b") == f"a[U+{ord(sign):04X}]b"
 
 

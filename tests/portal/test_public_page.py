@@ -106,7 +106,7 @@ def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
     assert report.verdict is Verdict.REVOKED
 
 
-def test_what_others_add_to_a_link_means_nothing(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
+def test_extra_query_parameters_are_ignored(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
 
     answer = anyone.get(f"/a/{attestation_id}", params={"utm_source": "mail", "fbclid": "x"})
@@ -298,9 +298,7 @@ def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
         assert lab.links.share_key(attestation_id) not in page.html
 
 
-def test_whoever_knows_the_id_alone_sees_the_verdict_and_nothing_that_the_issuer_states(
-    passer_by: httpx.Client, lab: Installation, caller: Caller
-) -> None:
+def test_page_without_key_shows_the_verdict_only(passer_by: httpx.Client, lab: Installation, caller: Caller) -> None:
     """Ids stand in the public log; so neither claims, nor a reason, nor the bundle are for everybody."""
     attestation_id, other = mint(lab, caller), mint(lab, caller)
     lab.attestations.revoke(other, reason="a secret reason", caller=caller)
@@ -332,7 +330,7 @@ def test_a_bundle_of_nothing_is_not_found(anyone: httpx.Client) -> None:
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "NOT_FOUND")] * 2
 
 
-def test_a_look_is_not_counted_and_leaves_nothing(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
+def test_page_view_is_not_metered(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     before = left(lab, caller)
 
@@ -355,9 +353,7 @@ def left(lab: Installation, caller: Caller) -> tuple[int, ...]:
     return told, tallied, used
 
 
-def test_a_look_costs_the_address_what_any_request_does(
-    anyone: httpx.Client, lab: Installation, caller: Caller
-) -> None:
+def test_page_view_counts_against_the_rate_limit(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
 
     left = [int(anyone.get(f"/a/{attestation_id}").headers["X-RateLimit-Remaining"]) for _ in range(3)]
@@ -440,7 +436,7 @@ def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, call
     assert look(anyone, attestation_id).all("img") == []
 
 
-def test_a_file_of_the_page_is_kept_for_ever_under_a_name_of_its_content(anyone: httpx.Client) -> None:
+def test_asset_is_cached_as_immutable_under_its_hash(anyone: httpx.Client) -> None:
     answer = anyone.get(f"/a/assets/{assets.ICON}")
 
     assert hashlib.sha256(answer.content).hexdigest()[:16] in assets.ICON
@@ -457,7 +453,7 @@ def test_a_condition_makes_no_success_of_a_page_that_is_not_there(anyone: httpx.
     assert (answer.status_code, "ETag" in answer.headers) == (404, False)
 
 
-def test_a_head_request_tells_the_same_headers(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
+def test_head_request_returns_the_same_headers(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     path = f"/a/{mint(lab, caller)}"
 
     head, whole = anyone.head(path), anyone.get(path)

@@ -16,7 +16,7 @@ CASES = outside_vectors.merkle("consistency")
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_judges_consistency_as_the_vectors_of_others_do(name: str, tmp_path: Path) -> None:
+def test_consistency_matches_published_vectors(name: str, tmp_path: Path) -> None:
     """
     98 good and bad proofs (transparency-dev/merkle): cosigned if and only if the proof holds.
     """

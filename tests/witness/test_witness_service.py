@@ -62,7 +62,7 @@ def test_a_cosignature_is_one_line_that_others_verify_under_the_key_that_init_pr
     assert judge.get_timestamp(checkpoint.signatures[-1].payload) == AT_S
 
 
-def test_it_goes_on_from_the_tree_that_it_cosigned_last(folder: Path) -> None:
+def test_witness_continues_from_the_tree_it_cosigned_last(folder: Path) -> None:
     with opened_witness(folder) as witness:
         for old, size in ((0, 3), (3, 3), (3, 8), (8, 20)):
             line = witness.add_checkpoint(LOG.body(old, size))
@@ -70,7 +70,7 @@ def test_it_goes_on_from_the_tree_that_it_cosigned_last(folder: Path) -> None:
             assert cosigned_last(witness, LOG) == size
 
 
-def test_it_remembers_over_a_restart(folder: Path) -> None:
+def test_witness_keeps_its_heads_across_restarts(folder: Path) -> None:
     with opened_witness(folder) as witness:
         witness.add_checkpoint(LOG.body(0, 9))
     with opened_witness(folder) as witness, pytest.raises(SizeConflict) as refused:
@@ -78,7 +78,7 @@ def test_it_remembers_over_a_restart(folder: Path) -> None:
     assert refused.value.size == 9
 
 
-def test_of_two_trees_of_one_size_it_cosigns_the_first(folder: Path) -> None:
+def test_witness_cosigns_only_the_first_tree_of_a_size(folder: Path) -> None:
     fork = Branch.of(20, other_from=5)
     with opened_witness(folder) as witness:
         witness.add_checkpoint(LOG.body(0, 9))
@@ -100,7 +100,7 @@ def test_the_time_of_its_cosignatures_never_runs_backwards(folder: Path) -> None
         assert Note.parse(LOG.checkpoint(10) + line).verify([witness.vkey])[witness.vkey] == AT_S
 
 
-def test_a_log_may_sign_with_its_old_key_or_its_new_one_and_nobody_else_may(folder: Path) -> None:
+def test_log_may_sign_with_any_of_its_keys_only(folder: Path) -> None:
     renewed, stranger = log_signer(seed=2), log_signer(seed=3)
     with opened_witness(folder, log_signer().vkey, renewed.vkey) as witness:
         witness.add_checkpoint(LOG.body(0, 3))
@@ -109,7 +109,7 @@ def test_a_log_may_sign_with_its_old_key_or_its_new_one_and_nobody_else_may(fold
             witness.add_checkpoint(Branch(LOG.leaves, stranger).body(4, 5))
 
 
-def test_a_log_that_it_was_not_told_of_is_unknown(folder: Path) -> None:
+def test_unconfigured_log_is_not_found(folder: Path) -> None:
     elsewhere = Branch(LOG.leaves, log_signer("log.example/elsewhere"))
     with opened_witness(folder) as witness, pytest.raises(NotFound):
         witness.add_checkpoint(elsewhere.body(0, 3))
@@ -127,7 +127,7 @@ def test_an_old_size_beyond_the_checkpoint_is_a_mistake(folder: Path) -> None:
         witness.add_checkpoint(LOG.body(9, 8))
 
 
-def test_a_log_is_told_by_its_origin_and_two_logs_do_not_disturb_each_other(folder: Path) -> None:
+def test_logs_are_identified_by_origin_and_independent(folder: Path) -> None:
     other = Branch.of(20, other_from=0, signer=log_signer("log.example/other", seed=5))
     with opened_witness(folder, LOG.signer.vkey, other.signer.vkey) as witness:
         witness.add_checkpoint(LOG.body(0, 9))
@@ -136,7 +136,7 @@ def test_a_log_is_told_by_its_origin_and_two_logs_do_not_disturb_each_other(fold
         assert (cosigned_last(witness, LOG), cosigned_last(witness, other)) == (10, 4)
 
 
-def test_a_witness_is_founded_once_and_never_without_its_memory(folder: Path) -> None:
+def test_witness_is_created_once_and_never_without_its_store(folder: Path) -> None:
     """
     A witness that had lost its memory could cosign a fork, so none is made up beside a key.
     """

@@ -42,7 +42,7 @@ def witnessed_bundle(client: httpx.Client, made: dict[str, Any]) -> dict[str, An
     raise AssertionError("no witness cosigned the attestation in time")
 
 
-def test_a_bundle_can_demand_a_witness_and_no_mint_waits_for_one(
+def test_bundle_can_require_a_witness_without_delaying_mints(
     empty_database: str, tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """

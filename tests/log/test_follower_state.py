@@ -78,7 +78,7 @@ def test_each_flipped_bit_and_each_cut_is_refused(followed: Log, is_long: bool) 
     ],
     ids=repr,
 )
-def test_a_state_that_cannot_be_is_refused(followed: Log, changes: dict[str, Any], reason: str) -> None:
+def test_inconsistent_state_is_rejected(followed: Log, changes: dict[str, Any], reason: str) -> None:
     members = json.loads(followed.state.read_bytes().splitlines()[0])
     write_signed(followed.state, members)
     assert FollowerState.load(followed.state, VKEY).size == 5, "the unchanged one is accepted"

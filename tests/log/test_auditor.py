@@ -91,7 +91,7 @@ class History:
         Branch(tuple(self.leaves), log_signer()).publish(log.folder, len(self.leaves))
 
 
-def test_an_honest_history_raises_no_alarm_wherever_one_begins_again(log: Log) -> None:
+def test_valid_history_raises_no_alarm_after_resuming_at_any_entry(log: Log) -> None:
     history = History()
     first, second = history.mint(1), history.mint(2)
     acts: list[Callable[[], int]] = [
@@ -124,7 +124,7 @@ def test_an_honest_history_raises_no_alarm_wherever_one_begins_again(log: Log) -
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
 @pytest.mark.parametrize("what", ["revocation", "key", "issuer"])
-def test_a_list_that_leaves_something_out_is_false(log: Log, what: str, restarts: bool) -> None:
+def test_status_list_that_omits_a_change_raises_an_alarm(log: Log, what: str, restarts: bool) -> None:
     """
     Every signature holds and every entry is in the tree; the list alone hides what became of a subject.
     """
@@ -149,7 +149,7 @@ def test_a_list_that_leaves_something_out_is_false(log: Log, what: str, restarts
     assert "hides a change or invents one" in alarm.message
 
 
-def test_a_list_of_another_size_than_its_place_is_false(log: Log) -> None:
+def test_status_list_with_the_wrong_size_raises_an_alarm(log: Log) -> None:
     history = History()
     history.mint(1)
     history.list(size=2)
@@ -226,9 +226,7 @@ FALSE_MINTS = [
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
 @pytest.mark.parametrize("happens", FALSE_MINTS)
-def test_a_mint_by_who_could_not_mint_there_is_false(
-    log: Log, happens: Callable[[History], None], restarts: bool
-) -> None:
+def test_unauthorised_mint_raises_an_alarm(log: Log, happens: Callable[[History], None], restarts: bool) -> None:
     history = History()
     happens(history)
     false = history.leaves.pop()
@@ -243,7 +241,7 @@ def test_a_mint_by_who_could_not_mint_there_is_false(
     assert f"Entry {len(history.leaves) - 1} of the log" in alarm.message
 
 
-def test_a_key_that_becomes_another_under_its_name_breaks_its_chain(log: Log) -> None:
+def test_changed_public_key_breaks_the_chain(log: Log) -> None:
     history = History()
     history.key("rotated", public_spki=b"another key")
     history.publish(log)
@@ -251,7 +249,7 @@ def test_a_key_that_becomes_another_under_its_name_breaks_its_chain(log: Log) ->
 
 
 @pytest.mark.parametrize("place", [3, 1, 4, 400, -2, "2", True, None])
-def test_an_end_that_names_another_entry_than_its_mint_breaks_the_chain(log: Log, place: object) -> None:
+def test_status_with_a_wrong_minted_index_breaks_the_chain(log: Log, place: object) -> None:
     """
     Its code would stand where nobody looks for it.
     """
@@ -265,14 +263,14 @@ def test_an_end_that_names_another_entry_than_its_mint_breaks_the_chain(log: Log
     assert f"entry {place} is not its mint" in log.alarm(AlarmName.BROKEN_STATUS_CHAIN).message
 
 
-def test_an_end_by_another_issuer_breaks_the_chain(log: Log) -> None:
+def test_status_by_another_issuer_breaks_the_chain(log: Log) -> None:
     history = History()
     history.end(1, history.mint(1), issuer_id=OTHER)
     history.publish(log)
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_an_attestation_ends_once(log: Log) -> None:
+def test_second_final_status_breaks_the_chain(log: Log) -> None:
     history = History()
     minted = history.mint(1)
     history.end(1, minted)
@@ -291,7 +289,7 @@ def long_history() -> History:
     return history
 
 
-def test_the_mint_of_what_ends_is_looked_up_however_long_ago_it_was(log: Log) -> None:
+def test_old_mint_is_looked_up_for_a_status_entry(log: Log) -> None:
     history = long_history()
     history.publish(log)
     log.follow()
@@ -306,7 +304,7 @@ def test_the_mint_of_what_ends_is_looked_up_however_long_ago_it_was(log: Log) ->
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_an_old_entry_that_is_shown_otherwise_than_before_is_found(log: Log) -> None:
+def test_changed_old_entry_raises_an_alarm(log: Log) -> None:
     """
     It is read again for an end, and must be the one that the tree has.
     """
@@ -341,7 +339,7 @@ def saved_by_an_earlier_version(state: Path, version: int = 1, **changes: object
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_state_of_an_earlier_version_goes_on_after_all_was_read_once_more(log: Log, version: int) -> None:
+def test_state_of_an_earlier_version_is_audited_again(log: Log, version: int) -> None:
     history = long_history()
     history.end(3, 5)
     history.publish(log)
@@ -370,9 +368,7 @@ def test_a_state_of_an_earlier_version_goes_on_after_all_was_read_once_more(log:
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value.items()))[0],
 )
-def test_a_state_without_a_checksum_is_used_where_its_signed_checkpoint_proves_it(
-    log: Log, changes: dict[str, object], reason: str
-) -> None:
+def test_state_without_checksum_needs_a_signed_checkpoint(log: Log, changes: dict[str, object], reason: str) -> None:
     Branch.of(2).publish(log.folder, 2)
     log.follow()
     saved_by_an_earlier_version(log.state, 2, **changes)
@@ -381,7 +377,7 @@ def test_a_state_without_a_checksum_is_used_where_its_signed_checkpoint_proves_i
         log.follow()
 
 
-def test_what_an_earlier_version_took_for_true_is_found_even_if_the_log_rests(log: Log) -> None:
+def test_invalid_entry_accepted_by_an_earlier_version_raises_an_alarm(log: Log) -> None:
     history = History()
     minted = history.mint(1)
     hidden = history.end(1, minted)
@@ -409,7 +405,7 @@ def listed(lab: Installation) -> None:
 
 @pytest.mark.tampered
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
-def test_a_server_that_logs_a_revocation_and_hides_it_in_its_list_is_found(
+def test_revocation_hidden_in_the_status_list_raises_an_alarm(
     lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path, restarts: bool
 ) -> None:
     """
@@ -431,7 +427,7 @@ def test_a_server_that_logs_a_revocation_and_hides_it_in_its_list_is_found(
         assert raised.value.name is AlarmName.FALSE_STATUS_LIST
 
 
-def test_an_honest_server_raises_no_alarm_whatever_happens(
+def test_honest_server_raises_no_alarm(
     lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path
 ) -> None:
     """

@@ -52,7 +52,7 @@ def test_an_accepted_head_is_signed_upon_again(world: World) -> None:
     world.require_consistent()
 
 
-def test_a_fork_is_reported_for_as_long_as_the_guard_exists(restored: World) -> None:
+def test_fork_is_reported_while_the_guard_exists(restored: World) -> None:
     with pytest.raises(HeadGuardMismatch):
         restored.mint(5)
     assert "size 4 was signed" in (restored.accept_head() or "")
@@ -64,7 +64,7 @@ def test_a_fork_is_reported_for_as_long_as_the_guard_exists(restored: World) -> 
     restored.storage.close()
 
 
-def test_records_that_hold_what_was_given_up_after_all_are_no_fork(restored: World, tmp_path: Path) -> None:
+def test_records_that_contain_the_given_up_head_are_no_fork(restored: World, tmp_path: Path) -> None:
     """
     The newest copy turns up after the older one was accepted, and before anything was minted upon it.
     """
@@ -78,7 +78,7 @@ def test_records_that_hold_what_was_given_up_after_all_are_no_fork(restored: Wor
     found.storage.close()
 
 
-def test_what_is_accepted_is_the_head_that_was_shown(world: World) -> None:
+def test_only_the_examined_head_is_accepted(world: World) -> None:
     world.mint(1)
     with world.storage.read() as connection:
         shown = examine_head(connection, world.guard)

@@ -108,7 +108,7 @@ def test_a_key_of_the_same_name_but_another_id_is_unknown(signer: NoteSigner) ->
     assert note.verify([namesake.vkey]) == {}
 
 
-def test_one_bad_signature_of_a_known_key_condemns_the_note(signer: NoteSigner) -> None:
+def test_one_invalid_signature_of_a_known_key_invalidates_the_note(signer: NoteSigner) -> None:
     witness = NoteSigner("witness.example/w", Ed25519PrivateKey.generate())
     wrong = witness.cosign(HEAD.text.replace("7", "8"), at_s=AT_S)
     note = Note.parse(sign_checkpoint(signer, HEAD, at_s=AT_S) + wrong)
@@ -147,7 +147,7 @@ def test_the_text_ends_at_the_last_blank_line(signer: NoteSigner) -> None:
         NEUMANN_TEXT + "\n" + NEUMANN_LINE * 101,
     ],
 )
-def test_what_is_no_well_formed_note_is_refused(note: str) -> None:
+def test_malformed_note_is_rejected(note: str) -> None:
     with pytest.raises(SignatureInvalid):
         Note.parse(note)
 
@@ -175,7 +175,7 @@ def test_a_hundred_signatures_are_accepted(signer: NoteSigner) -> None:
         f"log.example/a\n7\n{b64encode(ROOT).decode()}\n\nextension\n",
     ],
 )
-def test_what_is_no_checkpoint_is_refused(text: str) -> None:
+def test_malformed_checkpoint_is_rejected(text: str) -> None:
     with pytest.raises(SignatureInvalid):
         TreeHead.parse(text)
 
@@ -190,7 +190,7 @@ def test_an_empty_log_has_a_checkpoint(signer: NoteSigner) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a+b", "tab\there", "em\u2003space", "line\nbreak"])
-def test_a_name_that_no_signature_line_could_carry_signs_nothing(name: str) -> None:
+def test_invalid_key_name_is_rejected_for_signing(name: str) -> None:
     with pytest.raises(ValidationFailed):
         NoteSigner(name, Ed25519PrivateKey.generate())
 

@@ -57,7 +57,7 @@ def killed_while_signing(folder: Path, body: bytes) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
-def test_what_was_accepted_before_the_answer_stays_accepted(tmp_path: Path) -> None:
+def test_accepted_head_survives_a_kill_before_the_response(tmp_path: Path) -> None:
     create_witness(tmp_path / "w", name="witness.example/w", environ={})
     killed_while_signing(tmp_path / "w", LOG.body(0, 9))
 
@@ -70,7 +70,7 @@ def test_what_was_accepted_before_the_answer_stays_accepted(tmp_path: Path) -> N
         assert witness.add_checkpoint(LOG.body(9, 9)), "the log gets the cosignature that it did not see"
 
 
-def test_killed_at_any_moment_it_cosigns_one_history(tmp_path: Path) -> None:
+def test_witness_killed_at_any_moment_cosigns_one_history(tmp_path: Path) -> None:
     """
     Two histories are handed to it at once, it is killed in the middle of it, and again, and again.
     """

@@ -33,7 +33,7 @@ POLICY = f"witness w1 {WITNESS_KEY.vkey.cosigner()}\nquorum w1\n"
 
 
 @pytest.mark.parametrize("sizes", [(1, 2, 7), (255, 256, 257), (600,), (5, 5, 256, 700)])
-def test_every_entry_is_handed_over_once_and_in_order(log: Log, sizes: tuple[int, ...]) -> None:
+def test_every_entry_is_delivered_once_and_in_order(log: Log, sizes: tuple[int, ...]) -> None:
     branch = Branch.of(700)
     for size in sizes:
         branch.publish(log.folder, size)
@@ -58,7 +58,7 @@ def test_a_service_is_followed_by_its_own_address_or_by_that_of_its_log(world: W
     assert log.taken == [*registered, *(entry(number, world.clock) for number in range(2, 300))]
 
 
-def test_what_was_not_taken_comes_again(log: Log) -> None:
+def test_entries_not_taken_are_delivered_again(log: Log) -> None:
     """
     The state is saved after an entry was processed and never before: a crash may repeat, not lose.
     """
@@ -82,7 +82,7 @@ def test_what_was_not_taken_comes_again(log: Log) -> None:
     assert log.taken == list(Branch.of(600).leaves)
 
 
-def test_a_log_that_has_fewer_entries_than_before_has_shrunk(log: Log) -> None:
+def test_smaller_log_raises_the_shrink_alarm(log: Log) -> None:
     branch = Branch.of(20)
     branch.publish(log.folder, 9)
     log.follow()
@@ -95,7 +95,7 @@ def test_a_log_that_has_fewer_entries_than_before_has_shrunk(log: Log) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(9, 9), (9, 12), (9, 300), (257, 513), (1, 2)])
-def test_a_log_that_shows_another_history_is_forked(log: Log, before: int, after: int) -> None:
+def test_another_history_raises_the_fork_alarm(log: Log, before: int, after: int) -> None:
     """
     The same key signed both, and each is consistent in itself.
     """
@@ -109,7 +109,7 @@ def test_a_log_that_shows_another_history_is_forked(log: Log, before: int, after
     assert log.taken == list(Branch.of(before).leaves)
 
 
-def test_an_entry_that_is_hidden_behind_another_is_found(log: Log) -> None:
+def test_replaced_entry_raises_an_alarm(log: Log) -> None:
     """
     The tree has a revocation; what the log shows in its place is something harmless.
     """
@@ -126,7 +126,7 @@ def test_an_entry_that_is_hidden_behind_another_is_found(log: Log) -> None:
     assert log.taken == list(true.leaves[:256]), "what was proven before it was handed over"
 
 
-def test_an_entry_that_is_left_out_is_found(log: Log) -> None:
+def test_omitted_entry_raises_an_alarm(log: Log) -> None:
     Branch.of(9).publish(log.folder, 9)
     bundle = log.folder / "tile/entries/000.p/9"
     whole = bundle.read_bytes()
@@ -136,7 +136,7 @@ def test_an_entry_that_is_left_out_is_found(log: Log) -> None:
 
 
 @pytest.mark.parametrize("tile", ["tile/0/001.p/44", "tile/1/000.p/1", "tile/0/000"])
-def test_tiles_of_another_tree_than_the_signed_one_are_found(log: Log, tile: str) -> None:
+def test_tiles_of_an_unsigned_tree_raise_an_alarm(log: Log, tile: str) -> None:
     Branch.of(300).publish(log.folder, 300)
     Branch.of(300, other_from=0).publish(log.folder.with_name("other"), 300)
     shutil.copy(log.folder.with_name("other") / tile, log.folder / tile)
@@ -177,7 +177,7 @@ class Damaging(HttpLog):
 
 
 @pytest.mark.parametrize("transfers", range(1, 4))
-def test_what_is_damaged_in_transfer_is_read_again(log: Log, transfers: int) -> None:
+def test_data_damaged_in_transfer_is_fetched_again(log: Log, transfers: int) -> None:
     branch = Branch.of(300)
     branch.publish(log.folder, 300)
     with closing(Damaging(log.url)) as source:
@@ -191,7 +191,7 @@ def test_what_is_damaged_in_transfer_is_read_again(log: Log, transfers: int) -> 
                 follower.advance(log.take)
 
 
-def test_a_follower_that_demands_witnesses_later_keeps_the_checkpoint_of_its_tree(log: Log) -> None:
+def test_follower_that_requires_witnesses_later_keeps_its_checkpoint(log: Log) -> None:
     branch = Branch.of(12)
     branch.publish(log.folder, 12)
     log.follow()
@@ -202,7 +202,7 @@ def test_a_follower_that_demands_witnesses_later_keeps_the_checkpoint_of_its_tre
     assert log.follow().checkpoint == branch.checkpoint(12)
 
 
-def test_a_checkpoint_that_another_key_signed_is_not_the_logs(log: Log) -> None:
+def test_checkpoint_of_an_unknown_key_raises_an_alarm(log: Log) -> None:
     branch = Branch.of(9)
     for signer in (log_signer(seed=2), log_signer("log.example/other", seed=1)):
         Branch(branch.leaves, signer).publish(log.folder, 9)
@@ -220,7 +220,7 @@ def test_a_head_is_stale_when_its_newest_time_is_too_long_ago(log: Log, clock: F
     log.follow(max_age_s=62)
 
 
-def test_a_log_at_rest_stays_fresh_by_the_time_of_a_witness(log: Log, clock: FixedClock) -> None:
+def test_cosignature_time_keeps_an_idle_log_fresh(log: Log, clock: FixedClock) -> None:
     branch = Branch.of(9)
     clock.advance(timedelta(hours=3))
     later_s = int(clock.now().timestamp())
@@ -229,7 +229,7 @@ def test_a_log_at_rest_stays_fresh_by_the_time_of_a_witness(log: Log, clock: Fix
     assert log.follow(policy=POLICY, max_age_s=60).at_s == later_s
 
 
-def test_entries_count_when_the_wanted_witnesses_have_seen_them(log: Log) -> None:
+def test_entries_are_delivered_once_a_quorum_cosigned_them(log: Log) -> None:
     """
     The newest checkpoint may still be waiting for them; until then the one that they cosigned counts.
     """
@@ -248,7 +248,7 @@ def test_entries_count_when_the_wanted_witnesses_have_seen_them(log: Log) -> Non
     assert log.follow(policy=POLICY).size == 12
 
 
-def test_a_log_that_shows_us_another_history_than_its_witnesses_is_forked(log: Log) -> None:
+def test_history_unlike_the_witnesses_raises_the_fork_alarm(log: Log) -> None:
     """
     A hidden revocation: the service signs a second tree for us, and the witnesses will not cosign that one.
     """
@@ -261,7 +261,7 @@ def test_a_log_that_shows_us_another_history_than_its_witnesses_is_forked(log: L
     assert log.taken == []
 
 
-def test_a_log_that_shows_us_less_than_its_witnesses_saw_hides_something(log: Log) -> None:
+def test_log_smaller_than_witnessed_raises_the_shrink_alarm(log: Log) -> None:
     branch = Branch.of(12)
     branch.publish(log.folder, 7)
     cosigned = branch.checkpoint(12) + WITNESS_KEY.cosign(branch.head(12).text, at_s=int(NOON.timestamp()))
@@ -270,7 +270,7 @@ def test_a_log_that_shows_us_less_than_its_witnesses_saw_hides_something(log: Lo
     log.alarm(AlarmName.SHRINK, policy=POLICY)
 
 
-def test_witnesses_that_fall_silent_make_the_head_stale(log: Log, clock: FixedClock) -> None:
+def test_missing_cosignatures_make_the_head_stale(log: Log, clock: FixedClock) -> None:
     branch = Branch.of(12)
     branch.publish(log.folder, 7, WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp())))
     log.follow(policy=POLICY, max_age_s=60)
@@ -304,7 +304,7 @@ def chained(*made: tuple[object, str]) -> tuple[bytes, ...]:
     "statuses",
     [("active", "rotated", "revoked", "compromised"), ("pending", "active"), ("active", "compromised")],
 )
-def test_a_key_may_go_the_ways_that_the_specification_names(log: Log, statuses: tuple[str, ...]) -> None:
+def test_key_transitions_follow_the_specification(log: Log, statuses: tuple[str, ...]) -> None:
     leaves = (*chained(*((key, status) for status in statuses)), *chained((issuer, "ACTIVE"), (issuer, "SUSPENDED")))
     Branch(leaves, log_signer()).publish(log.folder, len(leaves))
     assert log.follow().size == len(leaves)
@@ -337,7 +337,7 @@ def test_a_key_may_go_the_ways_that_the_specification_names(log: Log, statuses: 
         "spelt",
     ],
 )
-def test_a_status_that_does_not_follow_from_the_one_before_is_found(log: Log, leaves: tuple[bytes, ...]) -> None:
+def test_invalid_status_transition_raises_an_alarm(log: Log, leaves: tuple[bytes, ...]) -> None:
     """
     The tree is in order and the entries are in it; only who reads them all can tell.
     """
@@ -345,7 +345,7 @@ def test_a_status_that_does_not_follow_from_the_one_before_is_found(log: Log, le
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_a_chain_goes_on_over_a_restart(log: Log) -> None:
+def test_chain_continues_after_a_restart(log: Log) -> None:
     leaves = chained((key, "active"), (key, "rotated"), (key, "revoked"))
     for size in (1, 2, 3):
         Branch(leaves, log_signer()).publish(log.folder, size)
@@ -355,14 +355,14 @@ def test_a_chain_goes_on_over_a_restart(log: Log) -> None:
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_entries_of_a_type_that_nobody_knows_yet_are_passed_on(log: Log) -> None:
+def test_entries_of_unknown_types_are_delivered(log: Log) -> None:
     leaves = (b'{"type":"weather.report","v":1}', b"no JSON at all", b"", b"\xff")
     Branch(leaves, log_signer()).publish(log.folder, 4)
     log.follow()
     assert log.taken == list(leaves)
 
 
-def test_every_type_of_entry_that_has_a_status_has_its_rule() -> None:
+def test_every_status_entry_type_has_transitions() -> None:
     from attestlab.log.follower.auditor import ALLOWED_TRANSITIONS
 
     statuses = {kind.value for kind in entries.EntryType if kind.value.endswith(".status")}
@@ -370,14 +370,14 @@ def test_every_type_of_entry_that_has_a_status_has_its_rule() -> None:
 
 
 @pytest.mark.parametrize("shown", ["<html>Sign in to the airport's network</html>", "", "x\n\n— y AAAA\n"])
-def test_what_is_no_checkpoint_is_no_alarm(log: Log, shown: str) -> None:
+def test_invalid_checkpoint_text_raises_no_alarm(log: Log, shown: str) -> None:
     log.folder.mkdir(exist_ok=True)
     (log.folder / "checkpoint").write_text(shown)
     with pytest.raises(Unavailable):
         log.follow()
 
 
-def test_a_log_that_cannot_be_reached_is_no_alarm(log: Log) -> None:
+def test_unreachable_log_raises_no_alarm(log: Log) -> None:
     with pytest.raises(Unavailable, match="There is no log"):
         log.follow()
     Branch.of(9).publish(log.folder, 9)
@@ -390,7 +390,7 @@ def test_a_log_that_cannot_be_reached_is_no_alarm(log: Log) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip"])
-def test_a_log_whose_bytes_unfold_to_many_is_no_alarm_and_costs_no_memory(log: Log, coding: str) -> None:
+def test_compressed_log_response_raises_no_alarm_and_needs_no_memory(log: Log, coding: str) -> None:
     with hostile_server(bomb(coding)) as server, pytest.raises(Unavailable, match="content coding"):
         log.url = server.url
         tracemalloc.start()
@@ -402,7 +402,7 @@ def test_a_log_whose_bytes_unfold_to_many_is_no_alarm_and_costs_no_memory(log: L
     assert peak < BOMB_BYTES // 4
 
 
-def test_a_partial_tile_that_is_gone_is_the_beginning_of_the_full_one(log: Log) -> None:
+def test_missing_partial_tile_is_read_from_the_full_tile(log: Log) -> None:
     """
     C2SP tlog-tiles: a log may drop a partial tile once the full one is there.
     """
@@ -413,7 +413,7 @@ def test_a_partial_tile_that_is_gone_is_the_beginning_of_the_full_one(log: Log) 
     assert log.taken == list(branch.leaves[:200])
 
 
-def test_a_state_is_of_one_log_and_is_never_taken_for_that_of_another(log: Log) -> None:
+def test_state_of_another_log_is_rejected(log: Log) -> None:
     Branch.of(9).publish(log.folder, 9)
     log.follow()
     other: NoteSigner = log_signer(seed=2)

@@ -56,7 +56,7 @@ def client(witness: Witness) -> Iterator[httpx.Client]:
         yield opened
 
 
-def test_what_continues_the_log_is_answered_with_the_cosignature(witness: Witness, client: httpx.Client) -> None:
+def test_consistent_checkpoint_is_cosigned(witness: Witness, client: httpx.Client) -> None:
     answer = client.post(PATH, content=GOOD)
 
     assert answer.status_code == 200
@@ -108,20 +108,20 @@ def test_every_refusal_has_the_status_that_tlog_witness_gives_it(
     assert client.post(PATH, content=GOOD).status_code == 200
 
 
-def test_a_conflict_tells_the_size_that_the_witness_knows(client: httpx.Client) -> None:
+def test_conflict_returns_the_known_size(client: httpx.Client) -> None:
     answer = client.post(PATH, content=LOG.body(0, 12))
 
     assert answer.headers["content-type"] == SIZE_TYPE
     assert answer.text == "9\n"
 
 
-def test_a_conflict_about_the_first_checkpoint_tells_zero(tmp_path: Path) -> None:
+def test_conflict_about_the_first_checkpoint_returns_zero(tmp_path: Path) -> None:
     with opened_witness(tmp_path / "fresh") as fresh, witness_served(fresh) as url:
         answer = httpx.post(url + PATH, content=LOG.body(3, 12))
     assert (answer.status_code, answer.text) == (409, "0\n")
 
 
-def test_an_empty_tree_is_cosigned_by_a_witness_that_knows_nothing_and_no_other_of_its_size(tmp_path: Path) -> None:
+def test_first_empty_tree_is_cosigned_if_its_root_is_right(tmp_path: Path) -> None:
     with opened_witness(tmp_path / "fresh") as fresh, witness_served(fresh) as url:
         statuses = [
             httpx.post(url + PATH, content=body).status_code
@@ -184,7 +184,7 @@ LATEST = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
         ("GET", "/x", 404),
     ],
 )
-def test_there_are_two_calls_and_nothing_else(client: httpx.Client, method: str, path: str, status: int) -> None:
+def test_witness_serves_two_endpoints_only(client: httpx.Client, method: str, path: str, status: int) -> None:
     answer = client.request(method, path)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/plain; charset=utf-8")
 
@@ -239,7 +239,7 @@ def test_an_endless_body_ends_with_its_connection(client: httpx.Client) -> None:
         b"POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: 99\r\n\r\nold",
     ],
 )
-def test_whoever_says_nothing_more_is_let_go_and_nobody_else_waits(client: httpx.Client, sent: bytes) -> None:
+def test_idle_connection_is_closed_without_delaying_others(client: httpx.Client, sent: bytes) -> None:
     address = (client.base_url.host, client.base_url.port or 0)
     with socket.create_connection(address, timeout=PATIENCE_S) as connection:
         connection.sendall(sent)
@@ -268,7 +268,7 @@ def test_a_store_that_fails_is_503_also_without_a_log_and_is_opened_again(
     assert answer.status_code == 200
 
 
-def test_what_the_system_refuses_a_witness_is_503(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_error_returns_503(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_body: bytes) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
@@ -280,7 +280,7 @@ def test_what_the_system_refuses_a_witness_is_503(client: httpx.Client, monkeypa
     assert client.post(PATH, content=GOOD).status_code == 200
 
 
-def test_no_two_trees_of_a_size_are_cosigned_however_many_ask_at_once(tmp_path: Path) -> None:
+def test_concurrent_submissions_get_one_tree_per_size_cosigned(tmp_path: Path) -> None:
     """
     Two processes of one witness, many threads, a log with two histories: what was cosigned is one history.
     """
@@ -305,7 +305,7 @@ def _asked(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
     return branch.head(size) if answer.status_code == 200 else None
 
 
-def test_the_command_serves_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_command_serves_until_sigterm(tmp_path: Path) -> None:
     vkey = create_witness(tmp_path / "w", name="witness.example/w", environ={})
     with RunningWitness(tmp_path / "w", str(LOG.signer.vkey), str(ELSEWHERE.signer.vkey)) as running:
         line = httpx.post(running.url + PATH, content=LOG.body(0, 12)).text

@@ -41,11 +41,11 @@ def test_a_consistency_proof_is_judged_as_the_reference_judges_it(name: str, cas
         verify()
 
 
-def test_the_root_of_nothing_is_the_hash_of_nothing() -> None:
+def test_empty_root_is_the_hash_of_the_empty_string() -> None:
     assert hashing.EMPTY_ROOT.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-def test_leaves_and_nodes_are_hashed_apart() -> None:
+def test_leaf_and_node_hashes_have_different_prefixes() -> None:
     """
     An inner node can never pass for a leaf: the first hashed byte differs (RFC 6962, 2.1).
     """
@@ -53,7 +53,7 @@ def test_leaves_and_nodes_are_hashed_apart() -> None:
     assert hashing.leaf_hash(left + right) != node_hash(left, right)
 
 
-def test_every_tree_begins_with_the_empty_one_and_needs_no_proof() -> None:
+def test_consistency_from_the_empty_tree_needs_an_empty_proof() -> None:
     root = hashing.leaf_hash(b"only")
     verify_consistency(0, 1, hashing.EMPTY_ROOT, root, [])
     with pytest.raises(ProofInvalid, match="another root"):
@@ -140,7 +140,7 @@ def test_the_tiles_of_a_tree_are_those_of_the_example_in_tlog_tiles() -> None:
 
 
 @given(st.lists(st.binary(max_size=300), max_size=20))
-def test_a_bundle_gives_its_entries_back(entries: list[bytes]) -> None:
+def test_bundle_round_trips(entries: list[bytes]) -> None:
     assert hashing.decode_bundle(hashing.encode_bundle(entries)) == entries
 
 
