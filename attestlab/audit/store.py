@@ -77,10 +77,10 @@ def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[Any
     kind, action = filter_.equal.get("resource_type"), filter_.equal.get("action")
     if kind is not None:
         query = query.where(_KIND[0] == kind)
-    found = connection.execute(query).first()
-    while found is not None:
-        if action in (None, found.action):
-            yield found
+    kind_row = connection.execute(query).first()
+    while kind_row is not None:
+        if action in (None, kind_row.action):
+            yield kind_row
         # For one resource type, compare the action only: otherwise SQLite would read every event of later types.
-        behind = tuple_(*_KIND) > tuple_(*found) if kind is None else _KIND[1] > found.action
-        found = connection.execute(query.where(behind)).first()
+        behind = tuple_(*_KIND) > tuple_(*kind_row) if kind is None else _KIND[1] > kind_row.action
+        kind_row = connection.execute(query.where(behind)).first()

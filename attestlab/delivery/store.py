@@ -30,5 +30,5 @@ def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> 
 def list_waiting(execute: Execute, address: str) -> list[dict[str, Any]]:
     """Lists the pending deliveries for this address, oldest first."""
     waits = (deliveries.c.recipient_email == address, deliveries.c.user_id.is_(None))
-    found = execute(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))
-    return [dict(row) for row in found.mappings()]
+    result = execute(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))
+    return [dict(row) for row in result.mappings()]

@@ -208,6 +208,6 @@ def permissions_for(roles: str, realm: str | None) -> Permissions:
     """
     if realm == Realm.CONSUMER:
         return Permissions(Realm.CONSUMER, frozenset(), CONSUMER_SCOPES)
-    held = role_rules.parse_roles(roles)
-    scopes = frozenset(scope for role in held for scope in SCOPES_OF_ROLES[role])
-    return Permissions(Realm.PLATFORM if held & PLATFORM_ROLES else Realm.TENANT, held, scopes)
+    parsed_roles = role_rules.parse_roles(roles)
+    scopes = frozenset(scope for role in parsed_roles for scope in SCOPES_OF_ROLES[role])
+    return Permissions(Realm.PLATFORM if parsed_roles & PLATFORM_ROLES else Realm.TENANT, parsed_roles, scopes)

@@ -70,10 +70,10 @@ def find_key_holder(connection: Connection, key_id: UUID) -> AnyRow | None:
 
 def find_first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
     """Returns the organization that was created with the tenant."""
-    found: UUID | None = connection.execute(
+    org_id: UUID | None = connection.execute(
         select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
     ).scalar()
-    return found
+    return org_id
 
 
 def get_user(tx: Transaction, user_id: UUID) -> Columns:
@@ -89,8 +89,8 @@ def list_open_sessions(tx: Transaction, user_id: UUID) -> list[Columns]:
 
 def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> Columns | None:
     """Returns the refresh token whose secret has this SHA-256, for an update."""
-    found = tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256))
-    row = found.mappings().first()
+    result = tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256))
+    row = result.mappings().first()
     return None if row is None else dict(row)
 
 

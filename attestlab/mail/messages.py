@@ -61,11 +61,11 @@ class Sender(NamedTuple):
     @classmethod
     def _parse(cls, text: str) -> Sender:
         require_visible(sender=text)
-        found = _SENDER.fullmatch(text)
-        address = "" if found is None else found["in_brackets"] or found["alone"]
-        if found is None or not _ADDRESS.fullmatch(address) or ENCODED_WORD in text:
+        match = _SENDER.fullmatch(text)
+        address = "" if match is None else match["in_brackets"] or match["alone"]
+        if match is None or not _ADDRESS.fullmatch(address) or ENCODED_WORD in text:
             raise InvalidMessage("the sender is not an address")
-        return cls((found["name"] or "").strip('"').strip(), encode_domain(address))
+        return cls((match["name"] or "").strip('"').strip(), encode_domain(address))
 
 
 class Header(NamedTuple):
@@ -158,10 +158,10 @@ def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> No
     if not all(_HEADER_LINE.fullmatch(line) for line in head.decode().split("\r\n")):
         raise InvalidMessage("a header has a line that is not ours")
     parsed = BytesParser(policy=compat32).parsebytes(content)
-    found = [(name, _decode_value(value)) for name, value in parsed.raw_items()]
-    if parsed.defects or [name for name, _ in found] != [header.name for header in headers]:
+    parsed_headers = [(name, _decode_value(value)) for name, value in parsed.raw_items()]
+    if parsed.defects or [name for name, _ in parsed_headers] != [header.name for header in headers]:
         raise InvalidMessage("the headers are not exactly ours")
-    for header, (name, value) in zip(headers, found, strict=True):
+    for header, (name, value) in zip(headers, parsed_headers, strict=True):
         if value != header.read:
             raise InvalidMessage(f"the header {name} reads as another value")
     if parsed.is_multipart() or body != text.encode() or re.search(rb"\r(?!\n)|(?<!\r)\n", content):

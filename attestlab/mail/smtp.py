@@ -226,8 +226,8 @@ class _Session(smtplib.SMTP):
         return self.file
 
     @staticmethod
-    def _expect(reply: tuple[int, bytes], *wanted: int) -> None:
-        if reply[0] not in wanted:
+    def _expect(reply: tuple[int, bytes], *expected_codes: int) -> None:
+        if reply[0] not in expected_codes:
             raise smtplib.SMTPResponseException(*reply)
 
 

@@ -168,19 +168,19 @@ class People:
             row = store.get_owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
             current = role_rules.parse_roles(row["roles"])
             self._require_may_set_role(tx, row, role, caller)
-            wanted = role_rules.with_role(current, role)
-            if wanted == current:
+            new_roles = role_rules.with_role(current, role)
+            if new_roles == current:
                 return row
-            self._require_other_holders(tx, row, current - wanted)
+            self._require_other_holders(tx, row, current - new_roles)
             now = self.clock.now()
             event = RoleChanged(
                 user_id=user_id,
                 old_role=role_rules.public_roles(current),
-                new_role=role_rules.public_roles(wanted),
+                new_role=role_rules.public_roles(new_roles),
                 changed_at=now,
             )
             return self._change(
-                tx, row, {"roles": role_rules.format_roles(wanted)}, event, "user.change_role", caller, now
+                tx, row, {"roles": role_rules.format_roles(new_roles)}, event, "user.change_role", caller, now
             )
 
     def remove(self, user_id: UUID, *, caller: Caller) -> None:

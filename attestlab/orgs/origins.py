@@ -33,9 +33,9 @@ def _normalize_origin(text: str, field: str, allow_loopback: bool) -> str:
     parts, port = _split(text)
     if parts is not None and (parts.scheme == "https" or (allow_loopback and _is_loopback(parts))):
         host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
-        shown = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+        port_suffix = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
         if _HOST.fullmatch(host.lower()):
-            return f"{parts.scheme}://{host.lower()}{shown}"
+            return f"{parts.scheme}://{host.lower()}{port_suffix}"
     message = "Invalid origin. Expected https://host or https://host:port without a path; in the sandbox also http://localhost."
     raise ValidationFailed.of(field, "origin", message)
 

@@ -135,13 +135,13 @@ def parse_limits(assignments: Iterable[str]) -> dict[str, int | None]:
     >>> parse_limits(["issuers=5", "agents=none"])
     {'issuers': 5, 'agents': None}
     """
-    found: dict[str, int | None] = {}
+    limits: dict[str, int | None] = {}
     for assignment in assignments:
         name, _, value = assignment.partition("=")
         if value != "none" and not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
             raise ValidationFailed.of(name, "count", f"Invalid limit {assignment!r}. Write name=count or name=none.")
-        found[name] = None if value == "none" else int(value)
-    return found
+        limits[name] = None if value == "none" else int(value)
+    return limits
 
 
 def public_limits(allowed: Allowance) -> dict[str, int | bool | None]:

@@ -33,10 +33,10 @@ def require_capacity(resource: str, limit: int | None, used: Callable[[], int]) 
     Raises:
         QuotaExceeded: `details` are `{resource, limit, used}`.
     """
-    if limit is not None and (found := used()) >= limit:
+    if limit is not None and (current := used()) >= limit:
         raise QuotaExceeded(
             f"The plan allows {limit} {resource.replace('_', ' ')}. Ask the operator for a larger plan.",
-            details={"resource": resource, "limit": limit, "used": found},
+            details={"resource": resource, "limit": limit, "used": current},
         )
 
 

@@ -140,6 +140,6 @@ def require_not_last(losing: Set[Role], others: Set[Role]) -> None:
     """
     for role in _REQUIRED_ROLES:
         if role in losing and role not in others:
-            shown = role.replace("_", " ")
-            message = f"This is the last {shown}. Give the role to another person first."
+            role_name = role.replace("_", " ")
+            message = f"This is the last {role_name}. Give the role to another person first."
             raise Conflict(message, details={"reason": f"last_{role}"})

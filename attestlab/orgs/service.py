@@ -164,21 +164,21 @@ class Orgs:
         environment = self._environment(secret)
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
             raise AuthInvalid
-        found = store.find_key_by_secret(connection, hashlib.sha256(secret.encode()).digest())
-        if found is None or found.environment != environment:
+        key = store.find_key_by_secret(connection, hashlib.sha256(secret.encode()).digest())
+        if key is None or key.environment != environment:
             raise AuthInvalid
         caller = Caller(
-            found.tenant_id,
+            key.tenant_id,
             "API_KEY",
-            str(found.id),
-            _parse_scopes(found.scopes),
-            found.plan,
-            adjusted=found.adjusted,
-            realm=Realm(found.realm or Realm.TENANT),
-            credential_id=str(found.id),
-            expires_at=found.expires_at,
+            str(key.id),
+            _parse_scopes(key.scopes),
+            key.plan,
+            adjusted=key.adjusted,
+            realm=Realm(key.realm or Realm.TENANT),
+            credential_id=str(key.id),
+            expires_at=key.expires_at,
         )
-        if found.status != ApiKeyStatus.ACTIVE:
+        if key.status != ApiKeyStatus.ACTIVE:
             raise AuthInvalid(known=caller)
         return caller
 
@@ -189,8 +189,8 @@ class Orgs:
             NotFound: there is no such tenant.
         """
         with self.storage.read() as connection:
-            found = store.get_tenant(connection.execute, tenant_id)
-        return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), found["plan"], adjusted=found["adjusted"])
+            tenant = store.get_tenant(connection.execute, tenant_id)
+        return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), tenant["plan"], adjusted=tenant["adjusted"])
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Mapping[str, Any]]:
         """Lists the tenant's organizations, newest first."""
@@ -230,15 +230,15 @@ class Orgs:
             NotFound: the caller's tenant has no organization with this id.
             ValidationFailed: the name, or one of the origins, is not acceptable.
         """
-        asked: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if name is not None:
-            asked["name"] = rules.validate_display_name("name", name)
+            values["name"] = rules.validate_display_name("name", name)
         if return_origins is not None:
             allow_loopback = self.settings.env is Stage.SANDBOX
-            asked["return_origins"] = json.dumps(normalize_origins(return_origins, allow_loopback=allow_loopback))
+            values["return_origins"] = json.dumps(normalize_origins(return_origins, allow_loopback=allow_loopback))
         with self.storage.write() as tx:
             row = store.get_owned(tx.exec, store.orgs, org_id, tenant_id=caller.tenant_id)
-            changes = {column: value for column, value in asked.items() if row[column] != value}
+            changes = {column: value for column, value in values.items() if row[column] != value}
             if not changes:
                 return row
             now = self.clock.now()

@@ -83,8 +83,8 @@ def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
     """Counts the active, unexpired keys of a tenant."""
     is_unexpired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
     mine = (api_keys.c.tenant_id == tenant_id, api_keys.c.status == ApiKeyStatus.ACTIVE.value)
-    found: int = tx.exec(select(func.count()).select_from(api_keys).where(*mine, is_unexpired)).scalar_one()
-    return found
+    count: int = tx.exec(select(func.count()).select_from(api_keys).where(*mine, is_unexpired)).scalar_one()
+    return count
 
 
 def find_user_by_address(execute: Execute, address: str) -> dict[str, Any] | None:
@@ -111,8 +111,8 @@ def list_roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
 def get_first_org(execute: Execute, tenant_id: UUID) -> UUID:
     """Returns the organization that was created with the tenant."""
     oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
-    found: UUID = execute(oldest).scalar_one()
-    return found
+    org_id: UUID = execute(oldest).scalar_one()
+    return org_id
 
 
 def list_slugs_like(tx: Transaction, slug: str) -> set[str]:
@@ -128,5 +128,5 @@ def has_operator(tx: Transaction) -> bool:
 
 def get_operator_id(tx: Transaction) -> UUID:
     """Returns the operator's tenant, which every installation has."""
-    found: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
-    return found
+    tenant_id: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
+    return tenant_id

@@ -39,8 +39,8 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     @routes.get("/readyz", scope=PUBLIC, charged=False)
     async def readyz(request: Request) -> Readiness:
         """Report whether the process can serve requests; 503 with the failed checks if it cannot."""
-        found = {name: await _run_check(request, check) for name, check in checks.items()}
-        errors = {name: error for name, error in found.items() if error is not None}
+        outcomes = {name: await _run_check(request, check) for name, check in checks.items()}
+        errors = {name: error for name, error in outcomes.items() if error is not None}
         results = {name: "failed" if name in errors else "ok" for name in checks}
         if errors:
             reasons = {name: error.message for name, error in errors.items() if isinstance(error, AttestLabError)}

@@ -114,12 +114,12 @@ def decode_id(kind: str, cursor: str | None) -> UUID | None:
         return None
     (text, *rest) = decode_position(kind, cursor)
     try:
-        found = parse_uuid(str(text))
+        item_id = parse_uuid(str(text))
     except ValidationFailed:
         _reject_cursor()
     if rest:
         _reject_cursor()
-    return found
+    return item_id
 
 
 def _checksum(kind: str, text: bytes) -> bytes:

@@ -122,7 +122,7 @@ def _members_of(model: type[BaseModel]) -> dict[str, type[BaseModel] | None]:
 def _find_model(hint: Any) -> type[BaseModel] | None:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return hint
-    return next((found for part in get_args(hint) if (found := _find_model(part)) is not None), None)
+    return next((model for part in get_args(hint) if (model := _find_model(part)) is not None), None)
 
 
 def _validation_error(where: str, error: ValidationError) -> ValidationFailed:

@@ -233,8 +233,8 @@ def _end_before_cut_escape(text: bytes, end: int) -> int:
 
 
 def _match_end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:
-    found = pattern.match(piece, at)
-    return at if found is None else found.end()
+    match = pattern.match(piece, at)
+    return at if match is None else match.end()
 
 
 def _is_payload_member(literal: bytes) -> bool:

@@ -81,11 +81,11 @@ def require_fields(lines: bytes) -> None:
 
 
 def _parse_fields(text: str) -> dict[str, str]:
-    found = _FIELD_LINE.findall(text)
-    if len(found) != text.count("\n"):
+    pairs = _FIELD_LINE.findall(text)
+    if len(pairs) != text.count("\n"):
         reject("a header line is not `name: value`")
     headers: dict[str, str] = {}
-    for name, value in found:
+    for name, value in pairs:
         key, value = name.lower(), value.strip(" \t")
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers
@@ -107,10 +107,10 @@ def _is_host(text: str) -> bool:
     >>> [_is_host(text) for text in ("a.example:80", "[::1]", "[::1", "a b", "a:80:80", "a:99999", "user@a")]
     [True, True, False, False, False, False, False]
     """
-    found = _HOST.fullmatch(text)
-    if found is None or int(found["port"] or 0) > _MAX_PORT:
+    match = _HOST.fullmatch(text)
+    if match is None or int(match["port"] or 0) > _MAX_PORT:
         return False
-    return found["literal"] is None or _is_ipv6(found["literal"])
+    return match["literal"] is None or _is_ipv6(match["literal"])
 
 
 def _is_ipv6(text: str) -> bool:
@@ -130,10 +130,10 @@ def _origin_form(method: str, target: str) -> str:
         return target
     if target == "*" and method == "OPTIONS":
         return "/*"
-    found = _ABSOLUTE_FORM.fullmatch(target)
-    if found is None or method == "CONNECT" or not _is_host(found[1]):
+    match = _ABSOLUTE_FORM.fullmatch(target)
+    if match is None or method == "CONNECT" or not _is_host(match[1]):
         reject("its target is neither a path nor an http URI; this server is no proxy")
-    rest = found[2] or "/"
+    rest = match[2] or "/"
     return rest if rest.startswith("/") else f"/{rest}"
 
 

@@ -96,14 +96,14 @@ def read_key(request: Request) -> IdempotencyKey | None:
             link_key_of=lambda attestation: request.lab.links.share_key(attestation),
         )
     # Each person of a tenant has their own secrets, so another person's repeat is another request.
-    keyring, asked_by = request.lab.keyring, "" if request.caller is None else request.caller.credential_id
-    return IdempotencyKey(record_id, keyring.keyed_sha256(fingerprint + asked_by.encode()), request.now, keyring)
+    keyring, credential_id = request.lab.keyring, "" if request.caller is None else request.caller.credential_id
+    return IdempotencyKey(record_id, keyring.keyed_sha256(fingerprint + credential_id.encode()), request.now, keyring)
 
 
 def _anonymous_owner(request: Request) -> str:
     """Identifies a client without authentication: its address, and its credential where that gives more access."""
-    shown = [request.header(name) for name in ("X-API-Key", "Authorization")]
-    return "\n".join([f"anonymous {request.peer}", *filter(None, shown)])
+    credentials = [request.header(name) for name in ("X-API-Key", "Authorization")]
+    return "\n".join([f"anonymous {request.peer}", *filter(None, credentials)])
 
 
 def _hash_key(owner: str, method: str, path: str, key: str) -> bytes:
@@ -144,9 +144,9 @@ def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collectio
 
 def _load_records(connection: Connection, record_ids: Collection[bytes]) -> dict[bytes, AnyRow | None]:
     """Loads the stored record of each id, or None."""
-    asked = list(record_ids)
-    found = {row.place: row for row in connection.execute(_BY_RECORD_ID, {"record_ids": asked})}
-    return {record_id: found.get(record_id) for record_id in asked}
+    ids = list(record_ids)
+    rows = {row.place: row for row in connection.execute(_BY_RECORD_ID, {"record_ids": ids})}
+    return {record_id: rows.get(record_id) for record_id in ids}
 
 
 def _response_of(row: AnyRow | None, key: IdempotencyKey) -> Response | None:
@@ -159,8 +159,8 @@ def _response_of(row: AnyRow | None, key: IdempotencyKey) -> Response | None:
         body = _require_keyring(key).unseal_secret(body, purpose=key.purpose)
     elif key.link_key_of is not None:
         body = share_keys.restore_keys(body, key.link_key_of)
-    told = json.loads(headers.removeprefix(SEALED))
-    return Response(row.status, {**told, "Idempotent-Replayed": "true"}, body)
+    stored_headers = json.loads(headers.removeprefix(SEALED))
+    return Response(row.status, {**stored_headers, "Idempotent-Replayed": "true"}, body)
 
 
 def _require_keyring(key: IdempotencyKey) -> Keyring:

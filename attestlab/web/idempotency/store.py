@@ -57,8 +57,8 @@ def linked_bytes(
 
     `place` and `fingerprint` are 32 bytes long each, and the length of the headers is included, so it is unambiguous.
     """
-    told = f"{status} {created_at.astimezone(UTC).isoformat()} {len(headers)}\n".encode()
-    return b"".join((place, fingerprint, told, headers, body))
+    prefix = f"{status} {created_at.astimezone(UTC).isoformat()} {len(headers)}\n".encode()
+    return b"".join((place, fingerprint, prefix, headers, body))
 
 
 def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
@@ -73,11 +73,11 @@ def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
         first = tx.read_unflushed(in_order.where(answers.c.created_at <= now)).first()
     if first is None or first.created_at >= before:
         return
-    kept = tx.read_unflushed(in_order.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
-    if kept is None:
+    first_kept = tx.read_unflushed(in_order.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
+    if first_kept is None:
         beginning, last = read_head(tx.connection, CHAIN)
     else:
-        beginning = kept.seq
+        beginning = first_kept.seq
         last = tx.read_unflushed(select(answers.c.hash).where(answers.c.seq == beginning - 1)).scalar_one()
     tx.connection.execute(delete(answers).where(answers.c.seq < beginning))
     save_head(tx.connection, BEGINNING, beginning, last)

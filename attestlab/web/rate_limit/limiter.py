@@ -52,13 +52,13 @@ class OverLimit(RateLimited):
 
     def __init__(self, count: Count, *, caller: Any = None, wait_s: float | None = None) -> None:
         wait_s = count.retry_after_s if wait_s is None else wait_s
-        told = RateLimited.over(
+        error = RateLimited.over(
             "Too many requests. Retry after the time in Retry-After.",
             limit=count.limit,
             window_s=count.window_s,
             wait_s=wait_s,
         )
-        super().__init__(told.message, details=told.details, retry_after_s=wait_s)
+        super().__init__(error.message, details=error.details, retry_after_s=wait_s)
         self.count = count
         self.caller = caller
 
@@ -164,20 +164,20 @@ class Limiter:
         """Returns the state of an untouched bucket, for responses that must not depend on the counts."""
         return self._counters.full_bucket(per_minute=self._address_per_minute, now=now)
 
-    def take_available(self, request: Request, limit: Limit, wanted: int) -> tuple[int, OverLimit | None]:
-        """Charges as many of `wanted` items of one request as a limit allows.
+    def take_available(self, request: Request, limit: Limit, requested: int) -> tuple[int, OverLimit | None]:
+        """Charges as many of `requested` items of one request as a limit allows.
 
         Returns their number, and the error for the other items.
         """
         if not self._allowance_of(request.caller).has_endpoint_limits:
-            return wanted, None
-        taken, count = wanted, self._count(request.caller, limit, wanted, now=request.now)
+            return requested, None
+        taken, count = requested, self._count(request.caller, limit, requested, now=request.now)
         while not count.allowed and count.remaining:  # retry with the remaining number, which other requests may reduce
             taken = min(taken, count.remaining)
             count = self._count(request.caller, limit, taken, now=request.now)
         request.rate = count if request.rate is None else tightest([request.rate, count])
         taken = taken if count.allowed else 0
-        if taken == wanted:
+        if taken == requested:
             return taken, None
         full = count._replace(allowed=False, retry_after_s=count.reset_at - request.now.timestamp())
         longest = self._find_longest_wait([full], limit, request.caller, now=request.now)

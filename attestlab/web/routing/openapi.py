@@ -87,18 +87,18 @@ def operation_id(route: Route) -> str:
 
 
 def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
-    wanted: list[tuple[Any, Any, TypeAdapter[Any]]] = [(("", "error"), "serialization", TypeAdapter(ErrorEnvelope))]
+    inputs: list[tuple[Any, Any, TypeAdapter[Any]]] = [(("", "error"), "serialization", TypeAdapter(ErrorEnvelope))]
     for route in routes:
         name = operation_id(route)
         if route.body is not None:
-            wanted.append(((name, "body"), "validation", TypeAdapter(route.body)))
+            inputs.append(((name, "body"), "validation", TypeAdapter(route.body)))
         if route.query is not None:
-            wanted.append(((name, "query"), "validation", TypeAdapter(route.query)))
+            inputs.append(((name, "query"), "validation", TypeAdapter(route.query)))
         if route.serializer is not None:
-            wanted.append(((name, "result"), "serialization", TypeAdapter(route.result)))
-    found, document = TypeAdapter.json_schemas(wanted, ref_template=_REF_TEMPLATE)
+            inputs.append(((name, "result"), "serialization", TypeAdapter(route.result)))
+    by_key, document = TypeAdapter.json_schemas(inputs, ref_template=_REF_TEMPLATE)
     definitions: dict[str, Any] = document["$defs"]
-    schemas = {key: schema for (key, _), schema in found.items()}
+    schemas = {key: schema for (key, _), schema in by_key.items()}
     return schemas, definitions
 
 

@@ -60,16 +60,16 @@ class Router:
             MethodNotAllowed: a route has this path, but not this method.
             ValidationFailed: a path parameter is malformed.
         """
-        wanted = "GET" if method == "HEAD" else method
+        lookup_method = "GET" if method == "HEAD" else method
         fixed = self._fixed.get(path)
         if fixed is not None:
-            if wanted in fixed:
-                return fixed[wanted]
+            if lookup_method in fixed:
+                return fixed[lookup_method]
             raise MethodNotAllowed(method, _allowed_methods(fixed))
         ends = list(_matching_nodes(self._root, _decode_segments(path), ()))
         for methods, texts in ends:
-            if wanted in methods:
-                return Match(methods[wanted], _parse_values(methods[wanted], texts))
+            if lookup_method in methods:
+                return Match(methods[lookup_method], _parse_values(methods[lookup_method], texts))
         if ends:
             raise MethodNotAllowed(method, _allowed_methods({name for methods, _ in ends for name in methods}))
         raise NotFound("route", path[:_MAX_QUOTED_CHARS])

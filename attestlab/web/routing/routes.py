@@ -216,12 +216,12 @@ class Routes:
 
 def _path_types(path: str, hints: Mapping[str, Any], function: Callable[..., Any]) -> dict[str, type]:
     in_path = [name for name, _ in _PARAMETER.findall(path)]
-    asked = {name: hint for name, hint in hints.items() if name not in _BY_NAME}
-    if sorted(in_path) != sorted(asked) or not set(asked.values()) <= set(PATH_TYPES):
+    declared = {name: hint for name, hint in hints.items() if name not in _BY_NAME}
+    if sorted(in_path) != sorted(declared) or not set(declared.values()) <= set(PATH_TYPES):
         raise TypeError(
-            f"{function.__qualname__} takes {asked} from the path {path}. The names must agree and the types be known."
+            f"{function.__qualname__} takes {declared} from the path {path}. Names must agree and types be known."
         )
-    return {name: asked[name] for name in in_path}
+    return {name: declared[name] for name in in_path}
 
 
 def _model_of(hint: Any) -> type[BaseModel] | None:
