@@ -219,7 +219,7 @@ def _path_types(path: str, hints: Mapping[str, Any], function: Callable[..., Any
     declared = {name: hint for name, hint in hints.items() if name not in _BY_NAME}
     if sorted(in_path) != sorted(declared) or not set(declared.values()) <= set(PATH_TYPES):
         raise TypeError(
-            f"{function.__qualname__} takes {declared} from the path {path}. Names must agree and types be known."
+            f"{function.__qualname__} takes {declared} from the path {path}. The names must agree, types be known."
         )
     return {name: declared[name] for name in in_path}
 
