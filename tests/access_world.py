@@ -1,4 +1,4 @@
-"""A world with somebody of each kind: keys of every scope, people of every role, a second tenant."""
+"""An installation with every kind of caller: keys of every scope, people of every role, a second tenant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PASSWORD = "a long enough password"
 
 
 class Account:
-    """Everything that one party can call with: keys, somebody who signed in, and a consumer beside them."""
+    """The credentials of one party: keys, a person who signed in, and a consumer."""
 
     longest_life = timedelta(days=91)  # of a consumer's key; an access token lives for an hour
 
@@ -43,7 +43,7 @@ class Account:
         self.consumer_key = client_of(url, key=answer.json()["secret"])
 
     def token(self, email: str, password: str) -> str:
-        """An access token of somebody who signs in for it."""
+        """Sign a person in and return the access token."""
         with client_of(self.url) as client:
             answer = client.post("/v1/auth/login", json={"email": email, "password": password})
         assert answer.status_code == 200, answer.text

@@ -87,7 +87,7 @@ def fetched(client: httpx.Client, url: str) -> httpx.Response:
 
 
 def keys_of(client: httpx.Client, issuer_url: str) -> dict[str, Any]:
-    """The keys of whoever `iss` names, found as draft-ietf-oauth-sd-jwt-vc says."""
+    """Return the keys of the issuer that `iss` names, found as draft-ietf-oauth-sd-jwt-vc specifies."""
     told = client.get(f"/.well-known/jwt-vc-issuer{urlsplit(issuer_url).path}").json()
     assert told["issuer"] == issuer_url
     keys: dict[str, Any] = told["jwks"]

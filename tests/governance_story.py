@@ -31,7 +31,7 @@ class Board:
     _known: dict[str, httpx.Client] = field(default_factory=dict)
 
     def who(self, name: str) -> httpx.Client:
-        """Somebody who is signed in, from the first time on that they are named."""
+        """Return a signed-in person; the first use of a name signs them in."""
         if name not in self._known:
             self._known[name] = self._signed_in(name)
         return self._known[name]

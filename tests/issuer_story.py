@@ -24,7 +24,7 @@ def logged(lab: Installation, start: int = 0) -> list[ParsedEntry]:
         return [entries.parse_entry(row.entry) for row in lab.log.entries(connection, start, 1000)]
 
 
-def told(lab: Installation, caller: Caller) -> list[tuple[str, Any]]:
+def published_events(lab: Installation, caller: Caller) -> list[tuple[str, Any]]:
     """The tenant's events, oldest first, as (type, data)."""
     events = select(OutboxEvent.type, OutboxEvent.body).where(OutboxEvent.tenant_id == caller.tenant_id)
     with lab.storage.read() as connection:

@@ -49,7 +49,7 @@ class LogOf:
 
 
 def follower_of(lab: Installation, state: Path) -> Follower:
-    """Somebody who pinned the log's key, and knows of it what `state` holds."""
+    """A follower that pinned the log's key; `state` holds what it has verified."""
     with lab.storage.read() as connection:
         vkey = lab.log.vkey(connection)
     return Follower(LogOf(lab), vkey, state, clock=lab.clock)

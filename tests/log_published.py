@@ -1,4 +1,4 @@
-"""A log on a web server that shows whatever is published, and somebody who follows it."""
+"""A published log on a web server, and a follower of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VKEY = str(log_signer().vkey)
 
 
 class Log:
-    """A log on a web server that shows whatever is published, and somebody who follows it."""
+    """A published log on a web server, and a follower of it."""
 
     def __init__(self, folder: Path, url: str, clock: FixedClock) -> None:
         self.folder, self.url, self.clock = folder / "public", url, clock

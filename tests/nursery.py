@@ -220,7 +220,7 @@ def _wait_for_tracer() -> None:
     deadline = time.monotonic() + PATIENCE_S
     while "TracerPid:\t0\n" in Path("/proc/self/status").read_text():
         if time.monotonic() > deadline:
-            raise TimeoutError("nobody traces this process")
+            raise TimeoutError("no process traces this one")
         time.sleep(0.001)
 
 

@@ -212,7 +212,7 @@ def counters_in_memory() -> Counters:
 
 
 async def denied(request: Request, fault: AttestLabError) -> None:
-    """Nobody asks for a trail here."""
+    """Records no audit line: no test of the sample application reads one."""
 
 
 async def blocked(block: BlockedClient) -> None:
@@ -242,7 +242,7 @@ class Lab:
 
 
 def generous(counters: Counters) -> Limiter:
-    """A limiter that lets everybody through."""
+    """A limiter that admits every request."""
     return Limiter(
         counters,
         address_per_minute=PER_MINUTE,
@@ -347,7 +347,7 @@ class Response:
 
 
 class Wire:
-    """A client that sends exactly the bytes it is told to."""
+    """A client that sends exactly the given bytes."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)

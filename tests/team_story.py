@@ -51,7 +51,7 @@ class Team:
         return self.sign_in(tenant.owner_email, tenant.owner_password)
 
     def person(self, roles: str, *, tenant: TenantCreated | None = None, email: str = "") -> tuple[str, httpx.Client]:
-        """Somebody who has joined with these roles, signed in; their id and a client."""
+        """Let a person join with these roles and sign in; return their id and a client."""
         email = email or f"{roles.replace(' ', '.')}.{token_hex(3)}@people.example"
         row = add_person(self.lab, tenant or self.tenant, email, PASSWORD, roles=roles)
         return str(row["id"]), self.sign_in(email)
@@ -87,7 +87,7 @@ def accept(client: httpx.Client, token: str, password: str = PASSWORD, **more: A
     return client.post("/v1/users/accept-invite", json={"token": token, "password": password, **more})
 
 
-def told(lab: Installation, kind: str) -> list[dict[str, Any]]:
+def events_of(lab: Installation, kind: str) -> list[dict[str, Any]]:
     """The data of every event of this type, oldest first."""
     with lab.storage.read() as connection:
         query = select(OutboxEvent.body).where(OutboxEvent.type == kind).order_by(OutboxEvent.seq)

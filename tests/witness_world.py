@@ -44,7 +44,7 @@ def log_signer(origin: str = ORIGIN, seed: int = 1) -> NoteSigner:
     return NoteSigner(origin, Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
-WITNESS_KEY = log_signer("witness.example/w1", seed=20)  # of somebody who may be no witness at all
+WITNESS_KEY = log_signer("witness.example/w1", seed=20)  # of a key that no trust policy names as a witness
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _nowhere(level: int, index: int) -> bytes:
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nobody reads it."""
+        """Discards the line: no test reads it."""
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from issuer_story import told
+from issuer_story import published_events
 from sqlalchemy import func, select
 
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
@@ -84,7 +84,7 @@ def test_expiries_during_downtime_are_published_once_while_mints_continue(
 
     minted = asyncio.run(swept_beside_mints(lab, caller, request_of_main, places))
 
-    events = [data["attestation_id"] for kind, data in told(lab, caller) if kind == "attestation.expired"]
+    events = [data["attestation_id"] for kind, data in published_events(lab, caller) if kind == "attestation.expired"]
     assert Counter(events) == Counter(overdue)
     assert minted >= 1
     with lab.storage.read() as connection:

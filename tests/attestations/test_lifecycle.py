@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from issuer_story import logged, told
+from issuer_story import logged, published_events
 from sqlalchemy import delete, update
 
 from attestlab.attestations.minting import MintRequest
@@ -69,7 +69,7 @@ def test_revocation_is_published_logged_and_verifies_as_revoked(
     assert (said["type"], said["id"], said["status"]) == ("attestation.status", str(minted.id), "REVOKED")
     assert said["minted_index"] == minted.logged.index
     assert said["reason"] == sha256_name(reason_commitment(minted.row["nonce"], "typo in name"))
-    assert told(lab, caller)[-1] == (
+    assert published_events(lab, caller)[-1] == (
         "attestation.revoked",
         {
             "attestation_id": str(minted.id),
@@ -89,7 +89,7 @@ def test_supersession_mints_and_supersedes_in_one_transaction(
     assert verdict_and_reasons(lab, newer)[0] == "VALID"
     assert lab.attestations.get(minted.id, caller=caller).superseded_by == newer.id
     assert lab.attestations.get(newer.id, caller=caller).supersedes == minted.id
-    assert [kind for kind, _ in told(lab, caller)[-2:]] == ["attestation.created", "attestation.superseded"]
+    assert [kind for kind, _ in published_events(lab, caller)[-2:]] == ["attestation.created", "attestation.superseded"]
     assert newer.ended is not None
     assert logged(lab)[newer.ended.logged.index].members["superseded_by"] == str(newer.id)
 
@@ -126,7 +126,7 @@ def test_expiry_is_immediate_and_stored_by_the_sweep(
     assert (read_before, swept) == (Status.EXPIRED, [1, 0])
     assert lab.attestations.get(brief.id, caller=caller).status == "EXPIRED"
     assert verdict_and_reasons(lab, brief) == ("EXPIRED", ["attestation_expired"])
-    assert [kind for kind, _ in told(lab, caller)].count("attestation.expired") == 1
+    assert [kind for kind, _ in published_events(lab, caller)].count("attestation.expired") == 1
     assert logged(lab)[-1].members["status"] == "EXPIRED"
 
 

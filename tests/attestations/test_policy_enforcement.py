@@ -19,7 +19,7 @@ from policy_story import kept, simulated, switch_on, switched_on
 from policy_world import document, leaf, rule
 from running_server import mint_body, register_issuer
 from sqlalchemy import select
-from team_story import Team, told
+from team_story import Team, events_of
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.audit.store import events
@@ -339,7 +339,7 @@ def test_denied_verification_is_invalid_and_the_issuers_tenant_sees_why(scene: S
     assert (why["action"], why["allowed"], why["reproduced"]) == ("VERIFY", False, True)
     assert why["matched_rules"] == ["nobody"]
     assert scene.actors() == ["SERVICE"]
-    eventually(lambda: [event["verdict"] for event in told(scene.lab, "verification.failed")], ["INVALID"])
+    eventually(lambda: [event["verdict"] for event in events_of(scene.lab, "verification.failed")], ["INVALID"])
 
 
 def test_verification_policies_see_the_issuers_current_attributes(scene: Scene) -> None:

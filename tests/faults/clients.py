@@ -23,7 +23,7 @@ from running_server import mint, mint_body
 IN_FLIGHT, UNAVAILABLE = 409, 503
 PAUSE_S = 0.01
 UNUSED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without one, each httpx.Client reads all of the system's: 50 ms
-LOOKS_EVERY = 3  # so many mints go by before a client looks at the public checkpoint
+CHECKPOINT_INTERVAL = 3  # mints between two reads of the public checkpoint
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Client:
             return
         assert answer.status_code == 201, answer.text
         self.answers[key], self.pending = answer, None
-        if len(self.answers) % LOOKS_EVERY == 0:
+        if len(self.answers) % CHECKPOINT_INTERVAL == 0:
             self.look(http)
 
     def look(self, http: httpx.Client) -> None:

@@ -20,7 +20,7 @@ from attestlab.settings import Settings
 MINTS = 30
 KILLS = 6  # of each kind of call, the first and the last with them; all of them in `make soak`
 IMAGES = 80
-THOROUGH_EVERY = 40
+THOROUGH_INTERVAL = 40
 
 pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 
@@ -82,4 +82,4 @@ def test_disk_holds_acknowledged_mints_after_every_write(
     assert len(made.events) > 10 * MINTS, "a mint is many writes"
     looked_at = set(spread(len(made.events), at_most=len(made.events) if is_long else IMAGES))
     for number, image in enumerate(made.kills(looked_at)):
-        require_kept(image, tmp_path / "image", is_thorough=number % THOROUGH_EVERY == 0)
+        require_kept(image, tmp_path / "image", is_thorough=number % THOROUGH_INTERVAL == 0)

@@ -22,7 +22,7 @@ from attestlab.settings import Settings
 
 MINTS = 120  # enough for SQLite to write its WAL back into the database twice on the way
 IMAGES = 60  # in each half; in the soak eight times as many
-THOROUGH_EVERY = 20
+THOROUGH_INTERVAL = 20
 
 pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 
@@ -43,7 +43,7 @@ def test_no_power_cut_loses_an_acknowledged_mint(
 ) -> None:
     count = 8 * IMAGES if is_long else IMAGES
     for number, image in enumerate(recording.power_cuts(random.Random(half), count)):
-        require_kept(image, tmp_path / "data", is_thorough=number % THOROUGH_EVERY == 0)
+        require_kept(image, tmp_path / "data", is_thorough=number % THOROUGH_INTERVAL == 0)
 
 
 def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(

@@ -12,7 +12,7 @@ from governance_story import PATH, Board
 from issuer_story import logged
 from running_server import register_issuer
 from sqlalchemy import update
-from team_story import told
+from team_story import events_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.issuers import integrity
@@ -40,7 +40,7 @@ def test_request_is_approved_by_another_and_executed_by_the_tenant(board: Board)
     assert done["status"] == "EXECUTED"
     entry = logged(board.lab, done["log_index"])[0].members
     assert (entry["type"], entry["status"], entry["issuer_id"]) == ("issuer.status", "SUSPENDED", board.issuer["id"])
-    assert [event["issuer_id"] for event in told(board.lab, "issuer.suspended")] == [board.issuer["id"]]
+    assert [event["issuer_id"] for event in events_of(board.lab, "issuer.suspended")] == [board.issuer["id"]]
     refused = board.minted()
     assert (refused.status_code, refused.json()["details"]["reason"]) == (403, "issuer_not_active")
     found = board.verdict(minted)

@@ -53,7 +53,7 @@ def test_every_route_has_its_line():
 
 
 def test_the_access_table_is_the_one_that_is_in_force():
-    """docs/access.md shows what the routes declare; `make access` writes it anew."""
+    """docs/access.md shows what the routes declare; `make access` writes it again."""
     page = (DOCS / "access.md").read_text()
 
     assert replace_table(page, all_routes()) == page
@@ -87,7 +87,7 @@ def test_the_table_of_plans_is_the_one_that_is_in_force():
     lines = (DOCS / "limits.md").read_text().splitlines()
     head = "| | " + " | ".join(PLANS) + " |"
     rows = {
-        name: f"| `{name}` | " + " | ".join(_told(getattr(allowed, name)) for allowed in PLANS.values()) + " |"
+        name: f"| `{name}` | " + " | ".join(_spelling_of(getattr(allowed, name)) for allowed in PLANS.values()) + " |"
         for name in ADJUSTABLE
     }
 
@@ -95,5 +95,5 @@ def test_the_table_of_plans_is_the_one_that_is_in_force():
     assert [name for name, row in rows.items() if row not in lines] == []
 
 
-def _told(limit: int | None) -> str:
+def _spelling_of(limit: int | None) -> str:
     return "-" if limit is None else str(limit)

@@ -28,7 +28,7 @@ def test_every_locked_package_is_pinned_with_a_hash():
 
 
 def test_the_lock_names_no_address():
-    """Whoever installs it says from where."""
+    """The machine that installs it chooses the package index."""
     assert [line for line in (ROOT / "requirements.lock").read_text().splitlines() if "://" in line] == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from app_in_process import client_of, served
-from issuer_story import told
+from issuer_story import published_events
 from running_server import RunningServer
 from sign_in_story import REFUSED, Door, bearer, change_person, refusal
 from sqlalchemy import select
@@ -32,7 +32,7 @@ def ended_because(lab: Installation) -> list[str]:
 
 
 def suspicions(lab: Installation, tenant: TenantCreated) -> list[dict[str, Any]]:
-    events = told(lab, lab.orgs.service_caller(tenant.tenant_id))
+    events = published_events(lab, lab.orgs.service_caller(tenant.tenant_id))
     return [data for kind, data in events if kind == "security.suspicious_activity"]
 
 

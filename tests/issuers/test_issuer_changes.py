@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from issuer_story import Registered, logged, told
+from issuer_story import Registered, logged, published_events
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
@@ -53,7 +53,7 @@ def test_an_issuer_without_a_key_is_possible(lab: Installation, register: Regist
     made = register()
 
     assert list(made.keys) == []
-    assert [type_ for type_, _ in told(lab, caller)] == ["issuer.created"]
+    assert [type_ for type_, _ in published_events(lab, caller)] == ["issuer.created"]
 
 
 def test_a_new_jurisdiction_continues_the_issuers_chain(
@@ -77,7 +77,7 @@ def test_a_new_display_name_is_an_event_and_no_entry(
     changed = lab.issuers.update(issuer_id, {"display_name": "R", "primary_color": "#FFFFFF"}, caller=caller)
 
     assert len(logged(lab)) == 1
-    assert told(lab, caller)[-1] == (
+    assert published_events(lab, caller)[-1] == (
         "issuer.updated",
         {
             "issuer_id": str(issuer_id),
@@ -100,7 +100,7 @@ def test_change_to_the_same_value_writes_nothing(
     again = lab.issuers.update(made.issuer["id"], {"jurisdiction": "ch", "name": "Registry"}, caller=caller)
 
     assert again == made
-    assert (len(logged(lab)), len(told(lab, caller))) == (1, 1)
+    assert (len(logged(lab)), len(published_events(lab, caller))) == (1, 1)
 
 
 def test_suspension_is_logged_published_and_stops_mints(
@@ -113,7 +113,7 @@ def test_suspension_is_logged_published_and_stops_mints(
 
     assert key.issuer_status is IssuerStatus.SUSPENDED
     assert logged(lab)[-1].members["status"] == "SUSPENDED"
-    assert told(lab, caller)[-1][0] == "issuer.suspended"
+    assert published_events(lab, caller)[-1][0] == "issuer.suspended"
 
 
 def test_revocation_stores_its_log_index(lab: Installation, register: Registered, caller: Caller) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from issuer_story import Registered, logged, told
+from issuer_story import Registered, logged, published_events
 
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
@@ -82,7 +82,7 @@ def test_second_use_of_a_kid_in_one_group_commit_is_rejected(
     assert [isinstance(result, Conflict) for result in results] == [False, True, False]
     assert {one.issuer["name"] for one in lab.issuers.page(caller=caller)} == {"First", "Third"}
     assert [entry.kind for entry in logged(lab)] == ["issuer.status", "key.status"] * 2
-    assert [kind for kind, _ in told(lab, caller)] == ["issuer.created", "key.created"] * 2
+    assert [kind for kind, _ in published_events(lab, caller)] == ["issuer.created", "key.created"] * 2
 
 
 def test_failed_request_rolls_back_its_key(lab: Installation, register: Registered, caller: Caller) -> None:

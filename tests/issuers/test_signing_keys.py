@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from issuer_story import logged, told
+from issuer_story import logged, published_events
 from sqlalchemy import delete, update
 
 from attestlab.attestations.minting import MintRequest
@@ -94,8 +94,8 @@ def test_rotation_is_logged_for_both_keys_and_published(
     ]
     assert said == [("first", "rotated", 1), ("second", "active", 0)]
     assert (done.old["changed_index"], done.new["log_index"]) == (start, start + 1)
-    assert [kind for kind, _ in told(lab, caller)[-2:]] == ["key.created", "key.rotated"]
-    assert told(lab, caller)[-1][1] == {
+    assert [kind for kind, _ in published_events(lab, caller)[-2:]] == ["key.created", "key.rotated"]
+    assert published_events(lab, caller)[-1][1] == {
         "issuer_id": str(issuer_id),
         "kid": "first",
         "new_kid": "second",
@@ -118,7 +118,7 @@ def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Installation, c
     assert judged(lab, mint(lab, caller, issuer_id, "second")) == ("VALID", [])
     subject = entries.key_subject(issuer_id, "second")
     assert [entry.members["status"] for entry in logged(lab) if entry.subject == subject] == ["pending", "active"]
-    assert [kind for kind, _ in told(lab, caller)].count("key.created") == 2
+    assert [kind for kind, _ in published_events(lab, caller)].count("key.created") == 2
 
 
 def test_a_rotation_to_another_public_key_makes_an_external_one(
@@ -213,8 +213,8 @@ def test_attestation_before_the_keys_revocation_stays_valid(lab: Installation, c
     assert (done.key["status"], done.affected) == ("revoked", 3)
     said = logged(lab)[-1].members
     assert (said["status"], said["reason"]) == ("revoked", "retired")
-    assert told(lab, caller)[-1][0] == "key.revoked"
-    assert told(lab, caller)[-1][1]["affected_attestations"] == 3
+    assert published_events(lab, caller)[-1][0] == "key.revoked"
+    assert published_events(lab, caller)[-1][1]["affected_attestations"] == 3
     with pytest.raises(Conflict):
         mint(lab, caller, issuer_id)
 
@@ -236,7 +236,7 @@ def test_attestations_logged_since_the_compromise_are_invalid(
     assert judged(lab, at_once) == judged(lab, late) == ("INVALID", ["key_compromised"])
     assert done.affected == 3
     assert logged(lab)[-1].members["compromised_at"] == "2026-11-21T13:00:00.000Z"
-    assert told(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
+    assert published_events(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
 
 
 def test_compromise_without_a_time_counts_from_the_report(lab: Installation, caller: Caller, issuer_id: UUID) -> None:

@@ -13,7 +13,7 @@ from attestlab.core.errors import IntegrityFailed
 from attestlab.log.merkle import hashing
 from attestlab.log.merkle.tree import Rows, TileCache, Tree, TreeReader, TreeUpdate
 
-MOST = 1000
+MAX_SIZE = 1000
 LEAVES = [hashing.leaf_hash(str(number).encode()) for number in range(70_000)]
 
 
@@ -76,13 +76,13 @@ def grown_to(size: int, *, step: int = 97) -> tuple[Tree, Stored]:
 
 
 def test_the_root_of_every_size_up_to_a_thousand_is_the_rfcs() -> None:
-    tree, stored = grown_to(MOST)
-    for size in range(MOST + 1):
+    tree, stored = grown_to(MAX_SIZE)
+    for size in range(MAX_SIZE + 1):
         assert stored.reader(tree, size).root == mth(0, size)
 
 
 def test_every_inclusion_path_is_the_rfcs() -> None:
-    tree, stored = grown_to(MOST)
+    tree, stored = grown_to(MAX_SIZE)
     for size in [*range(1, 35), 255, 256, 257, 511, 512, 513, 999, 1000]:
         reader = stored.reader(tree, size)
         for index in range(size):
@@ -90,7 +90,7 @@ def test_every_inclusion_path_is_the_rfcs() -> None:
 
 
 def test_every_consistency_proof_is_the_rfcs() -> None:
-    tree, stored = grown_to(MOST)
+    tree, stored = grown_to(MAX_SIZE)
     for size in [*range(1, 35), 255, 256, 257, 511, 512, 513, 999, 1000]:
         reader = stored.reader(tree, size)
         assert reader.consistency(0) == []

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from team_story import told
+from team_story import events_of
 
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.installation import Installation
@@ -58,7 +58,7 @@ def test_a_failed_revocation_changes_nothing(lab: Installation, keeper: Caller) 
         raise RuntimeError("the caller changed its mind")
 
     assert lab.api_keys.get(key.row["id"], caller=keeper)["status"] == "ACTIVE"
-    assert told(lab, "security.api_key_compromised") == []
+    assert events_of(lab, "security.api_key_compromised") == []
 
 
 def test_another_tenants_key_is_unknown(lab: Installation, keeper: Caller, caller: Caller) -> None:

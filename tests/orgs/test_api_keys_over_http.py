@@ -11,7 +11,7 @@ import httpx
 import pytest
 from app_in_process import client_of
 from sqlalchemy import select
-from team_story import Team, key_of, told, trail
+from team_story import Team, events_of, key_of, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.orgs import store
@@ -116,7 +116,7 @@ def test_a_flagged_key_is_revoked_with_one_event(team: Team) -> None:
 
     assert (flagged.json()["status"], flagged.json()["revocation_reason"]) == ("REVOKED", "seen on a paste site")
     assert again.content == flagged.content
-    [event] = told(team.lab, "security.api_key_compromised")
+    [event] = events_of(team.lab, "security.api_key_compromised")
     assert event == {
         "api_key_id": key["id"],
         "compromised_at": flagged.json()["compromised_at"],
@@ -132,7 +132,7 @@ def test_a_revoked_key_can_still_be_flagged_and_keeps_its_reason(team: Team) -> 
         flagged = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "leaked"}).json()
 
     assert (flagged["revocation_reason"], flagged["compromised_at"] is None) == ("rotated", False)
-    assert [event["api_key_id"] for event in told(team.lab, "security.api_key_compromised")] == [key["id"]]
+    assert [event["api_key_id"] for event in events_of(team.lab, "security.api_key_compromised")] == [key["id"]]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

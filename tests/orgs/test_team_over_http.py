@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 from sqlalchemy import select
-from team_story import PASSWORD, Team, accept, mailed_token, told, trail
+from team_story import PASSWORD, Team, accept, events_of, mailed_token, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.mail.store import mails
@@ -47,7 +47,7 @@ def test_an_invitation_is_a_mail_with_a_link_and_no_account_yet(team: Team, cloc
     assert user["joined_at"] is None
     token = mailed_token(team.lab, ADA)
     assert len(base64.urlsafe_b64decode(token + "=")) == 32
-    [event] = told(team.lab, "team.member_invited")
+    [event] = events_of(team.lab, "team.member_invited")
     assert (event["user_id"], event["role"]) == (user["id"], "analyst")
     assert ADA not in str(event)
 
@@ -73,7 +73,7 @@ def test_accepting_an_invitation_allows_sign_in(team: Team) -> None:
     assert (joined.json()["status"], joined.json()["name"]) == ("ACTIVE", "Ada Lovelace")
     with team.sign_in(ADA) as ada:
         assert ada.get("/v1/me").json()["roles"] == ["analyst"]
-    assert [event["role"] for event in told(team.lab, "team.member_joined")] == ["analyst"]
+    assert [event["role"] for event in events_of(team.lab, "team.member_joined")] == ["analyst"]
     assert trail(team.lab, user["id"])[:2] == [("user.invite", "API_KEY"), ("user.join", "USER")]
 
 
@@ -251,7 +251,7 @@ def test_a_changed_role_applies_from_the_next_request_on(team: Team) -> None:
 
     assert (before, changed.status_code, changed.json()["roles"], after) == (403, 200, ["admin"], 200)
     assert same.content == changed.content
-    events = told(team.lab, "team.role_changed")
+    events = events_of(team.lab, "team.role_changed")
     assert [(event["user_id"], event["old_role"], event["new_role"]) for event in events] == [(ada, "member", "admin")]
 
 
@@ -316,7 +316,7 @@ def test_only_an_id_of_a_removed_person_remains(team: Team) -> None:
     assert anew["id"] != ada
     row = user_row(team, ada)
     assert (row["password_hash"], row["invitation_sha256"]) == ("", None)
-    assert [event["user_id"] for event in told(team.lab, "team.member_removed")] == [ada]
+    assert [event["user_id"] for event in events_of(team.lab, "team.member_removed")] == [ada]
     with team.anonymous() as anyone:
         assert anyone.post("/v1/auth/login", json={"email": ADA, "password": PASSWORD}).status_code == 401
 

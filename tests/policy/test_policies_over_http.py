@@ -18,7 +18,7 @@ import rfc8785
 from app_in_process import client_of, served
 from policy_world import document, leaf, rule
 from sqlalchemy import update
-from team_story import Team, told
+from team_story import Team, events_of
 
 from attestlab.core.errors import NotFound
 from attestlab.installation import Installation
@@ -103,7 +103,7 @@ def test_a_policy_is_a_draft_and_every_change_a_new_version(desk: Desk) -> None:
     (listed,) = desk.key.get("/v1/policies").json()["items"]
     assert listed == {name: changed[name] for name in listed}
     assert set(changed) - set(listed) == {"mode", "default_effect", "rules", "tests"}
-    assert [event["version"] for event in told(desk.lab, "policy.updated")] == [2]
+    assert [event["version"] for event in events_of(desk.lab, "policy.updated")] == [2]
 
 
 def test_a_faulty_policy_is_refused_at_its_place(desk: Desk) -> None:
@@ -243,7 +243,7 @@ def test_who_wrote_it_does_not_switch_it_on(desk: Desk) -> None:
 
     assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
     assert (other.status_code, other.json()["status"], other.json()["active_version"]) == (200, "ACTIVE", 1)
-    assert [event["simulation_digest"] for event in told(desk.lab, "policy.activated")] == [digest]
+    assert [event["simulation_digest"] for event in events_of(desk.lab, "policy.activated")] == [digest]
 
 
 def test_a_key_of_ones_own_is_no_second_person(desk: Desk) -> None:
@@ -253,10 +253,10 @@ def test_a_key_of_ones_own_is_no_second_person(desk: Desk) -> None:
     for mine in (secret, desk.team.tenant.api_key):
         with client_of(desk.team.url, key=mine) as key:
             policy = desk.made(document(rule("r", "DENY", BASIC)), key)
-        told = {"simulation_digest": desk.simulated(policy["id"])}
-        own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=told)
+        activation = {"simulation_digest": desk.simulated(policy["id"])}
+        own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=activation)
         assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
-        assert desk.admin.post(f"/v1/policies/{policy['id']}/activate", json=told).status_code == 200
+        assert desk.admin.post(f"/v1/policies/{policy['id']}/activate", json=activation).status_code == 200
 
 
 def test_without_a_policy_everything_is_allowed(desk: Desk) -> None:

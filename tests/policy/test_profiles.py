@@ -11,7 +11,7 @@ import httpx
 import pytest
 from app_in_process import served
 from policy_world import document, leaf, rule
-from team_story import Team, told, trail
+from team_story import Team, events_of, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
@@ -50,7 +50,7 @@ def test_a_profile_is_made_shown_told_and_audited(key: httpx.Client, team: Team)
     assert (answer.status_code, answer.headers["Location"]) == (201, f"{PATH}/{profile['id']}")
     assert (profile["name"], profile["description"]) == ("Degrees that we accept", "For admissions.")
     assert key.get(answer.headers["Location"]).json() == profile
-    assert told(team.lab, "verification_profile.created")[0]["profile_id"] == profile["id"]
+    assert events_of(team.lab, "verification_profile.created")[0]["profile_id"] == profile["id"]
     assert trail(team.lab, profile["id"]) == [("verification_profile.create", "API_KEY")]
 
 
