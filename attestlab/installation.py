@@ -381,10 +381,10 @@ def _index_by_id(connection: Connection, text: str) -> int | None:
         attestation_id = parse_uuid(text)
     except ValidationFailed as error:
         raise ValidationFailed.of("attestation_id", "uuid", error.message) from error
-    found = attestation_store.find_log_indexes(connection, attestation_id=attestation_id, document_hash=None)
-    return found[0] if found else None
+    indexes = attestation_store.find_log_indexes(connection, attestation_id=attestation_id, document_hash=None)
+    return indexes[0] if indexes else None
 
 
 def _index_by_document(connection: Connection, text: str) -> int | None:
-    found = attestation_store.find_log_indexes(connection, attestation_id=None, document_hash=text.lower())
-    return found[0] if found else None
+    indexes = attestation_store.find_log_indexes(connection, attestation_id=None, document_hash=text.lower())
+    return indexes[0] if indexes else None

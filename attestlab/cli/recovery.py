@@ -34,19 +34,19 @@ def accept_head(
 
     with report_errors(), open_installation(data, database_url) as lab:
         with lab.storage.read() as connection:
-            found = examine_head(connection, lab.guard)
+            restored = examine_head(connection, lab.guard)
         if not as_json:
-            _print_head(found)
-        if found.objection is not None:
-            _require_expected(found, size, root)
+            _print_head(restored)
+        if restored.objection is not None:
+            _require_expected(restored, size, root)
             if not (is_confirmed or (size is not None and root is not None)):
                 _confirm(
                     "Are these the newest records that exist, and should the log continue from here?",
                     "Nothing was accepted. Confirm with --yes, or with --size and --root of the head shown.",
                 )
             with lab.storage.write() as tx:
-                accept_head(tx, lab.guard, found.head)
-    _print_outcome(found, as_json)
+                accept_head(tx, lab.guard, restored.head)
+    _print_outcome(restored, as_json)
 
 
 def confirm_time(
@@ -77,16 +77,16 @@ def confirm_time(
     print_values(shown if as_json else {"confirmed": shown["confirmed"]}, as_json)
 
 
-def _print_head(found: RestoredHead) -> None:
-    shown = found.public()
+def _print_head(restored: RestoredHead) -> None:
+    shown = restored.public()
     newest = shown.pop("newest_entries")
     print_values({name: value for name, value in shown.items() if value is not None}, False)
     for entry in newest:
         emit(f"entry {entry['index']}  {entry['type']}  {entry['subject'] or ''}".rstrip())
 
 
-def _require_expected(found: RestoredHead, size: int | None, root: str | None) -> None:
-    shown = found.public()
+def _require_expected(restored: RestoredHead, size: int | None, root: str | None) -> None:
+    shown = restored.public()
     if size not in (None, shown["size"]) or root not in (None, shown["root_hash"]):
         fail(
             f"The records have a head of size {shown['size']} with root {shown['root_hash']}, "
@@ -101,10 +101,10 @@ def _confirm(question: str, refusal: str) -> None:
         fail(refusal, UNUSABLE)
 
 
-def _print_outcome(found: RestoredHead, as_json: bool) -> None:
-    is_changed = found.objection is not None
+def _print_outcome(restored: RestoredHead, as_json: bool) -> None:
+    is_changed = restored.objection is not None
     if as_json:
-        emit(json.dumps({**found.public(), "accepted": is_changed}))
+        emit(json.dumps({**restored.public(), "accepted": is_changed}))
     print_stderr(
         "accepted; servers sign again" if is_changed else "the head guard agrees with the records; nothing to accept"
     )

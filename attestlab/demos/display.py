@@ -25,8 +25,8 @@ def steps(report: VerificationResult | OfflineReport) -> pd.DataFrame:
     """
     import pandas as pd
 
-    expected, found = (OFFLINE, report.report) if isinstance(report, OfflineReport) else (ONLINE, report)
-    findings = {finding.step: finding for finding in found.results}
+    expected, result = (OFFLINE, report.report) if isinstance(report, OfflineReport) else (ONLINE, report)
+    findings = {finding.step: finding for finding in result.results}
     return pd.DataFrame([_row(step, findings.get(step)) for step in expected]).set_index("step")
 
 

@@ -27,8 +27,8 @@ import attestlab.integrity.parallel_fsck as checking, attestlab.integrity.fsck a
 from attestlab.cli.main import main
 def killed(*_given):
     os._exit(9)
-fsck.ATTESTATIONS_A_PART = 4
-checking._processes = lambda planned: 2
+fsck.ATTESTATIONS_PER_PART = 4
+checking._process_count = lambda planned: 2
 {}
 main()
 """
@@ -60,7 +60,7 @@ def checked(lab: Installation, *options: str, change: str = "") -> subprocess.Co
 
 
 def test_attestation_parts_have_no_gap(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attestlab.integrity.fsck.ATTESTATIONS_A_PART", 4)
+    monkeypatch.setattr("attestlab.integrity.fsck.ATTESTATIONS_PER_PART", 4)
     with installation.storage.read() as connection:
         divided = [part for part in plan_parts(connection) if part.name == "attestations"]
 
@@ -94,7 +94,7 @@ def test_parallel_problems_equal_serial_problems(installation: Installation) -> 
 
 
 def test_killed_process_is_reported_not_taken_as_clean(installation: Installation) -> None:
-    done = checked(installation, change="checking._checked = killed")
+    done = checked(installation, change="checking._check_in_process = killed")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
