@@ -26,14 +26,14 @@ WALKS = {
     "issuers": "issuers/test_issuers_over_http.py::test_a_new_issuer_is_active_self_signed_and_low",
     "log": "log/test_log_routes.py::test_every_path_answers_on_either_engine",
     "orgs": "orgs/test_team_over_http.py::test_accepting_an_invitation_allows_sign_in",
-    "policy": "policy/test_policies_over_http.py::test_a_denial_names_its_rules_and_can_be_explained",
+    "policy": "policy/test_policies_over_http.py::test_denial_names_its_rules_and_can_be_explained",
     "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
-    "simulation": "simulation/test_simulating_over_http.py"
+    "simulation": "simulation/test_simulation_over_http.py"
     "::test_another_tenants_reports_and_policies_are_as_unknown_as_none",
 }
 # Beyond those walks, what asks a store that has no routes of its own.
 STORES = {
-    "lake": "lake/test_each_fact_once.py::test_the_view_is_the_records_at_every_position_of_the_export",
+    "lake": "lake/test_exporter.py::test_view_equals_records_at_every_export_position",
     "mail": "delivery/test_delivery_over_http.py::test_mail_and_delivery_are_stored_only_with_the_attestation",
     "witness": "witness/test_witnessed_bundle.py::test_bundle_can_require_a_witness_without_delaying_mints",
 }

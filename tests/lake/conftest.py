@@ -1,4 +1,4 @@
-"""A small world with facts of every kind, of two tenants, and a lake whose parts are short."""
+"""A small installation with facts of every type, of two tenants, and a lake with short parts."""
 
 from __future__ import annotations
 

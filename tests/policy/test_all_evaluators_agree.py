@@ -1,4 +1,4 @@
-"""One meaning: closures, SQL in both forms, z3 and the explanation say what the naive reading of POLICY says.
+"""All evaluators agree: closures, both forms of SQL, z3 and the explanation equal a naive reference of POLICY.
 
 A batch is one policy with many contexts, decided by DuckDB in one query.
 """
@@ -86,7 +86,7 @@ def named(words: Sequence[int], names: Sequence[str]) -> list[str]:
 
 @MANY
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=6))
-def test_closures_and_both_forms_of_sql_say_what_the_naive_reading_says(
+def test_evaluator_and_sql_agree_with_naive_reference(
     database: duckdb.DuckDBPyConnection, raw: dict[str, Any], contexts: list[dict[str, Any]]
 ) -> None:
     """Random policies with random contexts, wrong and missing values among them; a thousand in the soak."""
@@ -102,9 +102,7 @@ def test_closures_and_both_forms_of_sql_say_what_the_naive_reading_says(
 
 @SOME
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=3))
-def test_z3_asked_about_one_context_says_what_the_evaluator_says(
-    raw: dict[str, Any], contexts: list[dict[str, Any]]
-) -> None:
+def test_z3_agrees_with_evaluator_on_one_context(raw: dict[str, Any], contexts: list[dict[str, Any]]) -> None:
     """The formulas that proofs rest on mean the policy, for values of every class and for missing ones."""
     policy = typed(raw)
     world, evaluate = SmtEncoding([policy]), Evaluator(policy)
@@ -115,7 +113,7 @@ def test_z3_asked_about_one_context_says_what_the_evaluator_says(
 
 @MANY
 @given(raw=json_policies(), context=raw_contexts())
-def test_an_explanation_says_matched_where_the_rule_matches(raw: dict[str, Any], context: dict[str, Any]) -> None:
+def test_explanation_marks_matching_rules(raw: dict[str, Any], context: dict[str, Any]) -> None:
     """The tree that is shown to people is no other opinion."""
     policy, values = typed(raw), NORMALISED(context).values
 
@@ -137,7 +135,7 @@ def test_de_morgan_holds_in_deny_rules(data: st.DataObject, context: dict[str, A
 
 @SOME
 @given(data=st.data(), context=raw_contexts(), more=raw_contexts())
-def test_what_becomes_known_never_unmatches_an_allow_rule(
+def test_adding_a_value_never_unmatches_an_allow_rule(
     data: st.DataObject, context: dict[str, Any], more: dict[str, Any]
 ) -> None:
     """Absence never grants: whatever a missing attribute turns out to be, a rule that matched still does."""
@@ -151,9 +149,7 @@ def test_what_becomes_known_never_unmatches_an_allow_rule(
 
 @SOME
 @given(raw=json_policies(), context=raw_contexts(), data=st.data())
-def test_the_order_in_which_rules_are_written_does_not_show(
-    raw: dict[str, Any], context: dict[str, Any], data: st.DataObject
-) -> None:
+def test_written_rule_order_has_no_effect(raw: dict[str, Any], context: dict[str, Any], data: st.DataObject) -> None:
     """Rules of one priority may be permuted, and so may all: priority, DENY first and the id settle the order."""
     values = NORMALISED(context).values
     permuted = {**raw, "rules": data.draw(st.permutations(raw["rules"]))}

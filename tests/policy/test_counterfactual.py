@@ -1,4 +1,4 @@
-"""The fewest changes that turn a decision around, and nothing that nobody could bring about."""
+"""Counterfactuals: the fewest changes that reverse a decision, of mutable attributes only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> 
 
 @settings(max_examples=examples(30, many=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(raws=st.lists(json_policies(most=3), min_size=1, max_size=2), context=raw_contexts())
-def test_it_turns_the_decision_around_and_none_is_smaller(raws: list[dict[str, Any]], context: dict[str, Any]) -> None:
+def test_counterfactual_is_minimal_and_reverses_decision(raws: list[dict[str, Any]], context: dict[str, Any]) -> None:
     policies, values = policy_set(*raws), NORMALISED(context).values
 
     found = find_counterfactual(policies, values)
@@ -58,7 +58,7 @@ def test_it_turns_the_decision_around_and_none_is_smaller(raws: list[dict[str, A
         assert all(NORMALISED({c.path: c.after}).values == {c.path: c.after} for c in found.changes)
 
 
-def test_it_names_the_nearest_value_and_how_far_one_may_go() -> None:
+def test_counterfactual_has_nearest_value_and_bounds() -> None:
     policies = policy_set(document(rule("old", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
 
     changes = find_counterfactual(policies, {"key.age_days": 400.0}).changes
@@ -69,13 +69,13 @@ def test_it_names_the_nearest_value_and_how_far_one_may_go() -> None:
     assert (change.above, change.below) == (0.0, 90.0)
 
 
-def test_what_nobody_can_change_is_not_proposed() -> None:
+def test_immutable_attributes_are_not_proposed() -> None:
     policies = policy_set(document(rule("where", "DENY", leaf("jurisdiction", "eq", "CH")), default_effect="ALLOW"))
 
     assert find_counterfactual(policies, {"jurisdiction": "CH"}).changes is None
 
 
-def test_a_search_that_finds_no_end_says_so() -> None:
+def test_aborted_search_is_not_complete() -> None:
     """Forty attributes of which all must change at once are more than can be tried; it is told, not guessed."""
     from attestlab.policy.evaluation.binder import bind
     from attestlab.policy.language.attributes import Attribute, AttributeType

@@ -1,4 +1,4 @@
-"""Policies beyond 16 KiB are read, proven, tried and explained in another process, with the answers of small ones."""
+"""Policies over 16 KiB are processed in another process, with the same responses as small ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def key(team: Team) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_large_policy_is_written_changed_and_read_as_a_small_one(team: Team, key: httpx.Client) -> None:
+def test_large_policy_is_created_updated_and_read_like_a_small_one(team: Team, key: httpx.Client) -> None:
     made = key.post("/v1/policies", json=LARGE).json()
     as_toml = key.put(
         f"/v1/policies/{made['id']}", json={"toml": format_toml(Document.read({**LARGE, "mode": "MONITOR"}))}
@@ -73,14 +73,14 @@ def test_a_large_policy_is_written_changed_and_read_as_a_small_one(team: Team, k
         ),
     ],
 )
-def test_a_faulty_large_policy_is_refused_at_its_place(key: httpx.Client, change: dict[str, Any], field: str) -> None:
+def test_invalid_large_policy_is_rejected_at_its_pointer(key: httpx.Client, change: dict[str, Any], field: str) -> None:
     answer = key.post("/v1/policies", json={**LARGE, **change})
 
     assert answer.status_code == 400
     assert [each["field"] for each in answer.json()["details"]["fields"]] == [field]
 
 
-def test_a_large_policy_is_proven_tried_switched_on_and_explained(team: Team, key: httpx.Client) -> None:
+def test_large_policy_is_analyzed_simulated_activated_and_explained(team: Team, key: httpx.Client) -> None:
     admin, owner = team.person("admin")[1], team.owner()
     asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"key.age_days": 1_010}}
     key.post("/v1/policies/evaluate", json=asked)
@@ -105,7 +105,7 @@ def test_a_large_policy_is_proven_tried_switched_on_and_explained(team: Team, ke
     owner.close()
 
 
-def test_a_policy_that_was_read_under_other_attributes_is_not_written(lab: Installation) -> None:
+def test_policy_checked_under_outdated_attributes_is_rejected(lab: Installation) -> None:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     caller = Caller(tenant.tenant_id, "USER", "someone", frozenset(), Plan.ENTERPRISE)
     lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
@@ -142,7 +142,7 @@ def test_attributes_are_checked_without_the_writers_lock(
     assert threads[0].startswith("attestlab-long")
 
 
-def test_a_check_of_attributes_that_a_new_policy_overtook_is_refused(lab: Installation) -> None:
+def test_outdated_check_of_attributes_is_rejected(lab: Installation) -> None:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     caller = lab.orgs.service_caller(tenant.tenant_id)
     lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
@@ -154,7 +154,7 @@ def test_a_check_of_attributes_that_a_new_policy_overtook_is_refused(lab: Instal
     assert "own.a" in lab.policy_attributes.get(caller=caller)
 
 
-def test_a_large_context_is_read_in_a_thread(key: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_context_is_parsed_in_a_thread(key: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attributes that a megabyte of JSON names take 130 ms to look up."""
     names = {f"jurisdictio{number}": "CH" for number in range(1_000)}
     threads = []
@@ -172,7 +172,7 @@ def test_a_large_context_is_read_in_a_thread(key: httpx.Client, monkeypatch: pyt
     assert [name.startswith("attestlab-long") for name in threads] == [True], threads
 
 
-def test_the_event_loop_never_compiles_a_large_policy(
+def test_event_loop_never_compiles_a_large_policy(
     team: Team, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A policy of 12,000 leaves takes a third of a second to compile, in which no other request would be answered."""

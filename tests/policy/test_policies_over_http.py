@@ -1,4 +1,4 @@
-"""Policies over real HTTP, on either database: written, watched, asked, explained, and switched on once simulated."""
+"""Policies over real HTTP, on either database: created, shadowed, evaluated, explained, activated once simulated."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def desk(lab: Installation) -> Iterator[Desk]:
 
 
 @pytest.mark.both_engines
-def test_a_policy_is_a_draft_and_every_change_a_new_version(desk: Desk) -> None:
+def test_policy_is_a_draft_and_each_update_a_new_version(desk: Desk) -> None:
     raw = document(rule("r", "DENY", BASIC))
     made = desk.key.post("/v1/policies", json=raw)
     policy = made.json()
@@ -106,7 +106,7 @@ def test_a_policy_is_a_draft_and_every_change_a_new_version(desk: Desk) -> None:
     assert [event["version"] for event in events_of(desk.lab, "policy.updated")] == [2]
 
 
-def test_a_faulty_policy_is_refused_at_its_place(desk: Desk) -> None:
+def test_invalid_policy_is_rejected_at_its_pointer(desk: Desk) -> None:
     answer = desk.key.post("/v1/policies", json=document(rule("r", "DENY", leaf("trust_teir", "eq", "BASIC"))))
 
     assert answer.status_code == 400
@@ -123,7 +123,7 @@ TESTED = {"name": "t", "context": {}, "allowed": False}
     [
         ({"context": {"trust_teir": "SELF_SIGNED"}}, "/tests/1/context/trust_teir", "Did you mean trust_tier?"),
         ({"context": {"trust_teir": None}}, "/tests/1/context/trust_teir", "Did you mean trust_tier?"),
-        ({"context": {"trust_tier": "BASCI"}}, "/tests/1/context/trust_tier", "BASIC is."),
+        ({"context": {"trust_tier": "BASCI"}}, "/tests/1/context/trust_tier", "did you mean BASIC?"),
         ({"context": {"key": {"age_day": 3}}}, "/tests/1/context/key/age_day", "Did you mean key.age_days?"),
         ({"context": {"key.age_days": "3"}}, "/tests/1/context/key.age_days", "expected a number, not a text"),
         (
@@ -136,7 +136,7 @@ TESTED = {"name": "t", "context": {}, "allowed": False}
         ({"matched_rules": ["basic", "nope"]}, "/tests/1/matched_rules/1", "The policy has no rule nope."),
     ],
 )
-def test_a_test_that_would_pass_by_accident_is_refused_at_its_place(
+def test_misspelt_policy_test_is_rejected_at_its_pointer(
     desk: Desk, case: dict[str, Any], place: str, told: str
 ) -> None:
     tests = [TESTED, {**TESTED, "name": "u", **case}]
@@ -150,7 +150,7 @@ def test_a_test_that_would_pass_by_accident_is_refused_at_its_place(
         assert told in field["message"]
 
 
-def test_a_misspelt_test_that_was_stored_before_fails_and_all_else_goes_on(desk: Desk) -> None:
+def test_stored_misspelt_test_fails_without_affecting_decisions(desk: Desk) -> None:
     """Its version was written when nobody looked; here an attribute that the test names is there no more."""
     own = {"attributes": [{"path": "channel", "type": "text"}]}
     assert desk.key.put("/v1/policies/attributes", json=own).status_code == 200
@@ -170,7 +170,7 @@ def test_a_misspelt_test_that_was_stored_before_fails_and_all_else_goes_on(desk:
     assert desk.owner.post(f"/v1/policies/{draft['id']}/archive").status_code == 200
 
 
-def test_toml_goes_in_and_comes_out(desk: Desk) -> None:
+def test_toml_is_accepted_and_returned(desk: Desk) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)))
 
     answer = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "toml"})
@@ -183,7 +183,7 @@ def test_toml_goes_in_and_comes_out(desk: Desk) -> None:
     assert (nul.status_code, nul.json()["details"]["fields"][0]["field"]) == (400, "/rules/0/reason")
 
 
-def test_a_policy_with_a_null_in_a_context_comes_out_as_toml(desk: Desk) -> None:
+def test_policy_with_null_in_context_is_returned_as_toml(desk: Desk) -> None:
     case = {"name": "none", "context": {"jurisdiction": None}, "allowed": False}
     policy = desk.made(document(rule("r", "DENY", BASIC), tests=[case]))
 
@@ -194,7 +194,7 @@ def test_a_policy_with_a_null_in_a_context_comes_out_as_toml(desk: Desk) -> None
     assert again["tests"] == [{**case, "context": {}}]
 
 
-def test_a_version_stays_where_the_policy_is(desk: Desk) -> None:
+def test_version_with_another_target_is_rejected(desk: Desk) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)))
 
     answer = desk.key.put(f"/v1/policies/{policy['id']}", json=document(rule("r", "DENY", BASIC), category="VERIFY"))
@@ -202,13 +202,13 @@ def test_a_version_stays_where_the_policy_is(desk: Desk) -> None:
     assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/category")
 
 
-def test_a_policy_of_an_unknown_issuer_is_refused(desk: Desk) -> None:
+def test_policy_of_unknown_issuer_is_rejected(desk: Desk) -> None:
     raw = document(rule("r", "DENY", BASIC), target_type="ISSUER", target_id="0193b5a0-7f3c-7abc-8def-0123456789ab")
 
     assert desk.key.post("/v1/policies", json=raw).status_code == 404
 
 
-def test_nothing_is_switched_on_without_a_simulation(desk: Desk) -> None:
+def test_activation_requires_a_simulation(desk: Desk) -> None:
     """A digest of anything else is none."""
     policy = desk.made(document(rule("r", "DENY", BASIC)))
     for body in ({}, {"simulation_digest": DIGEST}, {"simulation_digest": policy["digest"]}):
@@ -218,7 +218,7 @@ def test_nothing_is_switched_on_without_a_simulation(desk: Desk) -> None:
     assert desk.key.post(f"/v1/policies/{policy['id']}/activate", json={}).status_code == 403, "a person decides"
 
 
-def test_failing_tests_and_dead_rules_are_told_before_anything_else(desk: Desk) -> None:
+def test_failing_tests_and_dead_rules_block_activation(desk: Desk) -> None:
     failing = desk.made(
         document(rule("r", "DENY", BASIC), tests=[{"name": "no", "context": {"trust_tier": "BASIC"}, "allowed": True}])
     )
@@ -234,7 +234,7 @@ def test_failing_tests_and_dead_rules_are_told_before_anything_else(desk: Desk) 
 
 
 @pytest.mark.own_world
-def test_who_wrote_it_does_not_switch_it_on(desk: Desk) -> None:
+def test_author_may_not_activate(desk: Desk) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)), desk.owner)
     digest = desk.simulated(policy["id"])
 
@@ -246,7 +246,7 @@ def test_who_wrote_it_does_not_switch_it_on(desk: Desk) -> None:
     assert [event["simulation_digest"] for event in events_of(desk.lab, "policy.activated")] == [digest]
 
 
-def test_a_key_of_ones_own_is_no_second_person(desk: Desk) -> None:
+def test_own_api_key_is_not_a_second_person(desk: Desk) -> None:
     """Neither one that the owner makes now, nor the first one, which is handed out with the owner's password."""
     body = {"name": "mine", "scopes": ["issuers:read"]}
     secret = desk.owner.post("/v1/api-keys", json=body).json()["secret"]
@@ -259,7 +259,7 @@ def test_a_key_of_ones_own_is_no_second_person(desk: Desk) -> None:
         assert desk.admin.post(f"/v1/policies/{policy['id']}/activate", json=activation).status_code == 200
 
 
-def test_without_a_policy_everything_is_allowed(desk: Desk) -> None:
+def test_everything_is_allowed_without_a_policy(desk: Desk) -> None:
     answer = desk.ask({"trust_tier": "BASIC"}).json()
 
     assert re.fullmatch(r"dec_[0-7][0-9A-HJKMNP-TV-Z]{25}", answer["decision_id"])
@@ -269,7 +269,7 @@ def test_without_a_policy_everything_is_allowed(desk: Desk) -> None:
 
 
 @pytest.mark.both_engines
-def test_a_denial_names_its_rules_and_can_be_explained(desk: Desk) -> None:
+def test_denial_names_its_rules_and_can_be_explained(desk: Desk) -> None:
     raw = document(
         rule("young", "DENY", leaf("key.age_days", "lt", 90), 1, reason="The key is too young."),
         rule("basic", "ALLOW", BASIC, 2),
@@ -295,7 +295,7 @@ def test_a_denial_names_its_rules_and_can_be_explained(desk: Desk) -> None:
     assert why["counterfactual"]["changes"][0]["after"] >= 90
 
 
-def test_the_hash_of_the_input_is_that_of_its_typed_values(desk: Desk) -> None:
+def test_input_hash_covers_typed_values(desk: Desk) -> None:
     """Dotted and nested, folded or not, with aliases or not: one input, audited by its hash."""
     one = desk.ask({"key": {"age_days": 5}, "trust_tier": "basic"}).json()
     body = {
@@ -323,7 +323,7 @@ def test_the_hash_of_the_input_is_that_of_its_typed_values(desk: Desk) -> None:
         {"target_type": None},
     ],
 )
-def test_a_question_that_says_too_much_or_too_little_is_refused(desk: Desk, more: dict[str, Any]) -> None:
+def test_malformed_evaluation_request_is_rejected(desk: Desk, more: dict[str, Any]) -> None:
     asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}, **more}
 
     assert desk.key.post("/v1/policies/evaluate", json=asked).status_code == 400
@@ -337,7 +337,7 @@ def test_a_question_that_says_too_much_or_too_little_is_refused(desk: Desk, more
         {"target_type": "TENANT_DEFAULT", "target_id": "0193b5a0-7f3c-7abc-8def-0123456789ab"},
     ],
 )
-def test_a_target_is_named_where_there_is_one_and_only_there(desk: Desk, target: dict[str, Any]) -> None:
+def test_target_id_is_required_unless_tenant_default(desk: Desk, target: dict[str, Any]) -> None:
     """The defaults alone would answer otherwise, as if the issuer had no policy of its own."""
     answer = desk.ask({}, **target)
 
@@ -345,7 +345,7 @@ def test_a_target_is_named_where_there_is_one_and_only_there(desk: Desk, target:
 
 
 @pytest.mark.both_engines
-def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> None:
+def test_issuer_default_and_platform_policies_combine(desk: Desk) -> None:
     issuer = desk.key.post("/v1/issuers", json={"name": "Registry", "domain": "registry.example"}).json()
     desk.activated(
         document(rule("tenant", "ALLOW", leaf("status", "exists", True)), name="tenant", default_effect="ALLOW")
@@ -363,7 +363,7 @@ def test_an_issuers_policies_join_the_default_and_the_platforms(desk: Desk) -> N
     assert (denied["allowed"], denied["matched_rules"]) == (False, ["own", "tenant"])
 
 
-def test_a_platform_policy_is_everybodys(desk: Desk, lab: Installation) -> None:
+def test_platform_policy_applies_to_every_tenant(desk: Desk, lab: Installation) -> None:
     """The defaults of the operator's tenant apply to all tenants."""
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(
@@ -382,7 +382,7 @@ def test_a_platform_policy_is_everybodys(desk: Desk, lab: Installation) -> None:
 
 
 @pytest.mark.own_world
-def test_a_policy_in_shadow_is_watched_and_never_counted(desk: Desk) -> None:
+def test_shadow_policy_is_evaluated_but_not_enforced(desk: Desk) -> None:
     policy = desk.made(document(rule("no", "DENY", BASIC)))
     assert desk.key.post(f"/v1/policies/{policy['id']}/shadow").json()["status"] == "SHADOW"
 
@@ -394,7 +394,7 @@ def test_a_policy_in_shadow_is_watched_and_never_counted(desk: Desk) -> None:
 
 
 @pytest.mark.own_world
-def test_an_archived_policy_decides_nothing_and_its_decisions_stay_explained(desk: Desk) -> None:
+def test_archived_policy_is_not_enforced_and_stays_explainable(desk: Desk) -> None:
     policy = desk.activated(document(rule("no", "DENY", BASIC)))
     before = desk.ask({"trust_tier": "BASIC"}).json()
 
@@ -407,7 +407,7 @@ def test_an_archived_policy_decides_nothing_and_its_decisions_stay_explained(des
     assert desk.owner.post(f"/v1/policies/{policy['id']}/archive").status_code == 409
 
 
-def test_the_version_in_force_stays_in_force_while_a_new_one_is_written(desk: Desk) -> None:
+def test_active_version_remains_active_after_an_update(desk: Desk) -> None:
     policy = desk.activated(document(rule("no", "DENY", BASIC), default_effect="ALLOW"))
 
     changed = desk.key.put(
@@ -418,7 +418,7 @@ def test_the_version_in_force_stays_in_force_while_a_new_one_is_written(desk: De
     assert desk.ask({"trust_tier": "BASIC"}).json()["matched_rules"] == ["no"]
 
 
-def test_a_tenant_asks_about_attributes_of_its_own(desk: Desk) -> None:
+def test_policy_uses_own_attributes_of_the_tenant(desk: Desk) -> None:
     own = [{"path": "claims.amount", "type": "number", "domain": {"min": 0}, "unit": "CHF"},
            {"path": "channel", "type": "enum", "domain": ["web", "desk"], "mutable": False}]  # fmt: skip
     answer = desk.key.put("/v1/policies/attributes", json={"attributes": own})
@@ -434,7 +434,7 @@ def test_a_tenant_asks_about_attributes_of_its_own(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("domain", ["web", [1], {"min": "0"}, {"least": 0}, ["x"] * 1_001, [["web"]]])
-def test_a_domain_that_is_none_is_told_where_it_stands(desk: Desk, domain: Any) -> None:
+def test_invalid_domain_is_reported_at_its_pointer(desk: Desk, domain: Any) -> None:
     own = [{"path": "channel", "type": "enum", "domain": domain}]
 
     answer = desk.key.put("/v1/policies/attributes", json={"attributes": own})
@@ -445,7 +445,7 @@ def test_a_domain_that_is_none_is_told_where_it_stands(desk: Desk, domain: Any) 
 
 
 @pytest.mark.parametrize("more", [{}, {"tests": [{"name": "t", "context": {}, "allowed": False}]}])
-def test_a_policy_is_answered_as_its_model_says(desk: Desk, more: dict[str, Any]) -> None:
+def test_policy_response_matches_its_model(desk: Desk, more: dict[str, Any]) -> None:
     """Its text is copied into the answer, with and without tests, with and without a target."""
     profile = desk.key.post("/v1/verification-profiles", json={"name": "p"}).json()["id"]
 
@@ -457,7 +457,7 @@ def test_a_policy_is_answered_as_its_model_says(desk: Desk, more: dict[str, Any]
 
 
 @pytest.mark.both_engines
-def test_lists_leave_out_the_texts_of_policies(desk: Desk) -> None:
+def test_lists_omit_policy_documents(desk: Desk) -> None:
     """A page of a hundred had 23 MB."""
     rules = [rule(f"r{number}", "DENY", BASIC, reason="x" * 500) for number in range(200)]
     policy = [desk.made(document(*rules, name=f"p{number}")) for number in range(3)][-1]
@@ -466,7 +466,7 @@ def test_lists_leave_out_the_texts_of_policies(desk: Desk) -> None:
         assert len(desk.key.get(path).content) < 3_000
 
 
-def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Installation) -> None:
+def test_policies_of_other_tenants_are_not_found(desk: Desk, lab: Installation) -> None:
     policy = desk.made(document(rule("r", "DENY", BASIC)))
     decision = desk.ask({}).json()["decision_id"]
     with desk.team.with_key(tenant=lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
@@ -480,7 +480,7 @@ def test_another_tenants_policies_are_as_unknown_as_none(desk: Desk, lab: Instal
         assert other.post("/v1/policies/analyze", json={"policy_id": policy["id"]}).status_code == 404
 
 
-def test_an_analysis_finds_what_no_test_would(desk: Desk) -> None:
+def test_analysis_reports_findings(desk: Desk) -> None:
     raw = document(
         rule("young", "DENY", leaf("key.age_days", "lt", 90), 1),
         rule("old", "DENY", leaf("key.age_days", "gte", 90), 2),
@@ -504,7 +504,7 @@ def test_an_analysis_finds_what_no_test_would(desk: Desk) -> None:
 
 
 @pytest.mark.tampered
-def test_a_version_that_was_changed_behind_the_services_back_is_found(lab: Installation) -> None:
+def test_tampered_version_is_detected(lab: Installation) -> None:
     """A version is never changed; whoever does it in the database is found by fsck."""
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(Document.read(document(rule("r", "DENY", BASIC))), caller=operator)
@@ -514,7 +514,7 @@ def test_a_version_that_was_changed_behind_the_services_back_is_found(lab: Insta
         tx.exec(changed.values(document=store.versions.c.document + " "))
 
 
-def test_a_policy_is_replayed_over_a_past_in_parquet(lab: Installation, tmp_path: Path) -> None:
+def test_policy_is_replayed_over_parquet_history(lab: Installation, tmp_path: Path) -> None:
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=operator)
     pq.write_table(pa.table({"trust_tier": ["BASIC", "VERIFIED", None, "basic"]}), tmp_path / "past.parquet")

@@ -43,7 +43,7 @@ def made(key: httpx.Client, name: str = "Degrees that we accept", **more: Any) -
     return body
 
 
-def test_a_profile_is_made_shown_told_and_audited(key: httpx.Client, team: Team) -> None:
+def test_profile_is_created_returned_published_and_audited(key: httpx.Client, team: Team) -> None:
     answer = key.post(PATH, json={"name": "  Degrees that we accept ", "description": "For admissions."})
 
     profile = answer.json()
@@ -67,7 +67,7 @@ def test_profiles_are_listed_newest_first_page_by_page(key: httpx.Client, clock:
     assert second["next_cursor"] is None
 
 
-def test_the_same_key_makes_one_profile(key: httpx.Client) -> None:
+def test_same_idempotency_key_creates_one_profile(key: httpx.Client) -> None:
     once = {"Idempotency-Key": "one"}
     first = key.post(PATH, json={"name": "Once"}, headers=once)
     again = key.post(PATH, json={"name": "Once"}, headers=once)
@@ -77,12 +77,12 @@ def test_the_same_key_makes_one_profile(key: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"name": " "}, {"name": "two\nlines"}, {"name": "x", "status": "ACTIVE"}])
-def test_a_profile_that_says_too_much_or_too_little_is_refused(key: httpx.Client, body: dict[str, Any]) -> None:
+def test_malformed_profile_is_rejected(key: httpx.Client, body: dict[str, Any]) -> None:
     assert key.post(PATH, json=body).status_code == 400
 
 
 @pytest.mark.parametrize("category", ["MINT", "BUNDLE_EXPORT"])
-def test_a_policy_that_no_profile_would_ever_be_asked_about_is_refused(key: httpx.Client, category: str) -> None:
+def test_profile_policy_for_other_action_than_verify_is_rejected(key: httpx.Client, category: str) -> None:
     """A version that was stored before is read as ever: reading a document refuses nothing of this."""
     raw = document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), category=category)
     bound = {**raw, "target_type": "VERIFICATION_PROFILE", "target_id": made(key)["id"]}
@@ -95,7 +95,7 @@ def test_a_policy_that_no_profile_would_ever_be_asked_about_is_refused(key: http
     assert Document.read(bound).category == category
 
 
-def test_a_policy_is_bound_to_a_profile_of_its_own_tenant(key: httpx.Client, team: Team) -> None:
+def test_policy_is_bound_to_profile_of_its_own_tenant(key: httpx.Client, team: Team) -> None:
     raw = document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), category="VERIFY")
     bound = {**raw, "target_type": "VERIFICATION_PROFILE", "target_id": made(key)["id"]}
     assert key.post("/v1/policies", json=bound).status_code == 201

@@ -1,4 +1,4 @@
-"""A whole past in Parquet, decided as each context by itself would be, by whichever route."""
+"""Replay of a Parquet history: each row has the evaluator's decision, by either route."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def matched_in(done: Replay, row: dict[str, Any]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("route", list(ReplayRoute))
 @pytest.mark.parametrize("count", [1, 20, 90])
-def test_every_row_is_decided_as_the_evaluator_does(
+def test_replay_agrees_with_evaluator(
     past: Path, contexts: list[dict[str, Any]], count: int, route: ReplayRoute
 ) -> None:
     policy = many_rules(count)
@@ -116,7 +116,7 @@ def test_groups_count_every_row_once(past: Path, contexts: list[dict[str, Any]])
     assert first.count == sum(1 for d in found if (d.allowed, d.matched) == (first.allowed, first.matched))
 
 
-def test_what_is_written_is_what_is_shown(past: Path, contexts: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_written_decisions_equal_the_frame(past: Path, contexts: list[dict[str, Any]], tmp_path: Path) -> None:
     done = replay(many_rules(20), past)
 
     assert done.write(tmp_path / "it's decided.parquet") == len(contexts)
@@ -124,7 +124,7 @@ def test_what_is_written_is_what_is_shown(past: Path, contexts: list[dict[str, A
     assert shown.equals(done.df())
 
 
-def test_the_route_is_chosen_by_the_data(tmp_path: Path) -> None:
+def test_route_depends_on_data(tmp_path: Path) -> None:
     """A thousand times the same context is decided once, if there is enough to decide."""
     few = written(tmp_path / "few.parquet", [{"claims.amount": float(n % 3)} for n in range(3_000)])
     many = written(tmp_path / "many.parquet", [{"claims.amount": float(n)} for n in range(3_000)])
@@ -135,7 +135,7 @@ def test_the_route_is_chosen_by_the_data(tmp_path: Path) -> None:
     assert replay(policy, many).route is ReplayRoute.ROWS
 
 
-def test_a_small_policy_is_decided_row_by_row_and_groups_choose_no_route(tmp_path: Path) -> None:
+def test_small_policy_uses_rows_and_groups_need_no_route(tmp_path: Path) -> None:
     """To count distinct contexts takes longer than to decide each row by fewer than sixty leaves."""
     few = written(tmp_path / "few.parquet", [{"claims.amount": float(n % 3)} for n in range(3_000)])
     policy = typed(document(*[rule(f"r{n}", "DENY", leaf("claims.amount", "gt", n)) for n in range(59)]))
@@ -146,7 +146,7 @@ def test_a_small_policy_is_decided_row_by_row_and_groups_choose_no_route(tmp_pat
     assert "route" not in vars(counted)
 
 
-def test_a_join_keeps_the_distinct_contexts_in_memory_and_not_the_rows(past: Path) -> None:
+def test_join_holds_distinct_contexts_not_rows(past: Path) -> None:
     """DuckDB chose the rows: ten million of them took 400 MB."""
     done = replay(many_rules(20), past, route=ReplayRoute.DISTINCT)
 
@@ -163,7 +163,7 @@ def _nodes(plan: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield from _nodes(node.get("children", []))
 
 
-def test_a_column_that_is_not_there_is_missing(tmp_path: Path) -> None:
+def test_absent_column_is_missing(tmp_path: Path) -> None:
     pq.write_table(pa.table({"unrelated": [1, 2]}), tmp_path / "c.parquet")
     policy = typed(document(rule("d", "DENY", leaf("status", "exists", False)), default_effect="ALLOW"))
 
@@ -173,7 +173,7 @@ def test_a_column_that_is_not_there_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "values"), [("key.age_days", ["5"]), ("status", [5]), ("is_resident", [1]), ("claims.amount", [True])]
 )
-def test_a_column_of_the_wrong_type_is_refused(tmp_path: Path, name: str, values: list[Any]) -> None:
+def test_column_of_wrong_type_is_rejected(tmp_path: Path, name: str, values: list[Any]) -> None:
     pq.write_table(pa.table({name: values}), tmp_path / "c.parquet")
     policy = typed(document(*[rule(f"r{n}", "DENY", leaf(p, "exists", True)) for n, p in enumerate(REGISTRY)]))
 
@@ -181,7 +181,7 @@ def test_a_column_of_the_wrong_type_is_refused(tmp_path: Path, name: str, values
         replay(policy, tmp_path / "c.parquet")
 
 
-def test_a_policy_of_which_no_rule_is_enabled_is_its_default(past: Path, contexts: list[dict[str, Any]]) -> None:
+def test_policy_without_enabled_rules_returns_its_default(past: Path, contexts: list[dict[str, Any]]) -> None:
     policy = typed(document(rule("r", "DENY", leaf("status", "exists", True), enabled=False), default_effect="ALLOW"))
 
     (group,) = replay(policy, past).groups()
@@ -189,7 +189,7 @@ def test_a_policy_of_which_no_rule_is_enabled_is_its_default(past: Path, context
     assert replay(policy, past, route=ReplayRoute.DISTINCT).df()["allowed"].all()
 
 
-def test_no_text_is_anything_but_a_text(tmp_path: Path) -> None:
+def test_hostile_texts_are_values(tmp_path: Path) -> None:
     """Neither in a policy nor in a file."""
     path = written(tmp_path / "c.parquet", [{"note": text} for text in HOSTILE])
     for text in HOSTILE:
@@ -207,7 +207,7 @@ OUR_OWN_NAMES = [
 
 
 @pytest.mark.parametrize("route", list(ReplayRoute))
-def test_attributes_may_be_called_as_columns_of_ours_are(tmp_path: Path, route: ReplayRoute) -> None:
+def test_attributes_may_have_names_of_internal_columns(tmp_path: Path, route: ReplayRoute) -> None:
     """Also as the number that DuckDB gives a row, in any case."""
     registry = PLATFORM.with_own(Attribute(name, AttributeType.NUMBER) for name in OUR_OWN_NAMES)
     columns = {name: [100.0 + n, 200.0 + n, None] for n, name in enumerate(OUR_OWN_NAMES)}
@@ -221,7 +221,7 @@ def test_attributes_may_be_called_as_columns_of_ours_are(tmp_path: Path, route: 
 
 
 @pytest.mark.parametrize("name", ["file_row_number", "File_Row_Number"])
-def test_a_column_that_nobody_asks_about_may_have_any_name(tmp_path: Path, name: str) -> None:
+def test_unused_column_may_have_any_name(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({name: [7, 7], 'q"@': [1, 1], "note": ["a", "b"]}), tmp_path / "past.parquet")
 
     done = replay(typed(document(rule("r", "ALLOW", leaf("note", "eq", "b")))), tmp_path / "past.parquet")
@@ -229,9 +229,7 @@ def test_a_column_that_nobody_asks_about_may_have_any_name(tmp_path: Path, name:
     assert done.df()[["row", "allowed"]].to_numpy().tolist() == [[0, False], [1, True]]
 
 
-def test_contexts_are_a_parquet_file_or_a_pattern_and_nothing_else(
-    past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contexts_must_be_parquet_file_or_pattern(past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies in a folder was never meant, and the current one least of all."""
     monkeypatch.chdir(past.parent)
     (tmp_path / "text.parquet").write_text("no Parquet at all")

@@ -1,4 +1,4 @@
-"""The sample policies are policies: they pass their own tests, say the same in TOML, and nothing is wrong with them."""
+"""The sample policies pass their own tests, equal their TOML, and have no findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLES = sorted((Path(__file__).parents[2] / "data" / "policies").iterdir())
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
-def test_a_sample_passes_its_tests_and_has_no_findings(path: Path) -> None:
+def test_sample_passes_its_tests_and_has_no_findings(path: Path) -> None:
     text = path.read_text()
     document = Document.read(json.loads(text)) if path.suffix == ".json" else parse_toml(text)
     policy = bind(document, PLATFORM)
@@ -29,7 +29,7 @@ def test_a_sample_passes_its_tests_and_has_no_findings(path: Path) -> None:
     assert parse_toml(format_toml(document)) == document
 
 
-def test_a_test_that_expects_something_else_fails_by_its_name() -> None:
+def test_failing_policy_test_is_named() -> None:
     raw = json.loads((SAMPLES[0]).read_text())
     raw["tests"][0]["allowed"] = False
     raw["tests"][1]["matched_rules"] = []

@@ -1,4 +1,4 @@
-"""A version is switched on by a report of exactly what that would do, on either database."""
+"""An activation requires a current report on exactly this version, on either database."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def reason(lab: Installation, caller: Caller, policy_id: UUID, digest: str | Non
     return refused.value.details["reason"]
 
 
-def test_the_first_policy_has_an_empty_past_and_is_switched_on(lab: Installation, caller: Caller) -> None:
+def test_first_policy_with_empty_history_is_activated(lab: Installation, caller: Caller) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, policy)
     assert lab.simulations.get(digest, caller=caller).content["decided"] == 0
@@ -56,7 +56,7 @@ def test_the_first_policy_has_an_empty_past_and_is_switched_on(lab: Installation
     assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 1
 
 
-def test_a_text_that_was_simulated_before_it_was_written_counts_once_it_is(lab: Installation, caller: Caller) -> None:
+def test_simulation_of_unsaved_document_is_valid_after_saving(lab: Installation, caller: Caller) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, Document.read(OTHER), replaces=policy)
     assert reason(lab, caller, policy, digest) == "simulation_stale"
@@ -67,7 +67,7 @@ def test_a_text_that_was_simulated_before_it_was_written_counts_once_it_is(lab: 
     assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 2
 
 
-def test_a_report_of_something_else_is_none(lab: Installation, caller: Caller) -> None:
+def test_report_about_another_policy_is_rejected(lab: Installation, caller: Caller) -> None:
     """Unknown, another policy's of the same text, no policy's, another tenant's."""
     policy, twin = made(lab, caller), made(lab, caller)
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE).tenant_id)
@@ -92,7 +92,7 @@ def _another_attribute(lab: Installation, caller: Caller, policy: UUID) -> None:
 
 
 @pytest.mark.parametrize("change", [_another_version, _another_policy_in_force, _another_attribute])
-def test_a_report_is_stale_once_what_it_rests_on_changed(
+def test_report_is_stale_after_its_baseline_changed(
     lab: Installation, caller: Caller, change: Callable[[Installation, Caller, UUID], None]
 ) -> None:
     policy = made(lab, caller)
@@ -102,7 +102,7 @@ def test_a_report_is_stale_once_what_it_rests_on_changed(
     assert reason(lab, caller, policy, digest) == "simulation_stale"
 
 
-def test_what_is_in_force_for_another_action_makes_nothing_stale(lab: Installation, caller: Caller) -> None:
+def test_policies_of_another_action_keep_report_current(lab: Installation, caller: Caller) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, policy)
     verify = made(lab, caller, {**OTHER, "category": "VERIFY"})
@@ -113,7 +113,7 @@ def test_what_is_in_force_for_another_action_makes_nothing_stale(lab: Installati
     activate(lab, caller, policy, digest)
 
 
-def test_a_report_holds_for_a_day(lab: Installation, caller: Caller, clock: FixedClock) -> None:
+def test_report_expires_after_a_day(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     policy, late = made(lab, caller), made(lab, caller, {**DRAFT, "category": "VERIFY"})
     digest, old = simulated(lab, caller, policy), simulated(lab, caller, late)
 
@@ -124,7 +124,7 @@ def test_a_report_holds_for_a_day(lab: Installation, caller: Caller, clock: Fixe
     assert reason(lab, caller, late, old) == "simulation_stale"
 
 
-def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Installation, caller: Caller) -> None:
+def test_set_after_is_the_deciding_set_after_activation(lab: Installation, caller: Caller) -> None:
     """Whether it joins or takes a place, and wherever it stands among others: the digest is foretold."""
     question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
     first, second = made(lab, caller), made(lab, caller, OTHER)
@@ -139,9 +139,7 @@ def test_the_set_after_is_the_set_that_decides_once_it_is_switched_on(lab: Insta
         assert (foretold["set_before"], foretold["set_after"]) == (before, after)
 
 
-def test_a_report_that_left_a_part_of_the_past_out_is_not_enough(
-    lab: Installation, caller: Caller, clock: FixedClock
-) -> None:
+def test_report_over_a_window_is_rejected(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     """A window that holds all of it is; one that an earlier decision lies before, or that is empty, is not."""
     question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
     lab.policy_decisions.evaluate_and_record(question, {}, caller=caller)

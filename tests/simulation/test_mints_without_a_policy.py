@@ -1,4 +1,4 @@
-"""The first policy is tried on the mints that were there before it, on either database."""
+"""The first policy is simulated over earlier mints without a decision, on either database."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mints(lab: Installation, caller: Caller, clock: FixedClock) -> Mints:
     return Mints(lab, caller, clock)
 
 
-def test_the_first_draft_is_tried_on_every_mint_so_far(mints: Mints) -> None:
+def test_first_draft_is_simulated_over_all_mints(mints: Mints) -> None:
     """Exported or not, as issuer and key stood then."""
     mints.mint(0)
     mints.lab.lake.export()
@@ -83,7 +83,7 @@ def test_the_first_draft_is_tried_on_every_mint_so_far(mints: Mints) -> None:
     assert content["self_check"]["decisions"] == 0
 
 
-def test_a_mint_that_was_decided_is_there_once(mints: Mints) -> None:
+def test_decided_mint_occurs_once(mints: Mints) -> None:
     """It names its decision; one from before, and one from after the policy was taken away, names none."""
     mints.mint()
     mints.activate(ANYTHING)
@@ -100,7 +100,7 @@ def test_a_mint_that_was_decided_is_there_once(mints: Mints) -> None:
     assert [name is None for (name,) in found] == [True, False, True]
 
 
-def test_a_part_from_before_mints_named_their_decision_doubles_none(mints: Mints) -> None:
+def test_old_part_without_decision_ids_duplicates_no_mint(mints: Mints) -> None:
     mints.activate(ANYTHING)
     mints.mint()
     mints.clock.advance(timedelta(days=40))
@@ -114,7 +114,7 @@ def test_a_part_from_before_mints_named_their_decision_doubles_none(mints: Mints
         assert [row["count"] for row in simulation.compare().flips.rows()] == [1]
 
 
-def test_a_key_that_is_not_known_has_no_age() -> None:
+def test_unknown_key_has_no_age() -> None:
     told = duckdb.sql(
         f"SELECT {AT_MINT['key.age_days']} "
         "FROM (SELECT NULL::TIMESTAMPTZ AS key_created_at, TIMESTAMPTZ '2026-11-21' AS created_at)"
@@ -122,7 +122,7 @@ def test_a_key_that_is_not_known_has_no_age() -> None:
     assert told.fetchall() == [(None,)]
 
 
-def test_a_draft_for_one_issuer_is_tried_on_its_mints_and_a_window_cuts_them(mints: Mints) -> None:
+def test_issuer_draft_is_simulated_over_its_mints_in_the_window(mints: Mints) -> None:
     mints.mint(0)
     mints.mint(1)
     mints.clock.advance(timedelta(days=1))
@@ -139,7 +139,7 @@ def test_a_draft_for_one_issuer_is_tried_on_its_mints_and_a_window_cuts_them(min
     assert count({**OLD_KEY, "category": "VERIFY"}) == 0
 
 
-def test_what_the_lake_tells_of_a_mint_is_what_policies_saw_of_it(mints: Mints) -> None:
+def test_lake_mint_columns_equal_policy_context(mints: Mints) -> None:
     """Held side by side for mints that were decided: each attribute of the decision against a column."""
     mints.activate(ANYTHING)
     for days in (0, 1, 45):

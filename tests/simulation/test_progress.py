@@ -1,4 +1,4 @@
-"""How far a simulation is: from 0 to 1 within each verb, never back."""
+"""Progress of a simulation: from 0 to 1 within each operation, never decreasing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Query:
         return self.percent
 
 
-def test_each_verb_begins_at_nothing_never_falls_back_and_ends_at_all() -> None:
+def test_progress_is_monotonic_from_zero_to_one() -> None:
     """Steps share what is theirs; an estimate that falls, or says that it is done, does not show."""
     query = Query()
     progress, told = Progress(query), []
@@ -46,7 +46,7 @@ def test_each_verb_begins_at_nothing_never_falls_back_and_ends_at_all() -> None:
     assert told == pytest.approx([0, 0, 0.2, 0.2, 0.7, 0.99, 0.99, 1] * 2)
 
 
-def test_a_verb_that_fails_stays_where_it_was() -> None:
+def test_progress_stays_after_a_failure() -> None:
     query = Query()
     progress = Progress(query)
     with pytest.raises(ZeroDivisionError), progress.track(2), progress.track(1, is_query=True):
@@ -100,7 +100,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_whoever_watches_sees_it_grow_and_end(past: Path, verb: str) -> None:
+def test_observer_sees_progress_grow_and_end(past: Path, verb: str) -> None:
     with simulation_of(past, trial_of(member("draft", OLD))) as simulation:
         assert simulation.progress == 0
         with sampled(simulation) as seen:

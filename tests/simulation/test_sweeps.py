@@ -1,4 +1,4 @@
-"""Every value of a threshold in one query: equal to brute force, wherever the leaf stands."""
+"""Sweeps: every value of a threshold in one query equals brute force, wherever the leaf is."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def told(row: dict[str, Any]) -> tuple[int, int, int, int]:
 
 @SOME
 @given(data=st.data(), rows=ROWS, attribute=st.sampled_from(NUMBERS))
-def test_each_value_of_a_threshold_is_what_the_policy_with_that_constant_says(
+def test_sweep_agrees_with_policies_of_each_constant(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, rows: list[Any], attribute: str
 ) -> None:
     """Beside the draft's other rules and other policies; with missing values, under NOT, in ALLOW and DENY rules."""
@@ -94,7 +94,7 @@ def test_each_value_of_a_threshold_is_what_the_policy_with_that_constant_says(
 
 @SOME
 @given(data=st.data(), rows=ROWS, same=st.booleans())
-def test_each_pair_of_two_thresholds_is_what_the_policy_with_those_constants_says(
+def test_sweep2_agrees_with_policies_of_each_pair(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, rows: list[Any], same: bool
 ) -> None:
     """In two rules, or both in one."""
@@ -122,7 +122,7 @@ def test_each_pair_of_two_thresholds_is_what_the_policy_with_those_constants_say
     assert sum(row["is_current"] for row in swept) == 1
 
 
-def test_a_threshold_among_more_rules_than_a_word_has_bits(tmp_path: Path) -> None:
+def test_sweep_with_more_than_64_rules(tmp_path: Path) -> None:
     rules = [
         rule(f"r{n:02}", "DENY", {"all": [leaf("claims.amount", "eq", n), leaf("claims.count", "gt", n % 3)]}, n)
         for n in range(90)
@@ -141,7 +141,7 @@ def test_a_threshold_among_more_rules_than_a_word_has_bits(tmp_path: Path) -> No
             )
 
 
-def test_a_long_axis_is_thinned_and_exact_where_it_is_told(tmp_path: Path) -> None:
+def test_long_axis_is_thinned_and_exact(tmp_path: Path) -> None:
     draft = member("draft", document(rule("r", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
     scenario = trial_of(draft)
     written(tmp_path / "c.parquet", [{"key.age_days": n / 4} for n in range(4_000)])
@@ -158,7 +158,7 @@ def test_a_long_axis_is_thinned_and_exact_where_it_is_told(tmp_path: Path) -> No
     ("rule_id", "attribute", "op"),
     [("none", "key.age_days", None), ("r", "status", None), ("r", "claims.amount", None), ("r", "key.age_days", "gt")],
 )
-def test_a_threshold_that_is_not_one_is_refused(tmp_path: Path, rule_id: str, attribute: str, op: str | None) -> None:
+def test_invalid_threshold_is_rejected(tmp_path: Path, rule_id: str, attribute: str, op: str | None) -> None:
     between = {"all": [leaf("claims.amount", "gt", 1), leaf("claims.amount", "lt", 9), leaf("key.age_days", "lt", 9)]}
     written(tmp_path / "c.parquet", [{}])
     with simulation_of(
@@ -172,7 +172,7 @@ def test_a_threshold_that_is_not_one_is_refused(tmp_path: Path, rule_id: str, at
 
 
 @pytest.mark.parametrize("points", [0, -1, 2.5])
-def test_fewer_points_than_one_are_refused(tmp_path: Path, points: Any) -> None:
+def test_points_below_one_are_rejected(tmp_path: Path, points: Any) -> None:
     written(tmp_path / "c.parquet", [{}])
     both = {"all": [leaf("claims.amount", "gt", 1), leaf("key.age_days", "lt", 9)]}
     scenario = trial_of(member("draft", document(rule("r", "DENY", both))))

@@ -77,7 +77,7 @@ class ValueProblem:
     def explain(self, *, suggest: bool) -> str:
         """Return the message; with the nearest known word if `suggest` is set."""
         close = find_nearest(self.word, self.among) if suggest and self.among else None
-        return f"{self.message.removesuffix('.')}; {close} is." if close else self.message
+        return f"{self.message.removesuffix('.')}; did you mean {close}?" if close else self.message
 
 
 Parse = Callable[[object], Value | ValueProblem]

@@ -1,4 +1,4 @@
-"""Cedar and Rego say of an exported policy what we say: two engines of other people as judges."""
+"""Exports to Cedar and Rego agree with our evaluator, judged by two independent engines."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def by_us(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]
 
 @SOME
 @given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
-def test_cedar_decides_and_matches_alike(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
+def test_cedar_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
     """Where its numbers fit into Cedar's at all; those that do not are refused, not rounded (tested below)."""
     policy, contexts = typed(raw), [NORMALISED(each).values for each in [*raws, {}]]
     try:
@@ -75,14 +75,14 @@ def test_cedar_decides_and_matches_alike(raw: dict[str, Any], raws: list[dict[st
 
 @SOME
 @given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
-def test_rego_decides_and_matches_alike(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
+def test_rego_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
     policy, contexts = typed(raw), [NORMALISED(each).values for each in [*raws, {}]]
 
     assert by_rego(policy, contexts) == by_us(policy, contexts)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_text_is_only_a_text(text: str) -> None:
+def test_hostile_text_is_escaped(text: str) -> None:
     policy = typed(document(rule("r", "ALLOW", leaf("note", "eq", text))))
     contexts: list[Values] = [{"note": text}, {"note": text + "x"}]
 
@@ -90,7 +90,7 @@ def test_a_hostile_text_is_only_a_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1e-7, 1e300, 0.12345])
-def test_what_cedar_cannot_hold_is_refused(number: float) -> None:
+def test_number_beyond_cedar_decimal_is_rejected(number: float) -> None:
     policy = typed(document(rule("r", "ALLOW", leaf("claims.amount", "gt", number))))
 
     with pytest.raises(ValidationFailed, match="four digits"):
@@ -99,7 +99,7 @@ def test_what_cedar_cannot_hold_is_refused(number: float) -> None:
         to_cedar_context({"claims.amount": number}, REGISTRY)
 
 
-def test_the_largest_policy_that_cedar_gets_is_taken_and_a_larger_one_refused() -> None:
+def test_cedar_export_limit_is_accepted_and_more_is_rejected() -> None:
     def of(count: int) -> Policy:
         return typed(document(*[rule(f"r{n}", "ALLOW", leaf("claims.amount", "eq", n), n) for n in range(count)]))
 
@@ -110,7 +110,7 @@ def test_the_largest_policy_that_cedar_gets_is_taken_and_a_larger_one_refused() 
         to_cedar(of(MAX_CEDAR_RULES + 1))
 
 
-def test_policies_of_which_no_rule_is_enabled_are_their_default() -> None:
+def test_exported_policy_without_enabled_rules_is_its_default() -> None:
     for default in ("ALLOW", "DENY"):
         policy = typed(document(rule("r", "DENY", leaf("note", "eq", "x"), enabled=False), default_effect=default))
 

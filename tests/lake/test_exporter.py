@@ -1,4 +1,4 @@
-"""Whatever is exported and when, killed or not, the lake shows every fact of the records once."""
+"""The lake shows every fact of the records exactly once, whatever is exported, even if the exporter is killed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files_of(lab: Installation) -> list[Path]:
 
 
 @pytest.mark.both_engines
-def test_the_view_is_the_records_at_every_position_of_the_export(world: World) -> None:
+def test_view_equals_records_at_every_export_position(world: World) -> None:
     """
     Sweeps and exports come at random moments of a random story; after each the lake is the records.
     """
@@ -44,7 +44,7 @@ def test_the_view_is_the_records_at_every_position_of_the_export(world: World) -
     assert len(files_of(world.lab)) > 12
 
 
-def test_a_lake_that_was_never_exported_is_whole(world: World) -> None:
+def test_unexported_lake_is_complete(world: World) -> None:
     for number in range(8):
         world.act(number)
 
@@ -52,7 +52,7 @@ def test_a_lake_that_was_never_exported_is_whole(world: World) -> None:
     assert not world.lab.lake.folder.exists()
 
 
-def test_a_sweep_writes_whole_parts_only_and_a_few_at_a_time(world: World) -> None:
+def test_sweep_writes_a_few_whole_parts(world: World) -> None:
     for number in range(12):
         world.act(number)
 
@@ -65,7 +65,7 @@ def test_a_sweep_writes_whole_parts_only_and_a_few_at_a_time(world: World) -> No
     assert {path.parent.name for path in files_of(world.lab)} >= {"log_entries", "attestations", "ends"}
 
 
-def test_a_deleted_lake_is_rebuilt_equal(world: World) -> None:
+def test_deleted_lake_is_rebuilt_identically(world: World) -> None:
     """
     Every file is the same to the last byte, for a part follows from the records and its name.
     """
@@ -82,7 +82,7 @@ def test_a_deleted_lake_is_rebuilt_equal(world: World) -> None:
     assert {path: path.read_bytes() for path in files_of(world.lab)} == before
 
 
-def test_a_part_that_is_lost_is_read_from_the_records_and_written_again(world: World) -> None:
+def test_lost_part_is_read_from_records_and_rewritten(world: World) -> None:
     for number in range(16):
         world.act(number)
     world.lab.lake.export()
@@ -96,7 +96,7 @@ def test_a_part_that_is_lost_is_read_from_the_records_and_written_again(world: W
     require_whole(world)
 
 
-def test_a_part_that_lacks_a_column_is_read_from_the_records_and_written_again(world: World) -> None:
+def test_part_without_a_column_is_read_from_records_and_rewritten(world: World) -> None:
     """
     It was written before there was such a column, and nobody knows what it would say there.
     """
@@ -115,7 +115,7 @@ def test_a_part_that_lacks_a_column_is_read_from_the_records_and_written_again(w
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_part_that_is_no_parquet_is_read_from_the_records_and_written_again(world: World) -> None:
+def test_invalid_parquet_is_read_from_records_and_rewritten(world: World) -> None:
     for number in range(16):
         world.act(number)
     world.lab.lake.export()
@@ -135,7 +135,7 @@ def flipped(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-def test_no_row_is_read_from_a_part_in_which_any_bit_was_flipped(world: World) -> None:
+def test_no_row_is_read_from_a_part_with_a_flipped_bit(world: World) -> None:
     """
     120 bits all over a part: in pages, their heads, the schema, the footer and the digest itself.
     """
@@ -156,7 +156,7 @@ def test_no_row_is_read_from_a_part_in_which_any_bit_was_flipped(world: World) -
     assert part.path in [each.path for each in find_parts(part.path.parent, dataset.columns).chain]
 
 
-def test_a_damaged_part_is_written_again(world: World) -> None:
+def test_damaged_part_is_rewritten(world: World) -> None:
     for number in range(8):
         world.act(number)
     world.lab.lake.export()
@@ -169,7 +169,7 @@ def test_a_damaged_part_is_written_again(world: World) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_part_without_a_digest_is_of_an_older_version_and_is_written_again(world: World) -> None:
+def test_part_without_digest_is_rewritten(world: World) -> None:
     for number in range(8):
         world.act(number)
     world.lab.lake.export()
@@ -183,7 +183,7 @@ def test_a_part_without_a_digest_is_of_an_older_version_and_is_written_again(wor
 
 
 @pytest.mark.parametrize("verb", ["df", "arrow", "to_parquet"])
-def test_a_part_that_is_damaged_after_it_was_found_whole_is_refused(
+def test_part_damaged_after_its_check_is_rejected(
     world: World, tmp_path: Path, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(8):
@@ -200,7 +200,7 @@ def test_a_part_that_is_damaged_after_it_was_found_whole_is_refused(
     assert str(world.lab.lake.folder) not in refused.value.message
 
 
-def test_parts_that_overlap_are_read_once(world: World) -> None:
+def test_overlapping_parts_are_read_once(world: World) -> None:
     """
     An export with other part sizes, or a copied file, adds names; the longest from each beginning is followed.
     """
@@ -216,7 +216,7 @@ def test_parts_that_overlap_are_read_once(world: World) -> None:
     require_whole(world)
 
 
-def test_attestations_show_what_became_of_them(world: World) -> None:
+def test_attestations_have_their_status(world: World) -> None:
     """
     A mint is exported long before its end; the view joins the end from the log, wherever each of the two is.
     """
@@ -235,7 +235,7 @@ def test_attestations_show_what_became_of_them(world: World) -> None:
 
 
 @pytest.mark.both_engines
-def test_a_verification_says_its_verdict(world: World) -> None:
+def test_verification_has_its_verdict(world: World) -> None:
     for number in range(2):
         world.act(number)
     world.owner.revoke()
@@ -245,7 +245,7 @@ def test_a_verification_says_its_verdict(world: World) -> None:
     assert rows.fetchall() == [("VALID", True, 1), ("REVOKED", False, 1)]
 
 
-def test_a_lake_ahead_of_restored_records_is_refused_until_it_is_rebuilt(world: World) -> None:
+def test_lake_ahead_of_records_is_rejected_until_rebuild(world: World) -> None:
     """
     Facts that the records do not know any more are none.
     """
@@ -282,7 +282,7 @@ def test_two_exporters_write_one_lake(world: World) -> None:
     require_whole(world)
 
 
-def test_analysts_read_while_the_service_writes(world: World) -> None:
+def test_concurrent_reads_and_writes(world: World) -> None:
     """
     Every look is one moment: the log has no gap and is never shorter than in the look before.
     """
@@ -315,9 +315,7 @@ def test_analysts_read_while_the_service_writes(world: World) -> None:
     require_whole(world)
 
 
-def test_an_exporter_killed_at_random_moments_writes_every_fact_once(
-    nursery: Nursery, tmp_path: Path, is_long: bool
-) -> None:
+def test_killed_exporter_writes_every_fact_once(nursery: Nursery, tmp_path: Path, is_long: bool) -> None:
     """
     A process that mints, decides and exports is killed again and again; the next goes on where its parts end.
     """

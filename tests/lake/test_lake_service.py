@@ -1,4 +1,4 @@
-"""How the lake is asked: in a notebook, from the command line, by a server that exports as it sweeps."""
+"""The lake from a notebook, from the command line, and exported by a server's sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
 
 
-def test_a_notebook_has_the_verbs(lab: Installation, caller: Caller, tmp_path: Path) -> None:
+def test_lake_from_a_notebook(lab: Installation, caller: Caller, tmp_path: Path) -> None:
     owner = Owner(lab, caller, caller.tenant_id, "")
     ids = [owner.decide() for _ in range(3)]
 
@@ -35,7 +35,7 @@ def test_a_notebook_has_the_verbs(lab: Installation, caller: Caller, tmp_path: P
     assert repr(lab.decisions) == "<decisions: 3 facts>"
 
 
-def test_opening_an_installation_and_a_sweep_of_a_small_one_load_neither_pyarrow_nor_duckdb(tmp_path: Path) -> None:
+def test_opening_and_small_sweep_load_neither_pyarrow_nor_duckdb(tmp_path: Path) -> None:
     """They cost memory and a third of a second, which a server has no use for until a part is due."""
     code = (
         "import sys; from pathlib import Path; "
@@ -47,7 +47,7 @@ def test_opening_an_installation_and_a_sweep_of_a_small_one_load_neither_pyarrow
     assert done.stdout == "[]\n"
 
 
-def test_the_command_line_exports_and_rebuilds(world: World) -> None:
+def test_cli_exports_and_rebuilds(world: World) -> None:
     for number in range(8):
         world.act(number)
     settings = world.lab.settings
@@ -65,7 +65,7 @@ def test_the_command_line_exports_and_rebuilds(world: World) -> None:
     assert run("rebuild") == written
 
 
-def test_a_server_exports_as_it_sweeps(world: World) -> None:
+def test_server_sweep_exports(world: World) -> None:
     for number in range(8):
         world.act(number)
 
@@ -82,7 +82,7 @@ def test_a_server_exports_as_it_sweeps(world: World) -> None:
     asyncio.run(swept())
 
 
-def test_every_column_stands_in_the_page_and_the_attributes_are_those_of_the_tenant(world: World) -> None:
+def test_documentation_lists_every_column_of_the_tenant(world: World) -> None:
     """docs/lake.md is what an analyst reads before writing a query."""
     lines = (Path(__file__).parents[2] / "docs" / "lake.md").read_text().splitlines()
     told = {line.split("`")[1]: set(re.findall("`([a-z0-9_]+)`", line)) for line in lines if line.startswith("| `")}

@@ -1,4 +1,4 @@
-"""Simulation over real HTTP, on either database: the answer, the signed report, what is refused."""
+"""Simulation over real HTTP, on either database: the response, the signed report, rejected requests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def simulated(key: httpx.Client, **body: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_draft_is_tried_on_the_past(key: httpx.Client) -> None:
+def test_draft_is_simulated_over_history(key: httpx.Client) -> None:
     answer = simulated(key, policy=RAW, by=["trust_tier"])
 
     assert (answer["decided"], answer["self_check"]["unexpected_flips"]) == (5, 0)
@@ -86,7 +86,7 @@ def test_a_draft_is_tried_on_the_past(key: httpx.Client) -> None:
     assert answer["sweep"] is None
 
 
-def test_every_value_of_a_threshold_comes_with_it(key: httpx.Client) -> None:
+def test_response_includes_sweep(key: httpx.Client) -> None:
     one = [AGE]
     lower = {**RAW, "rules": [*RAW["rules"], rule("old", "DENY", leaf("key.age_days", "gt", 300), 1)]}
 
@@ -100,13 +100,13 @@ def test_every_value_of_a_threshold_comes_with_it(key: httpx.Client) -> None:
     assert next(each for each in both if each["values"] == [50, 400])["allowed"] == 3
 
 
-def test_who_asks_says_how_many_points_a_sweep_has(key: httpx.Client) -> None:
+def test_points_limit_the_sweep(key: httpx.Client) -> None:
     few = simulated(key, policy=RAW, sweep=[AGE], points=1)["sweep"]
 
     assert [each["values"] for each in few] == [[10], [90], [400], [401]]
 
 
-def test_groups_contexts_and_what_would_turn_a_decision_around_stand_beside_the_report(key: httpx.Client) -> None:
+def test_response_has_groups_contexts_and_counterfactual(key: httpx.Client) -> None:
     """They are told, not signed: the report is what it was."""
     first = simulated(key, policy=RAW)
     (example, *_) = first["examples"]
@@ -125,7 +125,7 @@ def test_groups_contexts_and_what_would_turn_a_decision_around_stand_beside_the_
     assert unknown.status_code == 404
 
 
-def test_of_two_thresholds_on_one_attribute_the_operator_names_one(key: httpx.Client) -> None:
+def test_operator_selects_one_of_two_thresholds(key: httpx.Client) -> None:
     between = {"all": [leaf("key.age_days", "gte", 50), leaf("key.age_days", "lt", 400)]}
     raw = document(rule("young", "DENY", between), default_effect="ALLOW")
 
@@ -138,7 +138,7 @@ def test_of_two_thresholds_on_one_attribute_the_operator_names_one(key: httpx.Cl
     assert [(each["values"], each["denied"]) for each in both if each["is_current"]] == [([50, 400], 2)]
 
 
-def test_the_report_is_signed_and_can_be_checked_by_anyone(team: Team, key: httpx.Client) -> None:
+def test_report_signature_is_publicly_verifiable(team: Team, key: httpx.Client) -> None:
     made = simulated(key, policy=RAW)
     with team.anonymous() as anyone:
         (jwk,) = anyone.get("/v1/policies/simulations/jwks.json").json()["keys"]
@@ -154,7 +154,7 @@ def test_the_report_is_signed_and_can_be_checked_by_anyone(team: Team, key: http
     assert {name: made[name] for name in kept["report"]} == kept["report"]
 
 
-def test_a_policy_is_simulated_and_switched_on_end_to_end(team: Team, key: httpx.Client) -> None:
+def test_policy_is_simulated_and_activated_end_to_end(team: Team, key: httpx.Client) -> None:
     policy = key.post("/v1/policies", json=RAW).json()
     digest = simulated(key, policy_id=policy["id"])["report_digest"]
     with team.owner() as owner:
@@ -185,14 +185,14 @@ def test_a_policy_is_simulated_and_switched_on_end_to_end(team: Team, key: httpx
         ({"policy": RAW, "sweep": [AGE], "points": 1_001}, "/points"),
     ],
 )
-def test_a_faulty_question_is_refused_at_its_place(key: httpx.Client, body: dict[str, Any], field: str) -> None:
+def test_invalid_simulation_is_rejected_at_its_pointer(key: httpx.Client, body: dict[str, Any], field: str) -> None:
     answer = key.post(SIMULATE, json=body)
 
     assert answer.status_code == 400, answer.text
     assert field in {each["field"] for each in answer.json()["details"]["fields"]}
 
 
-def test_what_takes_too_long_or_comes_too_often_is_a_503(team: Team, key: httpx.Client) -> None:
+def test_timeout_and_excess_simulations_are_503(team: Team, key: httpx.Client) -> None:
     """Nothing is kept of it, and the next one runs."""
     simulations = team.lab.simulations
     simulations.time_limit_s = 0
@@ -238,7 +238,7 @@ def is_free(few: ConcurrencyLimit) -> bool:
 @pytest.mark.both_engines
 @pytest.mark.own_world
 @pytest.mark.parametrize("patience_s", [0.01, 1], ids=["at once", "while it is computed"])
-def test_a_simulation_ends_with_its_client(team: Team, key: httpx.Client, patience_s: float) -> None:
+def test_simulation_ends_when_client_disconnects(team: Team, key: httpx.Client, patience_s: float) -> None:
     """Long before its own end or its limit; nothing is kept, and whoever comes next is served."""
     simulations = team.lab.simulations
     simulations.time_limit_s = 10 * PATIENCE_S
@@ -258,7 +258,7 @@ def test_a_simulation_ends_with_its_client(team: Team, key: httpx.Client, patien
         assert len(connection.execute(reports.select()).all()) == 1
 
 
-def test_a_damaged_part_of_the_lake_changes_no_report(team: Team, key: httpx.Client) -> None:
+def test_damaged_part_changes_no_report(team: Team, key: httpx.Client) -> None:
     lake = team.lab.lake
     lake.export()
     intact = simulated(key, policy=RAW)
@@ -274,7 +274,7 @@ def test_a_damaged_part_of_the_lake_changes_no_report(team: Team, key: httpx.Cli
 
 
 @pytest.mark.both_engines
-def test_another_tenants_reports_and_policies_are_as_unknown_as_none(team: Team, key: httpx.Client) -> None:
+def test_reports_of_other_tenants_are_not_found(team: Team, key: httpx.Client) -> None:
     digest = simulated(key, policy=RAW)["report_digest"]
     policy = key.post("/v1/policies", json=RAW).json()["id"]
     with team.with_key(tenant=team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:

@@ -1,4 +1,4 @@
-"""What holds for every context is proven, and what does not comes with a context that shows it."""
+"""Analysis of policies: properties of all contexts are proven, counterexamples come with a witness."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def every_context(policies: list[Policy]) -> list[Values] | None:
 
 @settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(raw=json_policies(most=5))
-def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any]) -> None:
+def test_findings_agree_with_exhaustive_search(raw: dict[str, Any]) -> None:
     policy = typed(raw)
     contexts = every_context([policy])
     if contexts is None:
@@ -79,9 +79,7 @@ def test_findings_are_those_of_trying_every_class_of_contexts(raw: dict[str, Any
 
 @settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=json_policies(most=3), other=json_policies(most=3))
-def test_two_versions_are_equivalent_or_a_context_shows_that_they_are_not(
-    one: dict[str, Any], other: dict[str, Any]
-) -> None:
+def test_comparison_agrees_with_exhaustive_search(one: dict[str, Any], other: dict[str, Any]) -> None:
     old, new = typed(one), typed(other)
 
     comparison = compare(old, new)
@@ -93,22 +91,22 @@ def test_two_versions_are_equivalent_or_a_context_shows_that_they_are_not(
         assert all(Evaluator(old)(values).allowed is Evaluator(new)(values).allowed for values in contexts)
 
 
-def test_a_rule_that_nothing_matches_is_dead() -> None:
+def test_unmatchable_rule_is_dead() -> None:
     assert told(found(rule("r", "DENY", {"all": [YOUNG, OLD]}))) == [("dead", "r", ())]
 
 
-def test_there_is_no_number_between_two_neighbours() -> None:
+def test_no_number_lies_between_neighbouring_doubles() -> None:
     """Over the real numbers this rule is alive; no context holds what it asks for."""
     gap = {"all": [leaf("claims.amount", "gt", 90), leaf("claims.amount", "lt", math.nextafter(90, 91))]}
 
     assert told(found(rule("r", "DENY", gap))) == [("dead", "r", ())]
 
 
-def test_an_allow_rule_that_asks_for_absence_is_dead() -> None:
+def test_allow_rule_on_absence_is_dead() -> None:
     assert told(found(rule("r", "ALLOW", leaf("risk_rating", "exists", False)))) == [("dead", "r", ())]
 
 
-def test_rules_together_shadow_what_none_of_them_does() -> None:
+def test_rules_can_shadow_only_together() -> None:
     findings = found(
         rule("young", "DENY", YOUNG, 1),
         rule("old", "DENY", OLD, 2),
@@ -119,11 +117,11 @@ def test_rules_together_shadow_what_none_of_them_does() -> None:
     assert ("shadowed", "known", ("young", "old")) in told(findings)
 
 
-def test_a_watched_rule_shadows_nobody() -> None:
+def test_monitored_rule_shadows_no_rule() -> None:
     assert found(rule("w", "DENY", BASIC, 1, mode="MONITOR"), rule("a", "ALLOW", BASIC, 2)) == []
 
 
-def test_a_contradiction_names_both_and_shows_where() -> None:
+def test_contradiction_names_both_rules_with_witness() -> None:
     (finding,) = found(rule("a", "ALLOW", BASIC, 1), rule("d", "DENY", YOUNG, 1))
 
     assert (finding.kind, finding.rule_id, finding.by) == (FindingKind.CONTRADICTING, "d", ("a",))
@@ -131,7 +129,7 @@ def test_a_contradiction_names_both_and_shows_where() -> None:
     assert finding.witness["trust_tier"] == "BASIC"
 
 
-def test_a_default_that_is_never_asked_is_told() -> None:
+def test_unreachable_default_is_reported() -> None:
     findings = found(
         rule("y", "DENY", leaf("status", "exists", True)), rule("n", "DENY", leaf("status", "exists", False))
     )
@@ -139,21 +137,21 @@ def test_a_default_that_is_never_asked_is_told() -> None:
     assert ("default_unreachable", None, ("n", "y")) in told(findings)
 
 
-def test_a_policy_says_the_same_with_its_rules_spelt_otherwise() -> None:
+def test_equivalent_conditions_compare_as_equivalent() -> None:
     one = typed(document(rule("d", "DENY", {"not": {"any": [BASIC, YOUNG]}}), default_effect="ALLOW"))
     two = typed(document(rule("d", "DENY", {"all": [{"not": BASIC}, {"not": YOUNG}]}), default_effect="ALLOW"))
 
     assert compare(one, two).equivalent
 
 
-def test_a_proof_that_takes_too_long_is_given_up_and_says_so() -> None:
+def test_proof_times_out() -> None:
     policy = typed(document(rule("r", "DENY", BASIC)))
 
     with pytest.raises(Unavailable, match="took too long"):
         SmtEncoding([policy], budget_s=0).match(policy.rules[0])
 
 
-def test_a_threshold_that_moved_is_shown_by_a_context_between() -> None:
+def test_moved_threshold_has_witness_between() -> None:
     def with_bound(days: int) -> Policy:
         return typed(document(rule("d", "DENY", leaf("key.age_days", "gte", days)), default_effect="ALLOW"))
 

@@ -1,4 +1,4 @@
-"""Over what was really decided, on either database: windows, targets, tenants, history, cancelling."""
+"""Simulations over recorded decisions, on either database: windows, targets, tenants, history, cancellation."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def transitions(simulation: Simulation) -> list[tuple[str, str, int]]:
         return [(row["from"], row["to"], row["count"]) for row in simulation.compare().transitions.rows()]
 
 
-def test_a_draft_that_joins_can_only_deny_more_and_one_that_replaces_may_allow(story: Story) -> None:
+def test_added_draft_only_denies_and_replacement_may_allow(story: Story) -> None:
     policy = story.activated(NOT_BASIC)
     for tier in ("BASIC", "VERIFIED", "BASIC", None):
         story.decide(trust_tier=tier)
@@ -94,7 +94,7 @@ def test_a_draft_that_joins_can_only_deny_more_and_one_that_replaces_may_allow(s
     assert transitions(story.of(other, replaces=policy)) == replaced
 
 
-def test_the_self_check_expects_every_decision_to_come_out_again(story: Story) -> None:
+def test_self_check_reproduces_every_decision(story: Story) -> None:
     """Across versions, several policies, one in shadow, one that monitors, and none at all."""
     story.decide(trust_tier="BASIC")
     first = story.activated(NOT_BASIC)
@@ -118,7 +118,7 @@ def test_the_self_check_expects_every_decision_to_come_out_again(story: Story) -
 
 @pytest.mark.tampered
 @pytest.mark.parametrize("column", ["allowed", "matched_rules", "members", "policy_set_digest"])
-def test_the_self_check_finds_a_decision_that_was_changed(story: Story, column: str) -> None:
+def test_self_check_detects_tampered_decision(story: Story, column: str) -> None:
     """So what a simulation says of a doctored past is not believed; nor is anything switched on by it."""
     policy = story.activated(NOT_BASIC)
     decided = [story.decide(trust_tier=tier) for tier in ("BASIC", "VERIFIED", "BASIC")]
@@ -143,7 +143,7 @@ def test_the_self_check_finds_a_decision_that_was_changed(story: Story, column: 
     assert refused.value.details == {"reason": "self_check_failed", "unexpected_flips": 1}
 
 
-def test_an_attribute_that_changed_since_is_counted_apart(story: Story) -> None:
+def test_retyped_attribute_is_counted_separately(story: Story) -> None:
     """A version that only asks whether there is a value stays readable, and means less of what was recorded."""
     story.lab.policy_attributes.replace([{"path": "size", "type": "number"}], caller=story.caller)
     issuer = story.lab.issuers.create({"name": "R", "domain": "r.example"}, caller=story.caller).issuer["id"]
@@ -164,7 +164,7 @@ def test_an_attribute_that_changed_since_is_counted_apart(story: Story) -> None:
 
 
 @pytest.mark.both_engines
-def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(story: Story) -> None:
+def test_window_is_half_open(story: Story) -> None:
     before = story.clock.now()
     for _ in range(3):
         story.decide(trust_tier="BASIC")
@@ -182,7 +182,7 @@ def test_a_window_begins_with_its_first_moment_and_ends_before_its_last(story: S
         story.of(NOT_BASIC, start=before, end=before)
 
 
-def test_a_default_is_tried_wherever_a_target_has_policies_of_its_own(story: Story) -> None:
+def test_default_draft_is_simulated_for_each_target(story: Story) -> None:
     """What the issuer's own policy denies already, the draft does not close; an issuer's draft has its decisions."""
     issuers = [
         story.lab.issuers.create({"name": f"R{n}", "domain": f"r{n}.example"}, caller=story.caller).issuer["id"]
@@ -208,7 +208,7 @@ def test_a_default_is_tried_wherever_a_target_has_policies_of_its_own(story: Sto
 
 
 @pytest.mark.both_engines
-def test_a_tenant_simulates_its_own_decisions_only(story: Story) -> None:
+def test_tenant_simulates_own_decisions_only(story: Story) -> None:
     made = story.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
     other = Story(story.lab, story.lab.orgs.service_caller(made.tenant_id), story.clock)
     policy = story.made(NOT_BASIC)
@@ -226,7 +226,7 @@ def test_a_tenant_simulates_its_own_decisions_only(story: Story) -> None:
     assert story.lab.simulations.get(report.digest, caller=story.caller).content == report.content
 
 
-def test_an_example_leads_to_the_decision_that_would_flip(story: Story) -> None:
+def test_example_names_the_flipping_decision(story: Story) -> None:
     story.decide(trust_tier="VERIFIED")
     decided = story.decide(trust_tier="BASIC", status="ACTIVE")
 
@@ -243,7 +243,7 @@ def test_an_example_leads_to_the_decision_that_would_flip(story: Story) -> None:
     assert [each.path for each in change.changes] == ["trust_tier"]
 
 
-def test_attributes_may_be_called_as_columns_of_ours_are(story: Story) -> None:
+def test_attributes_may_have_names_of_internal_columns(story: Story) -> None:
     """Asked for by rules and swept, all at once, and flips told by three of them."""
     made = story.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
     story = Story(story.lab, story.lab.orgs.service_caller(made.tenant_id), story.clock)
@@ -267,7 +267,7 @@ def test_attributes_may_be_called_as_columns_of_ours_are(story: Story) -> None:
     assert effects == (1, 1)
 
 
-def test_contexts_of_a_file_have_no_history(story: Story, tmp_path: Path) -> None:
+def test_contexts_file_has_no_recorded_decisions(story: Story, tmp_path: Path) -> None:
     story.decide(trust_tier="BASIC")
     story.lab.lake(story.caller).decisions.to_parquet(tmp_path / "past.parquet")
 
@@ -278,7 +278,7 @@ def test_contexts_of_a_file_have_no_history(story: Story, tmp_path: Path) -> Non
                 asked()
 
 
-def test_contexts_are_a_parquet_file_or_a_pattern_and_nothing_else(story: Story, tmp_path: Path) -> None:
+def test_contexts_must_be_parquet_file_or_pattern(story: Story, tmp_path: Path) -> None:
     """What lies below a folder was never meant."""
     story.decide(trust_tier="BASIC")
     (tmp_path / "below").mkdir()
@@ -293,14 +293,14 @@ def test_contexts_are_a_parquet_file_or_a_pattern_and_nothing_else(story: Story,
 
 
 @pytest.mark.parametrize("bound", ["start", "end"])
-def test_a_moment_without_a_time_zone_is_refused(story: Story, bound: str) -> None:
+def test_naive_timestamp_is_rejected(story: Story, bound: str) -> None:
     window = {bound: story.clock.now().replace(tzinfo=None)}
     with pytest.raises(ValidationFailed, match="time zone"):
         story.of(NOT_BASIC, **window)
 
 
 @pytest.mark.own_world
-def test_whoever_cancels_stops_it_for_good_and_leaves_nothing(story: Story) -> None:
+def test_cancel_is_permanent_and_writes_nothing(story: Story) -> None:
     """A query that would run for minutes ends at once, in the thread that waits for it; no report is kept."""
     story.decide(trust_tier="BASIC")
     with story.of(NOT_BASIC) as simulation:
@@ -329,7 +329,7 @@ def test_whoever_cancels_stops_it_for_good_and_leaves_nothing(story: Story) -> N
         assert connection.execute(reports.select()).all() == []
 
 
-def test_what_takes_too_long_is_stopped_and_says_so(story: Story) -> None:
+def test_simulation_times_out(story: Story) -> None:
     story.decide(trust_tier="BASIC")
     with (
         story.of(NOT_BASIC) as simulation,
@@ -339,7 +339,7 @@ def test_what_takes_too_long_is_stopped_and_says_so(story: Story) -> None:
         simulation.session.run("SELECT count(*) FROM range(100000000) a, range(1000000) b WHERE a.range % 7 = 3")
 
 
-def test_progress_goes_from_nothing_to_all(story: Story) -> None:
+def test_progress_goes_from_zero_to_one(story: Story) -> None:
     story.decide(trust_tier="BASIC")
     with story.of(NOT_BASIC) as simulation:
         assert simulation.progress == 0

@@ -1,4 +1,4 @@
-"""A caller's text reads the caller's facts and nothing else: no file, no setting, no variable, no other tenant."""
+"""A caller's SQL reads the caller's facts only: no file, setting, variable or other tenant."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def lake_of_two(world: World) -> World:
     return world
 
 
-def test_a_query_cannot_leave_the_connection(lake_of_two: World, tmp_path: Path) -> None:
+def test_query_cannot_leave_the_connection(lake_of_two: World, tmp_path: Path) -> None:
     """Reading files, listing folders, secrets, extensions, the environment, the variables of this very function."""
     secret_frame = lake_of_two.lab.lake(lake_of_two.other.caller).audit.df()
     assert len(secret_frame) > 0
@@ -111,7 +111,7 @@ def test_a_query_cannot_leave_the_connection(lake_of_two: World, tmp_path: Path)
     assert [query for query in ESCAPES if not is_refused(query)] == []
 
 
-def test_what_is_not_one_query_is_refused(lake_of_two: World, tmp_path: Path) -> None:
+def test_anything_but_one_query_is_rejected(lake_of_two: World, tmp_path: Path) -> None:
     """Nothing is written, attached, installed, loaded or set; not by a second statement either."""
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).audit
     for statement in STATEMENTS:
@@ -121,7 +121,7 @@ def test_what_is_not_one_query_is_refused(lake_of_two: World, tmp_path: Path) ->
     assert sorted(tmp_path.rglob("out*")) == []
 
 
-def test_the_relation_itself_writes_no_file_and_is_not_unlocked(lake_of_two: World, tmp_path: Path) -> None:
+def test_relation_writes_no_file_and_stays_locked(lake_of_two: World, tmp_path: Path) -> None:
     """The connection stays shut for whoever holds it, and has no folder that it may read all the same."""
     rel = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions.rel()
 
@@ -140,7 +140,7 @@ def _placed(text: str, world: World, folder: Path) -> str:
     return text.replace("{file}", str(file)).replace("{part}", str(part)).replace("{folder}", str(folder))
 
 
-def test_everything_in_the_connection_is_the_callers(lake_of_two: World) -> None:
+def test_connection_contains_only_rows_of_the_caller(lake_of_two: World) -> None:
     """Not only `this`: each table that it stands on has the caller's rows and no others."""
     mine, theirs = lake_of_two.owner.caller.tenant_id, lake_of_two.other.caller.tenant_id
     for name in NAMES:
@@ -154,7 +154,7 @@ def test_everything_in_the_connection_is_the_callers(lake_of_two: World) -> None
             assert facts.sql(f'select * from "{table}" where tenant_id = ?', [str(theirs)]).fetchall() == []
 
 
-def test_a_new_tenant_sees_nothing_but_the_log(lake_of_two: World) -> None:
+def test_new_tenant_sees_only_the_log(lake_of_two: World) -> None:
     made = lake_of_two.lab.orgs.create_tenant("Nobody yet", plan=Plan.FREE)
     caller = lake_of_two.lab.orgs.service_caller(made.tenant_id)
     lake = lake_of_two.lab.lake(caller)
@@ -171,7 +171,7 @@ def hostile(count: int) -> list[str]:
     return [" ".join(chance.sample(pool, 3))[:300] for _ in range(count)]
 
 
-def test_hostile_strings_are_values_and_cross_no_border(lab: Installation, caller: Caller, is_long: bool) -> None:
+def test_hostile_strings_are_values_of_their_tenant(lab: Installation, caller: Caller, is_long: bool) -> None:
     """
     One tenant writes them wherever a decision takes text, asks for each of them, and asks with each as SQL.
 
@@ -215,7 +215,7 @@ def _require_harmless(facts: object, text: str) -> None:
         assert not any(SECRET in str(value) for row in rows for value in row)
 
 
-def test_a_query_has_a_gigabyte_and_says_so(lake_of_two: World) -> None:
+def test_query_memory_is_limited(lake_of_two: World) -> None:
     """DuckDB limits its buffers, not what a function makes: a single printf took four gigabytes."""
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
     for query in ("select length(printf('%s', repeat('x', 4000000000)))", "select list(range) from range(1000000000)"):
@@ -225,7 +225,7 @@ def test_a_query_has_a_gigabyte_and_says_so(lake_of_two: World) -> None:
     assert facts.sql("select count(*) > 0, sum(seq)::hugeint > 0 from this").fetchall() == [(True, True)]
 
 
-def test_a_query_that_does_not_end_is_ended(lake_of_two: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_query_is_killed(lake_of_two: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "TIMEOUT_S", 3.0)
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
     with pytest.raises(Unavailable, match="over 3 s"):
@@ -235,13 +235,13 @@ def test_a_query_that_does_not_end_is_ended(lake_of_two: World, monkeypatch: pyt
     assert facts.sql("select 1").fetchall() == [(1,)]
 
 
-def test_the_rows_of_a_query_are_bounded(lake_of_two: World) -> None:
+def test_result_size_is_limited(lake_of_two: World) -> None:
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
     with pytest.raises(Unavailable, match="over 256 MiB"):
         facts.sql("select range, range + 1, range + 2, range + 3 from range(20000000)")
 
 
-def test_a_query_gives_the_types_that_it_makes(lake_of_two: World) -> None:
+def test_query_result_keeps_its_types(lake_of_two: World) -> None:
     query = "select sum(1), '0193b5a0-7f3c-7abc-8def-0123456789ab'::uuid, {'a': [1]}, created_at from this limit 1"
     relation = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions.sql(query.replace("sum(1)", "1::hugeint"))
 

@@ -1,4 +1,4 @@
-"""Contexts are columns: typed by their values, readable by the replay, untouched by what is registered later."""
+"""Context columns: typed by their values, readable by the replay, independent of later registrations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def contexts_of(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.both_engines
-def test_a_context_comes_back_as_it_was_typed_from_parts_and_from_the_records(world: World) -> None:
+def test_contexts_round_trip_through_parts_and_records(world: World) -> None:
     for _ in range(3):
         decided(world.owner)
         before = world.lab.lake(world.owner.caller).decisions.arrow().to_pylist()
@@ -59,7 +59,7 @@ def test_a_context_comes_back_as_it_was_typed_from_parts_and_from_the_records(wo
 
 
 @pytest.mark.both_engines
-def test_the_rules_that_matched_and_the_digest_are_those_of_the_decision(world: World) -> None:
+def test_matched_rules_and_digest_equal_the_decision(world: World) -> None:
     decided(world.owner)
     world.lab.lake.export()
 
@@ -76,7 +76,7 @@ def test_the_rules_that_matched_and_the_digest_are_those_of_the_decision(world: 
     assert told["created_at"] == explained["created_at"]
 
 
-def test_the_replay_decides_an_exported_past(world: World, tmp_path: Path) -> None:
+def test_replay_decides_exported_decisions(world: World, tmp_path: Path) -> None:
     """The file of `to_parquet` has the columns that a replay reads, each attribute's, also those nobody used."""
     past = tmp_path / "past.parquet"
     decided(world.owner)
@@ -96,7 +96,7 @@ def test_the_replay_decides_an_exported_past(world: World, tmp_path: Path) -> No
     assert groups == {(False, ("many", "rich"), 2), (False, (), 6)}
 
 
-def test_no_report_is_computed_from_an_exported_file_in_which_any_bit_was_flipped(world: World, tmp_path: Path) -> None:
+def test_no_report_is_computed_from_a_damaged_file(world: World, tmp_path: Path) -> None:
     """DuckDB verifies no checksum of a page; the file's own digest is compared before it reads."""
     past = tmp_path / "past.parquet"
     decided(world.owner)
@@ -115,7 +115,7 @@ def test_no_report_is_computed_from_an_exported_file_in_which_any_bit_was_flippe
     assert refused > 100
 
 
-def test_exported_decisions_tell_an_attribute_from_a_column_of_theirs(world: World, tmp_path: Path) -> None:
+def test_export_distinguishes_attributes_from_columns(world: World, tmp_path: Path) -> None:
     """Whether it was registered when they were exported or since: then no context has it."""
     past, owner = tmp_path / "past.parquet", world.owner
     owner.lab.policy_attributes.replace([{"path": "action", "type": "text"}], caller=owner.caller)
@@ -136,11 +136,11 @@ def test_exported_decisions_tell_an_attribute_from_a_column_of_theirs(world: Wor
     assert {(tuple(row["matched_rules"]), row["count"]) for row in decided} == {(("lunch",), 1), ((), 1)}
 
 
-def test_a_replay_knows_the_columns_of_exported_decisions() -> None:
+def test_replay_knows_columns_of_exported_decisions() -> None:
     assert set(DECISIONS.columns) == DECISION_COLUMNS
 
 
-def test_an_attribute_that_changes_its_type_hides_no_decision(world: World) -> None:
+def test_retyped_attribute_hides_no_decision(world: World) -> None:
     """What today's attribute would not take is missing, as it is to a policy; in each part, and across them."""
     owner = world.owner
     for kind, value in (("number", 1.5), ("text", "large"), ("boolean", True), ("text", "small")):

@@ -1,4 +1,4 @@
-"""One normaliser: typed or missing, and a word about everything that was not taken."""
+"""The context normalizer: values are typed or missing, with a diagnostic for everything rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NORMALISED = ContextNormalizer(REGISTRY)
         {"key": {"age_days": 5}, "key.status": "Active"},
     ],
 )
-def test_dotted_and_nested_are_the_same(context: dict[str, Any]) -> None:
+def test_dotted_and_nested_paths_are_equal(context: dict[str, Any]) -> None:
     typed = NORMALISED(context)
 
     assert typed.values == {"key.age_days": 5.0, "key.status": "active"}
@@ -52,25 +52,25 @@ def test_dotted_and_nested_are_the_same(context: dict[str, Any]) -> None:
         ({"key": {"age_days": 1}, "key.age_days": 1}, "given_twice"),
     ],
 )
-def test_what_is_not_taken_is_missing_and_told(context: dict[str, Any], code: str) -> None:
+def test_rejected_value_is_missing_with_diagnostic(context: dict[str, Any], code: str) -> None:
     typed = NORMALISED(context)
 
     assert typed.values == {}
     assert [diagnostic.code for diagnostic in typed.diagnostics] == [code]
 
 
-def test_one_bad_value_takes_nothing_else_with_it() -> None:
+def test_one_invalid_value_does_not_affect_others() -> None:
     typed = NORMALISED({"trust_tier": "basic", "status": 7, "key": {"status": "rotated", "colour": "red"}})
 
     assert typed.values == {"trust_tier": "BASIC", "key.status": "rotated"}
     assert [d.path for d in typed.diagnostics] == ["status", "key.colour"]
 
 
-def test_null_is_missing_and_nothing_to_tell() -> None:
+def test_null_is_missing_without_diagnostic() -> None:
     assert NORMALISED({"status": None, "trust_tier": "BASIC"}).diagnostics == ()
 
 
-def test_zero_has_one_sign_and_a_whole_number_one_type() -> None:
+def test_negative_zero_and_whole_floats_are_normalized() -> None:
     typed = NORMALISED({"claims.amount": -0.0, "claims.count": 3.0})
 
     assert (str(typed.values["claims.amount"]), typed.values["claims.count"]) == ("0.0", 3)
@@ -78,11 +78,11 @@ def test_zero_has_one_sign_and_a_whole_number_one_type() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_text_is_taken_as_it_is(text: str) -> None:
+def test_text_is_unchanged(text: str) -> None:
     assert NORMALISED({"note": text}).values == {"note": text}
 
 
-def test_a_context_of_junk_is_told_about_twenty_times_and_costs_little() -> None:
+def test_junk_context_has_twenty_diagnostics_and_is_fast() -> None:
     junk: dict[str, Any] = {f"x{n}": n for n in range(50_000)}
     deep: dict[str, Any] = {}
     for _ in range(50_000):

@@ -1,4 +1,4 @@
-"""A document is checked as a whole, and every fault names its place and what would be right."""
+"""Policy documents are validated completely, and every error has its pointer and a correction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def faults_of(raw: object) -> dict[str, str]:
     return {fault.field: fault.message for fault in refused.value.fields}
 
 
-def test_an_unknown_attribute_is_refused_with_the_nearest_name() -> None:
+def test_unknown_attribute_is_rejected_with_nearest_name() -> None:
     faults = faults_of(document(rule("r", "DENY", {"all": [PLAIN, leaf("trust_teir", "eq", "BASIC")]})))
 
     assert list(faults) == ["/rules/0/when/all/1/attr"]
@@ -61,7 +61,7 @@ def test_an_unknown_attribute_is_refused_with_the_nearest_name() -> None:
         ({"attr": "trust_tier", "op": "eq"}, "", "Invalid condition"),
     ],
 )
-def test_a_leaf_that_means_nothing_is_refused_at_its_place(condition: dict[str, Any], place: str, told: str) -> None:
+def test_invalid_comparison_is_rejected_at_its_pointer(condition: dict[str, Any], place: str, told: str) -> None:
     faults = faults_of(document(rule("r", "DENY", {"not": condition})))
 
     assert told in faults[f"/rules/0/when/not{place}"]
@@ -77,7 +77,7 @@ def test_a_leaf_that_means_nothing_is_refused_at_its_place(condition: dict[str, 
         (document(rule("r", "DENY", PLAIN), tests=[]), "/tests"),
     ],
 )
-def test_no_list_is_empty(raw: dict[str, Any], place: str) -> None:
+def test_empty_list_is_rejected(raw: dict[str, Any], place: str) -> None:
     """`all` of nothing would be true and `any` of nothing false; neither is ever meant."""
     assert list(faults_of(raw)) == [place]
 
@@ -97,11 +97,11 @@ def test_no_list_is_empty(raw: dict[str, Any], place: str) -> None:
         ),
     ],
 )
-def test_a_misspelt_member_or_word_is_refused_with_the_nearest(raw: dict[str, Any], place: str, meant: str) -> None:
+def test_misspelt_member_or_word_is_rejected_with_nearest(raw: dict[str, Any], place: str, meant: str) -> None:
     assert f"did you mean {meant}?" in faults_of(raw)[place]
 
 
-def test_the_bound_that_a_number_has_is_told_and_no_other() -> None:
+def test_out_of_domain_message_has_existing_bounds_only() -> None:
     told = {}
     for name, bounds in {"most": {"most": 10}, "both": {"least": 0.5, "most": 1e6}}.items():
         fault = Attribute("x", AttributeType.NUMBER, **bounds).parse(1_000_000.5)
@@ -119,7 +119,7 @@ def test_all_faults_are_told_at_once() -> None:
     assert list(faults) == ["/rules/0/when/attr", "/rules/1/when/op"]
 
 
-def test_a_rule_that_is_not_enabled_is_checked_too() -> None:
+def test_disabled_rule_is_validated() -> None:
     assert faults_of(document(rule("r", "DENY", leaf("x", "eq", 1), enabled=False)))
 
 
@@ -138,7 +138,7 @@ def test_a_rule_that_is_not_enabled_is_checked_too() -> None:
         (None, ""),
     ],
 )
-def test_what_has_not_the_shape_of_a_policy_is_refused(raw: object, place: str) -> None:
+def test_malformed_policy_is_rejected(raw: object, place: str) -> None:
     assert list(faults_of(raw)) == [place]
 
 
@@ -155,12 +155,12 @@ def test_what_has_not_the_shape_of_a_policy_is_refused(raw: object, place: str) 
     ],
     ids=["rules", "parts", "values", "nodes", "text"],
 )
-def test_a_document_has_a_measure(raw: dict[str, Any]) -> None:
+def test_oversized_document_is_rejected(raw: dict[str, Any]) -> None:
     """Nothing that is sent makes anybody work without bound."""
     assert faults_of(raw)
 
 
-def test_a_document_that_is_nested_without_end_is_refused_and_not_walked() -> None:
+def test_deeply_nested_document_is_rejected_without_recursion() -> None:
     when: dict[str, Any] = PLAIN
     for _ in range(100_000):
         when = {"not": when}
@@ -168,7 +168,7 @@ def test_a_document_that_is_nested_without_end_is_refused_and_not_walked() -> No
     assert f"{MAX_JSON_DEPTH} levels" in faults_of(document(rule("r", "DENY", when)))[""]
 
 
-def test_the_deepest_document_that_is_taken_is_evaluated() -> None:
+def test_deepest_accepted_document_is_evaluated() -> None:
     when: dict[str, Any] = PLAIN
     for _ in range(MAX_JSON_DEPTH - 6):
         when = {"not": when}
@@ -176,7 +176,7 @@ def test_the_deepest_document_that_is_taken_is_evaluated() -> None:
     assert typed(document(rule("r", "DENY", when))).rules
 
 
-def test_the_digest_is_of_the_meaning() -> None:
+def test_digest_depends_on_meaning_only() -> None:
     """Not of the order of members, of defaults that are written out, or of what the service adds."""
     short = document(rule("r", "DENY", PLAIN))
     long = document(rule("r", "DENY", PLAIN, enabled=True, mode="ENFORCE", reason=""), mode="ENFORCE", version=3)
@@ -186,7 +186,7 @@ def test_the_digest_is_of_the_meaning() -> None:
     assert Document.read(short).digest != Document.read({**short, "default_effect": "ALLOW"}).digest
 
 
-def test_the_digest_is_the_sha_256_of_the_canonical_json() -> None:
+def test_digest_is_sha256_of_canonical_json() -> None:
     """Anybody recomputes it, here with another library than ours."""
     import hashlib
 
@@ -197,13 +197,13 @@ def test_the_digest_is_the_sha_256_of_the_canonical_json() -> None:
     assert read.digest == hashlib.sha256(rfc8785.dumps(read.content())).hexdigest()
 
 
-def test_what_is_read_can_be_written_and_read_again() -> None:
+def test_document_round_trips() -> None:
     read = Document.read(document(rule("r", "DENY", {"not": {"any": [PLAIN, leaf("claims.amount", "gt", 1.5)]}})))
 
     assert Document.read(read.content()) == read
 
 
-def test_toml_says_the_same() -> None:
+def test_toml_and_json_are_equivalent() -> None:
     text = """
     name = "p"
     category = "MINT"
@@ -218,13 +218,13 @@ def test_toml_says_the_same() -> None:
     assert Document.read(tomllib.loads(text)) == Document.read(document(rule("r", "DENY", PLAIN)))
 
 
-def test_constants_are_folded_as_contexts_are() -> None:
+def test_enum_constants_are_case_folded() -> None:
     policy = typed(document(rule("r", "DENY", leaf("trust_tier", "in", ["basic", "BASIC"]))))
 
     assert policy.rules[0].when.value == ("BASIC",)  # type: ignore[union-attr]  # a leaf
 
 
-def test_rules_stand_in_the_order_in_which_they_decide() -> None:
+def test_rules_are_in_decision_order() -> None:
     """A lower number first, DENY before ALLOW, then the id; those that are not enabled are not there."""
     policy = typed(
         document(
@@ -255,19 +255,19 @@ def test_rules_stand_in_the_order_in_which_they_decide() -> None:
         {"type": AttributeType.NUMBER, "most": float("nan")},
     ],
 )
-def test_an_attribute_that_means_nothing_is_refused(more: dict[str, Any]) -> None:
+def test_invalid_attribute_is_rejected(more: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailed):
         Attribute(**{"path": "x", "type": AttributeType.TEXT, **more})
 
 
 @pytest.mark.parametrize("path", ["status", "key", "note.length"])
-def test_an_own_attribute_stands_in_nobodys_way(path: str) -> None:
+def test_conflicting_own_attribute_is_rejected(path: str) -> None:
     """One path twice, a value that holds another value: dotted and nested would no longer be the same."""
     with pytest.raises(ValidationFailed):
         REGISTRY.with_own([Attribute(path, AttributeType.TEXT)])
 
 
-def test_misspelt_values_cost_little_each_and_few_of_them_get_a_suggestion() -> None:
+def test_number_of_suggestions_for_misspelt_values_is_limited() -> None:
     """4,000 wrong countries in 22 KB took 17 s, for each was compared with every country."""
     countries = [f"{number:03x}" for number in range(4_000)]
     rules = [
@@ -282,14 +282,14 @@ def test_misspelt_values_cost_little_each_and_few_of_them_get_a_suggestion() -> 
     assert calls < 60 * len(countries)
 
 
-def test_a_refusal_counts_the_faults_that_it_does_not_name() -> None:
+def test_error_message_counts_unreported_errors() -> None:
     rules = [rule(f"r{number}", "DENY", leaf("x", "eq", 1)) for number in range(100)]
 
     with pytest.raises(ValidationFailed, match=r"\(and 99 more\)"):
         bind(Document.read(document(*rules)), PLATFORM)
 
 
-def test_misspelt_words_of_a_thousand_rules_get_few_suggestions() -> None:
+def test_number_of_suggestions_for_misspelt_words_is_limited() -> None:
     when = {"any": [leaf("trust_tierr", "eqq", "BASIC")] * 20}
     raw = document(*(rule(f"r{number}", "DENNY", when) for number in range(200)))
 
@@ -299,7 +299,7 @@ def test_misspelt_words_of_a_thousand_rules_get_few_suggestions() -> None:
     assert sum("did you mean" in fault.message for fault in faults) <= MAX_SUGGESTIONS
 
 
-def test_a_context_of_misspelt_values_of_a_large_enum_costs_little() -> None:
+def test_misspelt_values_of_large_enum_are_fast() -> None:
     """Each of 100 attributes knows 1,000 values of 40 letters; one evaluation took 0.7 s."""
     values = tuple(f"{number:05}" * 8 for number in range(1_000))
     registry = PLATFORM.with_own(Attribute(f"own.a{n}", AttributeType.ENUM, values) for n in range(100))

@@ -1,4 +1,4 @@
-"""The portable form: PostgreSQL and Spark count the groups that our own evaluator counts."""
+"""SQL dialects: PostgreSQL and Spark count the same groups as our evaluator."""
 
 from __future__ import annotations
 
@@ -127,14 +127,14 @@ def test_spark_counts_the_groups_that_the_evaluator_counts(
     agree(spark, Dialect.SPARK, raw, contexts)
 
 
-def test_a_policy_of_a_thousand_rules_is_still_a_query(postgres: Asked) -> None:
+def test_thousand_rules_compile_to_one_query(postgres: Asked) -> None:
     rule = {"effect": "DENY", "when": {"attr": "claims.amount", "op": "gt", "value": 1}}
     raw = document(*[{**rule, "id": f"r{n}", "priority": n} for n in range(1_000)])
 
     agree(postgres, Dialect.POSTGRESQL, raw, [{"claims.amount": 2}, {"claims.amount": 0}])
 
 
-def test_a_table_is_named_plainly() -> None:
+def test_table_name_must_be_plain() -> None:
     policy = typed(
         document({"id": "r", "effect": "DENY", "priority": 1, "when": {"attr": "note", "op": "eq", "value": "x"}})
     )

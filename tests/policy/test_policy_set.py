@@ -1,4 +1,4 @@
-"""What one policy says, and what several say together."""
+"""Decisions of one policy, and of several together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def member(name: str, *rules: dict[str, Any], in_shadow: bool = False, **more: A
     return PolicySetMember(name, "0" * 64, typed(document(*rules, name=name, **more)), in_shadow)
 
 
-def test_the_first_match_decides_and_all_matches_are_named() -> None:
+def test_first_match_decides_and_all_matches_are_reported() -> None:
     policy = typed(
         document(
             rule("third", "ALLOW", BASIC, 3), rule("first", "DENY", YOUNG, 1), rule("never", "ALLOW", {"not": BASIC})
@@ -31,26 +31,26 @@ def test_the_first_match_decides_and_all_matches_are_named() -> None:
     assert Evaluator(policy)(NOW) == (Effect.DENY, ("first", "third"), ())
 
 
-def test_deny_comes_first_where_priorities_are_equal() -> None:
+def test_deny_precedes_allow_at_equal_priority() -> None:
     policy = typed(document(rule("a", "ALLOW", BASIC, 1), rule("b", "DENY", BASIC, 1)))
 
     assert Evaluator(policy)(NOW).matched == ("b", "a")
 
 
-def test_a_watched_rule_is_told_and_never_counted() -> None:
+def test_monitored_rule_is_reported_but_not_enforced() -> None:
     policy = typed(document(rule("w", "DENY", BASIC, mode="MONITOR"), rule("a", "ALLOW", BASIC, 5)))
 
     assert Evaluator(policy)(NOW) == (Effect.ALLOW, ("a",), ("w",))
 
 
-def test_a_policy_of_which_no_rule_is_enabled_is_its_default() -> None:
+def test_policy_without_enabled_rules_returns_its_default() -> None:
     for default in Effect:
         policy = typed(document(rule("off", "DENY", BASIC, enabled=False), default_effect=default.value))
 
         assert Evaluator(policy)(NOW) == (default, (), ())
 
 
-def test_absence_never_grants() -> None:
+def test_missing_attribute_never_causes_allow() -> None:
     """Not even by way of `ne`, `not`, or asking whether something exists."""
     for when in (
         leaf("risk_rating", "ne", "HIGH"),
@@ -62,7 +62,7 @@ def test_absence_never_grants() -> None:
         assert not Evaluator(typed(document(rule("a", "ALLOW", when))))({}).allowed
 
 
-def test_absence_denies_where_a_deny_rule_asks_for_the_contrary() -> None:
+def test_missing_attribute_matches_negated_deny_comparison() -> None:
     for when in (leaf("risk_rating", "ne", "LOW"), leaf("risk_rating", "exists", False)):
         policy = typed(document(rule("d", "DENY", when), default_effect="ALLOW"))
 
@@ -71,13 +71,13 @@ def test_absence_denies_where_a_deny_rule_asks_for_the_contrary() -> None:
     assert Evaluator(positive)({}).allowed
 
 
-def test_no_policy_has_no_objection() -> None:
+def test_empty_policy_set_allows() -> None:
     decision = PolicySet()(NOW)
 
     assert (decision.allowed, decision.matched_rules, decision.reasons) == (True, (), ())
 
 
-def test_every_policy_must_allow_and_the_one_that_denies_comes_first() -> None:
+def test_every_policy_must_allow_and_denying_one_decides() -> None:
     policies = PolicySet(
         [
             member("wide", rule("w1", "ALLOW", BASIC)),
@@ -93,7 +93,7 @@ def test_every_policy_must_allow_and_the_one_that_denies_comes_first() -> None:
     assert decision.deciding_result.member.id == "strict"
 
 
-def test_a_default_that_denies_decides_though_a_rule_of_another_policy_matches() -> None:
+def test_denying_default_overrides_match_of_another_policy() -> None:
     """Every matching rule is named; that none of them decided is said beside it."""
     for order in (1, -1):
         members = [
@@ -133,7 +133,7 @@ def test_a_default_that_denies_decides_though_a_rule_of_another_policy_matches()
         ([], (None, None), None),
     ],
 )
-def test_a_decision_names_who_decided(
+def test_decision_names_deciding_policy_and_rule(
     members: list[PolicySetMember], decides: tuple[str | None, str | None], reason: str | None
 ) -> None:
     decision = PolicySet(members)(NOW)
@@ -142,14 +142,14 @@ def test_a_decision_names_who_decided(
     assert decision.reason == reason
 
 
-def test_a_default_that_denies_says_so() -> None:
+def test_denying_default_has_a_reason() -> None:
     decision = PolicySet([member("closed", rule("a", "ALLOW", {"not": BASIC}))])(NOW)
 
     assert decision.reasons == ("No rule of the policy closed matched, and its default is DENY.",)
     assert decision.matched_rules == ()
 
 
-def test_shadow_and_monitor_are_evaluated_and_never_counted() -> None:
+def test_shadow_and_monitor_are_evaluated_but_not_enforced() -> None:
     policies = PolicySet(
         [
             member("shadow", rule("a", "DENY", BASIC), in_shadow=True),
@@ -162,7 +162,7 @@ def test_shadow_and_monitor_are_evaluated_and_never_counted() -> None:
     assert [said.decision.matched for said in decision.results] == [("a",), ("b",)]
 
 
-def test_the_digest_of_a_set_tells_what_counts() -> None:
+def test_set_digest_depends_on_enforced_members() -> None:
     one, two = member("p", rule("a", "DENY", BASIC)), member("p", rule("a", "DENY", BASIC), in_shadow=True)
 
     assert PolicySet([one]).digest != PolicySet([two]).digest

@@ -1,4 +1,4 @@
-"""A server's exports are made by another process: what it writes, when it is started, how it fails and ends."""
+"""The export process of a server: its output, when it starts, how it fails and ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _sweep(exports: ExportProcess) -> int:
     return asyncio.run(exports.sweep())
 
 
-def test_another_process_writes_what_is_due_and_is_asked_again_when_more_is(world: World) -> None:
+def test_process_exports_due_parts_and_runs_again_when_more_are_due(world: World) -> None:
     for number in range(12):
         world.act(number)
     exports = ExportProcess(world.lab.lake, cooldown_s=0)
@@ -40,7 +40,7 @@ def test_another_process_writes_what_is_due_and_is_asked_again_when_more_is(worl
     assert _sweep(exports) > 0
 
 
-def test_it_rests_after_an_export(world: World) -> None:
+def test_cooldown_after_an_export(world: World) -> None:
     for number in range(12):
         world.act(number)
     exports = ExportProcess(world.lab.lake)
@@ -50,7 +50,7 @@ def test_it_rests_after_an_export(world: World) -> None:
     assert world.lab.lake.sweep() > 0, "there was more to do"
 
 
-def test_it_rests_after_a_failure_too(world: World) -> None:
+def test_cooldown_after_a_failure(world: World) -> None:
     world.act(0)
     world.lab.lake.folder.write_text("no folder")
     exports = ExportProcess(world.lab.lake)
@@ -60,7 +60,7 @@ def test_it_rests_after_a_failure_too(world: World) -> None:
     assert _sweep(exports) == 0
 
 
-def test_where_nothing_can_be_due_no_process_is_started(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_is_started_if_nothing_is_due(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.lab.lake.rows_a_part = 1_000_000
     monkeypatch.setattr("attestlab.lake.export_process._COMMAND", ("/nowhere/at/all",))
 
@@ -70,7 +70,7 @@ def test_where_nothing_can_be_due_no_process_is_started(world: World, monkeypatc
         _sweep(ExportProcess(world.lab.lake))
 
 
-def test_an_export_that_fails_is_told_and_tried_again(world: World) -> None:
+def test_failed_export_is_reported_and_retried(world: World) -> None:
     for number in range(12):
         world.act(number)
     folder = world.lab.lake.folder
@@ -84,7 +84,7 @@ def test_an_export_that_fails_is_told_and_tried_again(world: World) -> None:
     assert _sweep(exports) > 0
 
 
-def test_a_server_that_stops_leaves_no_export_behind(world: World) -> None:
+def test_stopping_server_kills_its_export(world: World) -> None:
     for number in range(12):
         world.act(number)
     before = _children()
@@ -101,7 +101,7 @@ def test_a_server_that_stops_leaves_no_export_behind(world: World) -> None:
     assert asyncio.run(stopped()) == (1, set())
 
 
-def test_the_process_yields_to_everybody(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_process_has_lowest_priority(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its own `main`, and a look at what it runs at when it reads what to do."""
     code = (
         "import io, json, os, sys; from attestlab.lake import export_process\n"

@@ -1,4 +1,4 @@
-"""The largest policy that may be written can be switched on, and whoever proves a lot keeps nobody else waiting."""
+"""Limits of the analysis: the largest policy can be activated, and concurrent proofs are limited."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def entangled(number: int) -> dict[str, Any]:
     return rule(f"r{number}", "ALLOW" if number % 2 else "DENY", condition, number % 7)
 
 
-def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Installation) -> None:
+def test_thousand_rules_are_examined_in_time(lab: Installation) -> None:
     """Its whole analysis takes over the twenty seconds there are; what an activation asks, about one."""
     caller = lab.orgs.service_caller(lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE).tenant_id)
     lab.policy_attributes.replace(OWN, caller=caller)
@@ -34,13 +34,13 @@ def test_a_policy_of_a_thousand_rules_is_examined_in_time(lab: Installation) -> 
     assert lab.policies.examine(made["id"], caller=caller).dead_rules == ("dead",)
 
 
-def test_a_proof_and_a_verification_are_the_posts_that_ignore_an_idempotency_key() -> None:
+def test_analysis_and_verification_ignore_idempotency_keys() -> None:
     """They are reads, so a repeat needs no key; every other remembers its answer."""
     ignoring = {route.path for route in all_routes() if route.method == "POST" and route.idempotency == "none"}
     assert ignoring == {"/v1/policies/analyze", "/v1/verify"}
 
 
-def test_two_prove_at_once_and_a_third_is_told_to_come_again(lab: Installation) -> None:
+def test_third_concurrent_proof_is_unavailable(lab: Installation) -> None:
     """Or they would hold the threads that everybody needs who signs in."""
     raw = document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")))
     with served(lab) as url:

@@ -1,4 +1,4 @@
-"""Decided, compared, counted by rule: equal to brute force, each context by itself."""
+"""Decisions, comparison and rule effects of a simulation equal brute force over each context."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def trial_drawn(data: st.DataObject) -> Scenario:
 
 @SOME
 @given(data=st.data(), raw=CONTEXTS)
-def test_what_would_be_decided_is_what_the_policies_say_of_each_context(
+def test_new_decisions_agree_with_evaluator(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
 ) -> None:
     """Effect, deciding policy and rule, and every rule that matches, in the order in which a decision names them."""
@@ -76,7 +76,7 @@ def test_what_would_be_decided_is_what_the_policies_say_of_each_context(
 
 @SOME
 @given(data=st.data(), raw=CONTEXTS)
-def test_what_would_change_is_the_difference_of_two_sets_of_policies(
+def test_comparison_is_difference_of_two_policy_sets(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
 ) -> None:
     """Transitions, flips by two attributes, and who decided before and after."""
@@ -106,7 +106,7 @@ def test_what_would_change_is_the_difference_of_two_sets_of_policies(
 
 @SOME
 @given(data=st.data(), raw=CONTEXTS)
-def test_every_rule_is_counted_and_its_effect_is_what_would_flip_without_it(
+def test_coverage_and_marginal_agree_with_evaluator(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
 ) -> None:
     scenario, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
@@ -129,7 +129,7 @@ def test_every_rule_is_counted_and_its_effect_is_what_would_flip_without_it(
     assert [row["rule"] for row in marginal] == [each.id for each in policy.enforced_rules]
 
 
-def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
+def test_more_than_64_rules_are_distinguished(tmp_path: Path) -> None:
     """The 65th rule and the 130th have words of their own; one of them decides where those before do not match."""
     rules = [
         rule(f"r{n:03}", "DENY" if n % 2 else "ALLOW", leaf("claims.amount", "gte", 130 - n), n) for n in range(130)
@@ -150,7 +150,7 @@ def test_more_rules_than_a_word_has_bits_are_told_apart(tmp_path: Path) -> None:
         assert marginal[name] == (flips[False, True], flips[True, False])
 
 
-def test_where_nobody_denies_the_first_policy_with_a_match_decides(tmp_path: Path) -> None:
+def test_first_policy_with_match_decides_unless_denied(tmp_path: Path) -> None:
     """And where none matches the first; a rule that two policies have is named once."""
     written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
     silent = member("silent", document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), default_effect="ALLOW"))
@@ -165,7 +165,7 @@ def test_where_nobody_denies_the_first_policy_with_a_match_decides(tmp_path: Pat
     assert found == {("first", "yes", ("yes", "too")): 1, ("silent", None, ()): 1}
 
 
-def test_a_draft_of_which_no_rule_can_decide_is_its_default(tmp_path: Path) -> None:
+def test_draft_without_enforced_rules_is_its_default(tmp_path: Path) -> None:
     written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
     idle = [rule("off", "DENY", BASIC, enabled=False), rule("seen", "DENY", BASIC, mode="MONITOR")]
     draft = member("draft", document(*idle, default_effect="DENY"))
@@ -178,7 +178,7 @@ def test_a_draft_of_which_no_rule_can_decide_is_its_default(tmp_path: Path) -> N
         assert simulation.compare().transitions.rows() == [{"from": "ALLOW", "to": "DENY", "count": 2}]
 
 
-def test_an_empty_past_flips_nothing(tmp_path: Path) -> None:
+def test_empty_history_has_no_flips(tmp_path: Path) -> None:
     written(tmp_path / "c.parquet", [])
     draft = member("draft", document(rule("r", "DENY", leaf("key.age_days", "gt", 5))))
 
@@ -189,7 +189,7 @@ def test_an_empty_past_flips_nothing(tmp_path: Path) -> None:
         assert [(row["hits"], row["decisive"]) for row in simulation.coverage().rows()] == [(0, 0)]
 
 
-def test_a_frame_carries_the_sql_that_made_it(tmp_path: Path) -> None:
+def test_frame_has_its_sql(tmp_path: Path) -> None:
     written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}] * 3)
     with simulation_of(
         tmp_path / "c.parquet", trial_of(member("draft", document(rule("r", "DENY", BASIC))))
@@ -201,9 +201,7 @@ def test_a_frame_carries_the_sql_that_made_it(tmp_path: Path) -> None:
         assert frame.arrow().to_pylist() == frame.rows()
 
 
-def test_rows_are_read_anew_where_nearly_every_context_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_not_cached_if_contexts_are_distinct(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is the same; only what is held in memory is not."""
     monkeypatch.setattr("attestlab.simulation.history.MIN_CACHED_ROWS", 10)
     written(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
@@ -221,7 +219,7 @@ def test_rows_are_read_anew_where_nearly_every_context_is_another(
         assert (many.is_cached, few.is_cached) == (False, True)
 
 
-def test_what_would_have_to_change_is_told_of_a_row_and_of_values(tmp_path: Path) -> None:
+def test_counterfactual_of_row_and_of_context(tmp_path: Path) -> None:
     (values, _) = written(tmp_path / "c.parquet", [{"key.age_days": 91.0}, {}])
     scenario = trial_of(
         member("draft", document(rule("r", "DENY", leaf("key.age_days", "gt", 90)), default_effect="ALLOW"))
@@ -236,7 +234,7 @@ def test_what_would_have_to_change_is_told_of_a_row_and_of_values(tmp_path: Path
 
 
 @pytest.mark.parametrize("by", [["trust_teir"], ["status", "trust_tier", "risk_rating", "key.status"]])
-def test_segments_are_attributes_and_few(tmp_path: Path, by: list[str]) -> None:
+def test_segments_must_be_few_known_attributes(tmp_path: Path, by: list[str]) -> None:
     with pytest.raises(ValidationFailed):
         simulation_of(
             tmp_path / "c.parquet", trial_of(member("draft", typed(document(rule("r", "DENY", BASIC))))), by=by
@@ -244,7 +242,7 @@ def test_segments_are_attributes_and_few(tmp_path: Path, by: list[str]) -> None:
 
 
 @pytest.mark.parametrize("of", [{"key.age_days": "old"}, {"key.age_dys": 3}, {"trust_tier": 7}, 1.5, None])
-def test_what_is_no_context_and_no_row_is_refused_with_the_reason(tmp_path: Path, of: Any) -> None:
+def test_invalid_counterfactual_argument_is_rejected(tmp_path: Path, of: Any) -> None:
     written(tmp_path / "c.parquet", [{}])
     with simulation_of(tmp_path / "c.parquet", trial_of(member("draft", document(rule("no", "DENY", BASIC))))) as it:
         with pytest.raises(ValidationFailed, match=r"not valid|neither a decision id"):
@@ -254,7 +252,7 @@ def test_what_is_no_context_and_no_row_is_refused_with_the_reason(tmp_path: Path
                 it.counterfactual(number)
 
 
-def test_a_column_may_be_called_as_the_number_of_a_row_is(tmp_path: Path) -> None:
+def test_column_may_be_named_file_row_number(tmp_path: Path) -> None:
     """DuckDB adds one of that name, and an attribute may have it too."""
     registry = PLATFORM.with_own([Attribute("file_row_number", AttributeType.NUMBER)])
     late = document(rule("r", "DENY", leaf("file_row_number", "gt", 7)), default_effect="ALLOW")
