@@ -28,8 +28,7 @@ WALKS = {
     "orgs": "orgs/test_team_over_http.py::test_accepting_an_invitation_allows_sign_in",
     "policy": "policy/test_policies_over_http.py::test_denial_names_its_rules_and_can_be_explained",
     "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
-    "simulation": "simulation/test_simulation_over_http.py"
-    "::test_another_tenants_reports_and_policies_are_as_unknown_as_none",
+    "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",
 }
 # Beyond those walks, what asks a store that has no routes of its own.
 STORES = {
