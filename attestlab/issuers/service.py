@@ -198,10 +198,12 @@ class Issuers:
         return _get_signing_key(connection.execute, tenant_id, issuer_id, kid)
 
     def get_signing_key_for_update(self, tx: Transaction, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
-        """`find_signing_key` under the writer's lock: read once a transaction, anew each time once one changes in it.
+        """Get a key with its issuer's status and ratings under the writer's lock.
+
+        Cached for the transaction, until the transaction changes an issuer or a key; then every call reads again.
 
         Raises:
-            NotFound: no such issuer, or no such key of it, in the tenant.
+            NotFound: the tenant has no such issuer, or the issuer no such key.
         """
         if KEYS_CHANGED in tx.cache:
             return _get_signing_key(tx.exec, tenant_id, issuer_id, kid)

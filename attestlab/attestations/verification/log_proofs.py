@@ -57,7 +57,7 @@ def collect_proofs(
         issuer = (issuer[0], _get_leaf(connection, row.revoked_index))
     head = log.head_covering(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
 
-    def logged(leaf: LeafRow) -> LoggedEntry:
+    def prove(leaf: LeafRow) -> LoggedEntry:
         return LoggedEntry(leaf.entry, log.inclusion(connection, leaf.index, head.size))
 
     found = lists.newest_covering(connection, row.log_index, key[0].index, issuer[0].index)
@@ -65,10 +65,10 @@ def collect_proofs(
         found = None
     proofs = LogProofs(
         inclusion=log.inclusion(connection, row.log_index, head.size),
-        change=None if row.changed_index is None else logged(_get_leaf(connection, row.changed_index)),
-        key=(logged(key[0]), logged(key[1])),
-        issuer=(logged(issuer[0]), logged(issuer[1])),
-        listed=None if found is None else (logged(found.leaf), found.chunks),
+        change=None if row.changed_index is None else prove(_get_leaf(connection, row.changed_index)),
+        key=(prove(key[0]), prove(key[1])),
+        issuer=(prove(issuer[0]), prove(issuer[1])),
+        listed=None if found is None else (prove(found.leaf), found.chunks),
     )
     return proofs, head
 

@@ -1,4 +1,4 @@
-"""Remembered answers are chained; those that are kept are linked as they were given.
+"""Chain the stored answers; existing answers are linked in the order in which they were given.
 
 Revision 0002, made 2026-11-21, frozen since: it names no model, so that later ones do not change it.
 """
@@ -28,7 +28,7 @@ _heads = sa.table("chain_heads", *map(sa.column, ("name", "length", "hash")))
 
 
 def upgrade() -> None:
-    """Make the table anew around the answers that it holds."""
+    """Recreate the table, and keep the answers in it."""
     op.execute("CREATE TABLE kept_answers AS SELECT * FROM remembered_answers")
     op.drop_table("remembered_answers")
     op.create_table(
@@ -51,7 +51,7 @@ def upgrade() -> None:
 
 
 def _link(connection: sa.Connection) -> tuple[int, bytes]:
-    """Chain the kept answers into the new table; the chain's length and last hash."""
+    """Copy the existing answers as a chain into the new table, and return its length and last hash."""
     length, last = 0, bytes(32)
     in_order = sa.select(_kept).order_by(_kept.c.created_at, _kept.c.place)
     for row in connection.execute(in_order).all():

@@ -1,4 +1,4 @@
-"""Who may do what: sessions, tokens, mails, people who join and leave; the trail can be asked by actor and outcome.
+"""Add sessions, tokens, mails, and members who join and leave; index the audit trail by actor and outcome.
 
 Revision 0003, made 2026-11-21, frozen since: it names no model, so that later ones do not change it.
 """
@@ -18,7 +18,7 @@ _MEMBER = {
 
 
 def upgrade() -> None:
-    """Tables and columns; what the trail's new columns repeat is taken from its records."""
+    """Add tables and columns; fill the audit trail's new columns from its records."""
     op.create_table(
         "token_keys",
         sa.Column("kid", sa.String(length=64), nullable=False),

@@ -1,4 +1,4 @@
-"""Attestations are counted by day; those that were minted before are counted from the events that tell of them.
+"""Count attestations by day; earlier mints are counted from their events.
 
 Revision 0005, made 2026-11-21, frozen since: it names no model, so that later ones do not change it.
 """
@@ -22,7 +22,7 @@ _days = sa.table(
 
 
 def upgrade() -> None:
-    """Count what was minted on each day (UTC)."""
+    """Count the mints of each day (UTC) from the events."""
     connection = op.get_bind()
     minted = sa.select(_events.c.tenant_id, _events.c.created_at).where(_events.c.type == "attestation.created")
     counted = Counter((row.tenant_id, row.created_at.date()) for row in connection.execute(minted))

@@ -1,4 +1,4 @@
-"""Attestations end, and can be found by their key; verification packs.
+"""Add final statuses of attestations, an index by key, and verification packs.
 
 Revision 0009, made 2026-11-21, frozen since: it names no model, so that later ones do not change it.
 """
@@ -13,7 +13,7 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    """Where the log says how an attestation ended; verification packs."""
+    """Add the log index of status changes, an index by key, and verification packs."""
     op.create_table(
         "attestation_packs",
         sa.Column("id", sa.Uuid(), nullable=False),

@@ -13,5 +13,5 @@ down_revision = "0014"
 
 
 def upgrade() -> None:
-    """Null: no policy was asked."""
+    """Add the decision id of a mint; null means that no policy applied."""
     op.add_column("attestations", sa.Column("decision_id", sa.String(length=30), nullable=True))

@@ -1,8 +1,8 @@
-"""Lines of the trail and events with fewer indexes: all that happens has a line and an event, and writes each of them.
+"""Remove indexes from audit lines and events, because every operation writes a line and an event.
 
-Whoever asks for an action or a kind of resource finds both in one index. Whoever asks for a resource finds its lines
-in their order: the old index did not have it, so SQLite read the whole trail backwards. Nobody looks for a line or an
-event by its id, which is as unique as the place in the chain whose hash covers it; events are read in their order.
+One index serves queries for an action and for a type of resource. Another returns the lines of a resource in order;
+the old index lacked the order, so SQLite read the whole trail backwards. No query looks up a line or an event by its
+id, which is as unique as its position in the chain, whose hash covers it; events are read in order.
 
 Revision 0017, made 2026-11-21, frozen since: it names no model, so that later ones do not change it.
 """
@@ -19,7 +19,7 @@ down_revision = "0016"
 
 
 def upgrade() -> None:
-    """Two B-trees less for each line, on SQLite three for each event; SQLite can only make the tables anew for that."""
+    """Remove two B-trees for each line, on SQLite also three for each event; there it recreates the tables."""
     if op.get_bind().dialect.name == "sqlite":
         _rebuild_lines()
         _rebuild_events()
@@ -69,7 +69,7 @@ def _rebuild_events() -> None:
 
 
 def _rebuild(table: str, *columns: sa.Column[Any]) -> None:
-    """The table with these columns and no index but its key, and with every row that it has, in their order."""
+    """Recreate the table with these columns, no index except its key, and all its rows in order."""
     names = ", ".join(column.name for column in columns)
     op.create_table(f"{table}_anew", *columns)
     op.execute(f"INSERT INTO {table}_anew ({names}) SELECT {names} FROM {table} ORDER BY rowid")

@@ -13,5 +13,5 @@ down_revision = "0017"
 
 
 def upgrade() -> None:
-    """Null: not yet, or before this was kept; then a trust tier from BASIC on says it."""
+    """Add the time of the domain proof; null if not proven, or if proven earlier (the tier is then BASIC or higher)."""
     op.add_column("issuers", sa.Column("domain_proven_at", sa.DateTime(timezone=True), nullable=True))

@@ -1,4 +1,4 @@
-"""The records name the key-encryption key they are sealed under.
+"""Record the id of the key-encryption key under which private keys are sealed.
 
 Revision 0019, made 2026-11-22, frozen since: it names no model, so that later ones do not change it.
 """

@@ -13,7 +13,7 @@ down_revision = "0019"
 
 
 def upgrade() -> None:
-    """No row: no time was confirmed yet."""
+    """Add the table of confirmed times; no row means that no time was confirmed yet."""
     op.create_table(
         "confirmed_time",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
