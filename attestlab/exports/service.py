@@ -86,11 +86,11 @@ class Exports:
                 *store.indexes_invalidated_by_key(connection, issuer_id),
             ]
             newest = store.newest_index(connection, issuer_id)  # queried last, so that it exceeds all of them
-        listed = rules.bitstring(indexes, bits=rules.list_length(newest))
+        bits = rules.bitstring(indexes, bits=rules.list_length(newest))
         payload = payloads.status_list(
             self.status_list_url(issuer_id),
             issuer=self.base_url,
-            encoded_list=rules.encode_bitstring(listed),
+            encoded_list=rules.encode_bitstring(bits),
             hour=rules.start_of_hour(self.clock.now()),
         )
         return self.service_key.sign(payload, typ="vc+jwt")

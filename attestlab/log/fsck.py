@@ -240,7 +240,7 @@ def _check_leaf(leaf: LeafRow) -> Iterator[Problem]:
         yield Problem("entry", where, error.message)
     else:
         if (leaf.kind, leaf.subject) != (parsed.kind, parsed.subject):
-            yield Problem("leaf", where, "Its kind or subject is not what its entry says.")
+            yield Problem("leaf", where, "Its kind or subject differs from that of its entry.")
 
 
 def _verified_time(row: CheckpointRow, head: HeadRow) -> int:

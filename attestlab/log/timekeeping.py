@@ -83,7 +83,7 @@ class Timekeeping:
         now, known = self._clock.now(), self.last_known(connection)
         if known is not None and now - known > MAX_LEAP:
             raise TimeUnconfirmed(
-                f"The clock says {format_time(now)}, more than {MAX_LEAP.days} days after the last known time, "
+                f"The clock states {format_time(now)}, more than {MAX_LEAP.days} days after the last known time, "
                 f"{format_time(known)}; no expiry is made permanent. Correct the clock or, if it is right, "
                 "run `attestlab log confirm-time`.",
                 details={"reason": "time_unconfirmed"},

@@ -36,11 +36,11 @@ class LinkQuery(In):
 
 @routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store", page=True)
 async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
-    """The public page: what `POST /v1/verify` answers, for people; as JSON where `Accept` asks for it. Not metered.
+    """The public page: the result of `POST /v1/verify` for people, or as JSON if `Accept` prefers it. Not metered.
 
     With the key of the shared link it shows the claims, and offers the bundle.
 
-    An unknown id is a page that says NOT_FOUND, with 404; so is one that cannot be an id.
+    For an unknown or malformed id, the response is a page with the verdict NOT_FOUND and status 404.
     """
     from attestlab.portal import rendering  # imports the template engine, which must not delay the start
 

@@ -398,7 +398,7 @@ def minted(lab: Installation, caller: Caller) -> list[UUID]:
     return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
 
 
-def listed(lab: Installation) -> None:
+def append_status_list(lab: Installation) -> None:
     with lab.storage.write() as tx:
         assert lab.status_lists.append_if_due(tx) is not None
 
@@ -419,7 +419,7 @@ def test_revocation_hidden_in_the_status_list_raises_an_alarm(
     clock.advance(timedelta(minutes=2))
     with lab.storage.read() as connection:
         lab.status_lists._newest.grow(lab.log.size(connection))
-    listed(lab)
+    append_status_list(lab)
 
     for _look in range(2):
         with pytest.raises(Alarm, match="Entry 6 of the log: The status list hides") as raised:
@@ -461,7 +461,7 @@ def test_honest_server_raises_no_alarm(
     for act in acts:
         act()
         clock.advance(timedelta(minutes=2))
-        listed(lab)
+        append_status_list(lab)
         followed = follower_of(lab, tmp_path / "state").advance(lambda _seen: None)
     with lab.storage.read() as connection:
         assert followed.size == lab.log.size(connection)

@@ -83,7 +83,7 @@ def test_only_the_examined_head_is_accepted(world: World) -> None:
     with world.storage.read() as connection:
         shown = examine_head(connection, world.guard)
     world.mint(2)
-    with pytest.raises(Conflict, match="moved"), world.storage.write() as tx:
+    with pytest.raises(Conflict, match="grew meanwhile"), world.storage.write() as tx:
         accept_head(tx, world.guard, shown.head)
 
 

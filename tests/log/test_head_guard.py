@@ -344,18 +344,18 @@ def test_a_guard_whose_sync_failed_is_written_and_synced_again_before_it_is_trus
         patched.setattr("os.fdatasync", sync)
         with pytest.raises(CommitUnknown, match="stored"):
             world.mint(1)
-        for refused in (lambda: world.mint(1), lambda: shown(world)):
+        for refused in (lambda: world.mint(1), lambda: read_head_size(world)):
             with pytest.raises(Unavailable, match="cannot be synced"):
                 refused()
     before = written[0]
 
-    assert shown(world) == 2
+    assert read_head_size(world) == 2
     assert written[0] == before + 1, "only bytes that are written again reach the disk"
     world.mint(4)
     world.require_consistent()
 
 
-def shown(world: World) -> int:
+def read_head_size(world: World) -> int:
     with world.storage.read() as connection:
         return world.log.head(connection).size
 

@@ -99,7 +99,7 @@ def minted(lab: Installation, caller: Caller) -> list[UUID]:
     return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
 
 
-def listed(lab: Installation) -> int | None:
+def append_status_list(lab: Installation) -> int | None:
     """The index of a list, if one was due."""
     with lab.storage.write() as tx:
         appended = lab.status_lists.append_if_due(tx)
@@ -110,12 +110,12 @@ def listed(lab: Installation) -> int | None:
 def test_a_list_is_logged_once_a_minute_while_the_log_grows(
     lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock
 ) -> None:
-    found = [listed(lab)]
+    found = [append_status_list(lab)]
     for act in (None, None, lambda: lab.attestations.revoke(minted[0], reason="a test", caller=caller)):
         if act is not None:
             act()
         clock.advance(timedelta(seconds=61))
-        found.append(listed(lab))
+        found.append(append_status_list(lab))
 
     assert found == [None, 5, None, 7]
 
@@ -126,7 +126,7 @@ def test_anyone_computes_the_digest_from_the_log_alone(
     lab.attestations.revoke(minted[1], reason="a test", caller=caller)
     lab.signing_keys.revoke("main", reason="a test", caller=caller)
     clock.advance(timedelta(minutes=2))
-    index = listed(lab)
+    index = append_status_list(lab)
     assert index is not None
 
     statuses = StatusList()
@@ -158,7 +158,7 @@ def test_new_process_computes_the_same_list(
 ) -> None:
     lab.attestations.revoke(minted[0], reason="a test", caller=caller)
     clock.advance(timedelta(minutes=2))
-    listed(lab)
+    append_status_list(lab)
     lab.attestations.revoke(minted[1], reason="a test", caller=caller)
 
     another = StatusListPublisher(storage=lab.storage, log=lab.log, clock=clock)
@@ -171,7 +171,7 @@ def test_new_process_computes_the_same_list(
 
 def test_an_entry_behind_the_newest_list_is_not_in_it(lab: Installation, minted: list[UUID], clock: FixedClock) -> None:
     clock.advance(timedelta(minutes=2))
-    index = listed(lab)
+    index = append_status_list(lab)
     assert index is not None
 
     with lab.storage.read() as connection:
@@ -191,7 +191,7 @@ def test_fsck_finds_a_list_that_leaves_something_out(
     clock.advance(timedelta(minutes=2))
     with lab.storage.read() as connection:
         lab.status_lists._newest.grow(lab.log.size(connection))
-    listed(lab)
+    append_status_list(lab)
 
     assert [problem.kind for problem in fsck(lab)] == ["status_list"]
 
@@ -215,7 +215,7 @@ def test_the_chain_of_lists_has_no_gap(
     for attestation_id in minted:
         lab.attestations.revoke(attestation_id, reason="a test", caller=caller)
         clock.advance(timedelta(minutes=2))
-        listed(lab)
+        append_status_list(lab)
 
     with lab.storage.read() as connection:
         leaves = connection.execute(text("SELECT count(*) FROM log_leaves WHERE subject = 'status.list'")).scalar()

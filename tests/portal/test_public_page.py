@@ -332,19 +332,19 @@ def test_a_bundle_of_nothing_is_not_found(anyone: httpx.Client) -> None:
 
 def test_page_view_is_not_metered(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
-    before = left(lab, caller)
+    before = count_rows(lab, caller)
 
     for path in (f"/a/{attestation_id}", f"/a/{attestation_id}/bundle.json", f"/a/{uuid4()}"):
         anyone.get(path)
         anyone.get(path, headers=JSON)
 
-    assert left(lab, caller) == before
+    assert count_rows(lab, caller) == before
     anyone.post("/v1/verify", json={"attestation_id": str(attestation_id)})
-    eventually(lambda: left(lab, caller) != before, True)
-    assert left(lab, caller) == tuple(count + 1 for count in before), "the looks were metered too"
+    eventually(lambda: count_rows(lab, caller) != before, True)
+    assert count_rows(lab, caller) == tuple(count + 1 for count in before), "the looks were metered too"
 
 
-def left(lab: Installation, caller: Caller) -> tuple[int, ...]:
+def count_rows(lab: Installation, caller: Caller) -> tuple[int, ...]:
     """What a metered verification leaves behind, which is written a moment after its answer."""
     with lab.storage.read() as connection:
         told = connection.scalar(select(func.count()).select_from(OutboxEvent)) or 0

@@ -69,7 +69,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
             assert client.post(f"/v1/attestations/{made}/revoke", json={"reason": "typo"}).status_code == 200
             size = client.get("/v1/log/head").json()["tree_size"]
             told = Story(honest, false, witness, issuer, made, size, tmp_path)
-            witnessed = settled(client, size)
+            witnessed = has_size(client, size)
             assert told.watch(honest).returncode == 0
             assert told.verdict(bundle_of(client, made), "witnessed") == "REVOKED"
             honest.stop()
@@ -84,12 +84,12 @@ def bundle_of(client: httpx.Client, attestation_id: str) -> bytes:
     return answer.content
 
 
-def settled(client: httpx.Client, size: int) -> bool:
+def has_size(client: httpx.Client, size: int) -> bool:
     """Wait until the witness has seen the whole log."""
-    return said(client, f'attestlab_witness_cosigned_size{{witness="w"}} {size}.0')
+    return has_metric_line(client, f'attestlab_witness_cosigned_size{{witness="w"}} {size}.0')
 
 
-def said(client: httpx.Client, line: str) -> bool:
+def has_metric_line(client: httpx.Client, line: str) -> bool:
     """Wait until the server's metrics hold what begins like this."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -119,7 +119,7 @@ def test_a_witness_does_not_sign_the_forked_log(story: Story) -> None:
     """
     with story.false, story.false.client() as client:
         story.outgrow(client)
-        refused = said(client, 'attestlab_witness_submissions_total{outcome="refused",witness="w"}')
+        refused = has_metric_line(client, 'attestlab_witness_submissions_total{outcome="refused",witness="w"}')
         bundle = bundle_of(client, story.revoked)
         story.false.stop()
 

@@ -292,14 +292,14 @@ def test_concurrent_submissions_get_one_tree_per_size_cosigned(tmp_path: Path) -
         for size in range(1, 13):
             known = max((head.size for head in cosigned), default=0)
             rivals = [(url, branch) for url in urls for branch in (LOG, FORK)] * 2
-            answers = pool.map(lambda rival, k=known, s=size: _asked(*rival, k, s), rivals)
+            answers = pool.map(lambda rival, k=known, s=size: _submit(*rival, k, s), rivals)
             cosigned += [head for head in answers if head is not None]
     roots = {(head.size, head.root) for head in cosigned}
     assert len(roots) == len({size for size, _root in roots}) == 12
     assert any(all(branch.head(size).root == root for size, root in roots) for branch in (LOG, FORK))
 
 
-def _asked(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
+def _submit(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
     answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=PATIENCE_S)
     assert answer.status_code in (200, 409, 422)
     return branch.head(size) if answer.status_code == 200 else None

@@ -79,9 +79,9 @@ UNKNOWN_SUBJECT = SubjectState()
 class Auditor:
     """Audits entries in order; holds the state of every subject with status entries, and the status list."""
 
-    def __init__(self, known: Mapping[str, SubjectState] | None = None, listed: StatusList | None = None) -> None:
+    def __init__(self, known: Mapping[str, SubjectState] | None = None, status_list: StatusList | None = None) -> None:
         self._known = dict(known or {})
-        self._list = listed or StatusList()
+        self._list = status_list or StatusList()
 
     def copy(self) -> Auditor:
         """Return an independent copy."""
@@ -166,12 +166,12 @@ class Auditor:
     @classmethod
     def from_json(cls, saved: Mapping[str, SavedSubject]) -> Auditor:
         """Restore what `as_json` returned."""
-        known, listed = {}, StatusList()
+        known, status_list = {}, StatusList()
         for subject, (seq, prev, status, place, code, key) in saved.items():
             known[subject] = SubjectState(Link(seq, bytes.fromhex(prev)), status, place, code, key)
             if place is not None:
-                listed.restore(subject, place, code)
-        return cls(known, listed)
+                status_list.restore(subject, place, code)
+        return cls(known, status_list)
 
 
 def _entry_type(entry: bytes) -> EntryType | None:
