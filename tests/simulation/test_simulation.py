@@ -203,7 +203,7 @@ def test_frame_has_its_sql(tmp_path: Path) -> None:
 
 def test_rows_are_not_cached_if_contexts_are_distinct(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is the same; only what is held in memory is not."""
-    monkeypatch.setattr("attestlab.simulation.history.MIN_CACHED_ROWS", 10)
+    monkeypatch.setattr("attestlab.simulation.history.MAX_CACHED_CONTEXTS", 10)
     written(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
     written(tmp_path / "few.parquet", [{"claims.amount": n % 8} for n in range(800)])
     scenario = trial_of(member("draft", document(rule("r", "ALLOW", leaf("claims.amount", "lt", 4)))))
