@@ -69,7 +69,7 @@ def sides(scenario: Scenario) -> tuple[PolicySet, PolicySet]:
 
 def label(decision: SetDecision) -> tuple[str | None, str | None]:
     """Who decided: policy and rule."""
-    said = decision.deciding
+    said = decision.deciding_result
     if said is None:
         return None, None
     return said.member.id, next(iter(said.decision.matched), None)
