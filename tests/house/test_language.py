@@ -7,10 +7,10 @@ from house import measures
 
 # How many places each measure may still find. A number only shrinks, and each of them ends at 0.
 REMAINING = {
-    "bare_participles": 289,
-    "private_words": 777,
-    "private_bounds": 6,
-    "long_document_lines": 525,
+    "bare_participles": 28,
+    "private_words": 128,
+    "private_bounds": 0,
+    "long_document_lines": 0,
     "private_attributes": 5,
     "class_names_with_two_meanings": 0,
 }

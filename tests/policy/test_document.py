@@ -39,7 +39,7 @@ def test_unknown_attribute_is_rejected_with_nearest_name() -> None:
     [
         (leaf("trust_tier", "lt", "BASIC"), "/op", "use eq, exists, in, ne, not_in"),
         (leaf("is_resident", "in", [True]), "/op", "use eq, exists, ne"),
-        (leaf("trust_tier", "eq", "BASICK"), "/value", "BASIC is"),
+        (leaf("trust_tier", "eq", "BASICK"), "/value", "did you mean BASIC?"),
         (leaf("key.age_days", "gt", -1), "/value", "-1 is outside the domain (at least 0)."),
         (leaf("claims.count", "gt", 6), "/value", "6 is outside the domain (-5 to 5)."),
         (leaf("note", "in", [str(n) for n in range(1_001)]), "/value", "A list has at most 1,000 values."),

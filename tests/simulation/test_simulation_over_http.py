@@ -212,17 +212,17 @@ class Endless:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self.asked = Event()
+        self.is_queried = Event()
 
     def __call__(self, caller: Caller) -> Endless:
         self.caller = caller
         return self
 
-    def past(self) -> duckdb.DuckDBPyConnection:
+    def history(self) -> duckdb.DuckDBPyConnection:
         found = self.lake(self.caller).history()
         found.execute("ALTER VIEW decided RENAME TO once")
         found.execute("CREATE VIEW decided AS SELECT once.* FROM once, range(1000000000000)")
-        self.asked.set()
+        self.is_queried.set()
         return found
 
 
@@ -239,14 +239,14 @@ def is_free(few: ConcurrencyLimit) -> bool:
 @pytest.mark.own_world
 @pytest.mark.parametrize("patience_s", [0.01, 1], ids=["at once", "while it is computed"])
 def test_simulation_ends_when_client_disconnects(team: Team, key: httpx.Client, patience_s: float) -> None:
-    """Long before its own end or its limit; nothing is kept, and whoever comes next is served."""
+    """Long before its own end or its limit; nothing is stored, and the next client is served."""
     simulations = team.lab.simulations
     simulations.time_limit_s = 10 * PATIENCE_S
     endless, whole = Endless(simulations.lake), simulations.lake
     simulations.lake = endless  # type: ignore[assignment]
     with pytest.raises(httpx.ReadTimeout):
         key.post(SIMULATE, json={"policy": RAW}, timeout=httpx.Timeout(PATIENCE_S, read=patience_s))
-    assert endless.asked.wait(PATIENCE_S)
+    assert endless.is_queried.wait(PATIENCE_S)
     left_at = time.monotonic()
     while not is_free(simulations.concurrency) and time.monotonic() < left_at + PATIENCE_S:
         time.sleep(0.01)

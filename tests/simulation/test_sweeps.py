@@ -80,7 +80,7 @@ def test_sweep_agrees_with_policies_of_each_constant(
     scenario = trial_of(draft, *others, replaced=data.draw(st.sampled_from([None, member("draft", raw)])))
     path = tmp_path_factory.mktemp("past") / "c.parquet"
     values = written(path, contexts_of(rows))
-    threshold = Threshold.of(scenario.rules, "swept", attribute)
+    threshold = Threshold.find(scenario.rules, "swept", attribute)
 
     with simulation_of(path, scenario) as simulation:
         swept = simulation.sweep("swept", attribute).rows()
@@ -109,7 +109,7 @@ def test_sweep2_agrees_with_policies_of_each_pair(
     path = tmp_path_factory.mktemp("past") / "c.parquet"
     values = written(path, contexts_of(rows))
     names = [("a", "claims.amount"), ("a" if same else "b", "key.age_days")]
-    one, two = (Threshold.of(scenario.rules, *name) for name in names)
+    one, two = (Threshold.find(scenario.rules, *name) for name in names)
 
     with simulation_of(path, scenario) as simulation:
         swept = simulation.sweep2(names[0], names[1]).rows()
@@ -130,7 +130,7 @@ def test_sweep_with_more_than_64_rules(tmp_path: Path) -> None:
     draft = member("draft", document(*rules, default_effect="ALLOW"))
     scenario = trial_of(draft)
     values = written(tmp_path / "c.parquet", [{"claims.amount": n % 90, "claims.count": n % 7 - 3} for n in range(500)])
-    threshold = Threshold.of(scenario.rules, "r70", "claims.count")
+    threshold = Threshold.find(scenario.rules, "r70", "claims.count")
 
     with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
         swept = simulation.sweep("r70", "claims.count").rows()

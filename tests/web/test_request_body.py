@@ -136,12 +136,12 @@ def test_ambiguous_chunks_are_rejected(text: bytes) -> None:
 def test_a_flood_of_tiny_chunks_is_rejected() -> None:
     flood = b"1;" + b"x" * 1000 + b"\r\na\r\n"
 
-    with pytest.raises(ValidationFailed, match="too much"):
+    with pytest.raises(ValidationFailed, match="exceed"):
         whole(ChunkedBody(Pieces(flood * (FRAMING_LIMIT_BYTES // 1000))))
 
 
 def test_an_endless_trailer_is_rejected() -> None:
-    with pytest.raises(ValidationFailed, match="too much"):
+    with pytest.raises(ValidationFailed, match="exceed"):
         whole(ChunkedBody(Pieces(b"0\r\n" + b"a: b\r\n" * (FRAMING_LIMIT_BYTES // 5))))
 
 
