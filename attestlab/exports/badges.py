@@ -87,7 +87,7 @@ def achievement_of(schema: str, claims: Mapping[str, object], *, issuer_id: UUID
 def is_badge_image(url: str, media_type: str | None) -> bool:
     """Whether an image is PNG or SVG, as the standard requires; without a media type its file name decides.
 
-    >>> may_be_image("https://a.example/logo.svg", None), may_be_image("https://a.example/1/logo", "image/jpeg")
+    >>> is_badge_image("https://a.example/logo.svg", None), is_badge_image("https://a.example/1/logo", "image/jpeg")
     (True, False)
     """
     if media_type is not None:

@@ -25,7 +25,7 @@ STATUS_LIST_MAX_AGE = timedelta(days=1)  # how long a list remains valid if it c
 def list_length(newest_index: int | None) -> int:
     """The number of bits of a list whose newest attestation has this index; it doubles, so it changes rarely.
 
-    >>> length_of(None), length_of(131_071), length_of(131_072)
+    >>> list_length(None), list_length(131_071), list_length(131_072)
     (131072, 131072, 262144)
     """
     bits = MIN_LIST_BITS
@@ -64,7 +64,7 @@ def numeric_date(at: datetime) -> int:
 def format_whole_seconds(at: datetime) -> str:
     """Format a time in RFC 3339, truncated to whole seconds; badge software compares it with the NumericDate.
 
-    >>> whole_seconds(datetime(2026, 11, 21, 12, 0, 0, 999_000, tzinfo=UTC))
+    >>> format_whole_seconds(datetime(2026, 11, 21, 12, 0, 0, 999_000, tzinfo=UTC))
     '2026-11-21T12:00:00Z'
     """
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -167,7 +167,7 @@ def normalize_profile(fields: Mapping[str, str | None]) -> dict[str, str | None]
 def normalize_domain(text: str) -> str:
     """Validate a DNS name and return it in lower case; internationalized names must be in `xn--` form (RFC 5890).
 
-    >>> domain("Registry.Example.EDU")
+    >>> normalize_domain("Registry.Example.EDU")
     'registry.example.edu'
     """
     name = text.lower().removesuffix(".")

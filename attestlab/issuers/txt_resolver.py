@@ -52,7 +52,7 @@ class DnsResolver:
 
 def _parse_address(server: str) -> tuple[str, int]:
     """
-    >>> _place("192.0.2.53"), _place("127.0.0.1:5353"), _place("[2001:db8::1]:53")
+    >>> _parse_address("192.0.2.53"), _parse_address("127.0.0.1:5353"), _parse_address("[2001:db8::1]:53")
     (('192.0.2.53', 53), ('127.0.0.1', 5353), ('2001:db8::1', 53))
     """
     host, colon, port = server.rpartition(":")

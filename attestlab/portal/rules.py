@@ -20,7 +20,7 @@ _INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 def escape_invisible(text: str) -> str:
     """Replace invisible characters by their code points, including those that change the writing direction.
 
-    >>> visible("Zoë 👩‍🔬"), visible("gnp.exe" + chr(0x202E))
+    >>> escape_invisible("Zoë 👩‍🔬"), escape_invisible("gnp.exe" + chr(0x202E))
     ('Zoë 👩\u200d🔬', 'gnp.exe[U+202E]')
     """
     if text.isprintable():  # true for nearly all texts, and a much faster check
@@ -51,7 +51,7 @@ def parse_color(text: str | None) -> str | None:
 def contrast_ratio(one: str, other: str) -> float:
     """The contrast ratio of two colours, from 1 to 21.
 
-    >>> contrast("#000000", "#ffffff"), round(contrast("#777777", "#ffffff"), 2)
+    >>> contrast_ratio("#000000", "#ffffff"), round(contrast_ratio("#777777", "#ffffff"), 2)
     (21.0, 4.48)
     """
     darker, lighter = sorted((_luminance(one), _luminance(other)))
@@ -70,7 +70,7 @@ def _linear_channel(part: float) -> float:
 def text_color_on(ground: str) -> str:
     """Choose black or white text for a background, by contrast; one of them is always readable.
 
-    >>> ink_on("#003366"), ink_on("#ffdd00")
+    >>> text_color_on("#003366"), text_color_on("#ffdd00")
     ('#ffffff', '#000000')
     """
     return max(("#ffffff", "#000000"), key=lambda ink: contrast_ratio(ink, ground))
@@ -79,7 +79,7 @@ def text_color_on(ground: str) -> str:
 def first_readable(candidates: Iterable[str | None], *, on: Iterable[str], otherwise: str) -> str:
     """Select the first candidate with enough contrast on every background, or the default.
 
-    >>> readable([None, "#ffff00", "#004400"], on=["#ffffff", "#f4f4f4"], otherwise="#000000")
+    >>> first_readable([None, "#ffff00", "#004400"], on=["#ffffff", "#f4f4f4"], otherwise="#000000")
     '#004400'
     """
     grounds = list(on)

@@ -173,7 +173,7 @@ def format_utc(at: datetime) -> str:
     """Format a UTC time for people.
 
     >>> from datetime import UTC
-    >>> in_words(datetime(2026, 11, 1, 9, 5, tzinfo=UTC))
+    >>> format_utc(datetime(2026, 11, 1, 9, 5, tzinfo=UTC))
     '1 November 2026, 09:05 UTC'
     """
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year}, {at:%H:%M} UTC"
