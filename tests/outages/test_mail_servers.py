@@ -87,8 +87,8 @@ def is_quiet(lab: Installation) -> bool:
 
 def wake(*workers: Mails) -> None:
     for worker in workers:
-        for posted in worker.posted:
-            posted()
+        for wake_up in worker.on_enqueued:
+            wake_up()
 
 
 @pytest.mark.both_engines
