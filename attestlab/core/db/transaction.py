@@ -7,11 +7,11 @@ group fails, only that job is rolled back.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, CursorResult, Executable, Row, Table, Update, Uuid, bindparam, update
@@ -34,15 +34,15 @@ class Transaction:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.cache: dict[Any, Any] = {}
-        self._rows: defaultdict[Table, list[dict[str, Any]]] = defaultdict(list)
+        self._rows: defaultdict[Table, list[Mapping[str, object]]] = defaultdict(list)
         self._buffers: defaultdict[str, list[Any]] = defaultdict(list)
         self._after_commit: list[Callable[[], None]] = []
         self._savepoint: Any = None
         self._in_job = False
 
-    def add(self, table: Table, row: dict[str, Any]) -> None:
-        """Buffer `row` for insertion together with the others of its table, at the latest just before the commit."""
-        self._rows[table].append(row)
+    def add(self, table: Table, row: NamedTuple | Mapping[str, object]) -> None:
+        """Buffer a record or a mapping of all columns for insertion, at the latest just before the commit."""
+        self._rows[table].append(row if isinstance(row, Mapping) else row._asdict())
 
     def exec(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Send the buffered inserts, then run a statement that sees them or must follow them."""
@@ -51,7 +51,7 @@ class Transaction:
         self.flush()
         return self.connection.execute(statement, parameters)
 
-    def bulk_update(self, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    def bulk_update(self, table: Table, names: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> None:
         """Update the columns `names` of many rows by primary key; ignores other items of `rows`."""
         if self._in_job and self._savepoint is None:
             self._open_savepoint()
@@ -108,7 +108,7 @@ class Transaction:
 
     def _open_savepoint(self) -> None:
         """Send the rows that earlier jobs added, so that the savepoint covers only this job's work."""
-        own: defaultdict[Table, list[dict[str, Any]]] = defaultdict(list)
+        own: defaultdict[Table, list[Mapping[str, object]]] = defaultdict(list)
         for table, rows in self._rows.items():
             mark = self._mark_rows.get(table, 0)
             if rows[mark:]:
@@ -151,7 +151,7 @@ class Transaction:
             callback()
 
 
-def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
     """Insert rows with `executemany`; on SQLite directly through the driver, which skips SQLAlchemy's work per row."""
     if connection.dialect.name != "sqlite":
         connection.execute(table.insert(), rows)
@@ -159,7 +159,7 @@ def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) ->
     _execute_many(connection, _sqlite_insert(table), rows)
 
 
-def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> None:
     """Update rows with `executemany`; on SQLite directly through the driver, as `_insert` does."""
     if connection.dialect.name == "sqlite":
         _execute_many(connection, _sqlite_update(table, names), rows)
@@ -177,7 +177,7 @@ class _Statement:
         processors = ((place, bind_processor(table, name)) for place, name in enumerate(names))
         self._processors: BindProcessors = [(place, process) for place, process in processors if process is not None]
 
-    def parameters(self, row: dict[str, Any]) -> tuple[Any, ...]:
+    def parameters(self, row: Mapping[str, object]) -> tuple[object, ...]:
         """Return the values of a row, in the driver's order and in its types."""
         values = list(self._get_values(row))
         for place, process in self._processors:
@@ -185,7 +185,7 @@ class _Statement:
         return tuple(values)
 
 
-def _execute_many(connection: Connection, statement: _Statement, rows: list[dict[str, Any]]) -> None:
+def _execute_many(connection: Connection, statement: _Statement, rows: Sequence[Mapping[str, object]]) -> None:
     connection.exec_driver_sql(statement.text, [statement.parameters(row) for row in rows])
 
 

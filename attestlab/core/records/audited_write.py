@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, overload
 from uuid import UUID
 
 from sqlalchemy import Table, update
 
+from attestlab.core.db.tables import Record
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audit
 from attestlab.core.records.audit import Actor, AuditEntry
@@ -28,15 +29,21 @@ class AuditContext:
     actor: Actor
     action: str
     at: datetime
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
 
 
-def insert(tx: Transaction, table: Table, row: Mapping[str, Any], context: AuditContext) -> dict[str, Any]:
-    """Insert a row and audit it; missing columns are null. Returns the complete row."""
-    complete = {name: row.get(name) for name in _column_names(table)}
+@overload
+def insert(tx: Transaction, table: Table, row: Record, context: AuditContext) -> Record: ...
+@overload
+def insert(tx: Transaction, table: Table, row: Mapping[str, Any], context: AuditContext) -> dict[str, Any]: ...
+def insert(
+    tx: Transaction, table: Table, row: NamedTuple | Mapping[str, Any], context: AuditContext
+) -> NamedTuple | dict[str, Any]:
+    """Insert a row and audit it; columns that a mapping lacks are null. Returns the complete row."""
+    complete = {name: row.get(name) for name in _column_names(table)} if isinstance(row, Mapping) else row._asdict()
     tx.add(table, complete)
-    _record(tx, table, complete, context)
-    return complete
+    _audit(tx, table, complete, context)
+    return complete if isinstance(row, Mapping) else row
 
 
 @cache
@@ -44,21 +51,34 @@ def _column_names(table: Table) -> tuple[str, ...]:
     return tuple(table.columns.keys())
 
 
+@overload
 def change(
-    tx: Transaction, table: Table, row: Mapping[str, Any], changes: Mapping[str, Any], context: AuditContext
-) -> dict[str, Any]:
+    tx: Transaction, table: Table, row: Record, changes: Mapping[str, object], context: AuditContext
+) -> Record: ...
+@overload
+def change(
+    tx: Transaction, table: Table, row: Mapping[str, Any], changes: Mapping[str, object], context: AuditContext
+) -> dict[str, Any]: ...
+def change(
+    tx: Transaction,
+    table: Table,
+    row: NamedTuple | Mapping[str, Any],
+    changes: Mapping[str, object],
+    context: AuditContext,
+) -> NamedTuple | dict[str, Any]:
     """Change some columns of a row and audit it; `row` is the complete row, read in this transaction.
 
     Returns the changed row.
     """
-    keys = [column == row[column.name] for column in table.primary_key]
+    before = row if isinstance(row, Mapping) else row._asdict()
+    keys = [column == before[column.name] for column in table.primary_key]
     tx.exec(update(table).where(*keys).values(dict(changes)))
-    changed = {**row, **changes}
-    _record(tx, table, changed, context)
-    return changed
+    changed = {**before, **changes}
+    _audit(tx, table, changed, context)
+    return changed if isinstance(row, Mapping) else row._replace(**changes)
 
 
-def _record(tx: Transaction, table: Table, row: Mapping[str, Any], context: AuditContext) -> None:
+def _audit(tx: Transaction, table: Table, row: Mapping[str, object], context: AuditContext) -> None:
     (key,) = table.primary_key
     entry = AuditEntry(
         tenant_id=context.tenant_id,

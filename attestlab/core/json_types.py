@@ -1,0 +1,13 @@
+"""Types of JSON documents.
+
+A function that only passes a document on takes `Mapping[str, object]`. One that builds or reads a document uses these
+types; a reader narrows each value with `isinstance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+JsonObject: TypeAlias = Mapping[str, JsonValue]
