@@ -30,8 +30,7 @@ from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
 from attestlab.lake.parts import LakePart, Parts, find_parts
-from attestlab.policy import attribute_documents
-from attestlab.policy.attribute_registry import load_own_attributes
+from attestlab.policy.attribute_registry import build_registry, load_own_attributes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +185,7 @@ class TenantLake:
     def _decisions(self) -> duckdb.DuckDBPyConnection:
         (decided,) = self._read_snapshot(lake_datasets.DECISIONS)
         with self._storage.read() as connection:
-            registry = attribute_documents.build_registry(load_own_attributes(connection.execute, self._tenant_id))
+            registry = build_registry(load_own_attributes(connection.execute, self._tenant_id))
         own = lake_datasets.DECISIONS.columns
         attributes = context_columns.select_attributes(
             context_columns.column_types(decided[-1].schema.names), registry, reserved=own

@@ -18,8 +18,8 @@ from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.execution.long_work import require_long_work_allowed
-from attestlab.policy import attribute_documents, store
-from attestlab.policy.attribute_registry import load_own_attributes
+from attestlab.policy import store
+from attestlab.policy.attribute_registry import NO_ATTRIBUTES, build_registry, load_own_attributes
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.attributes import Registry
@@ -87,7 +87,7 @@ class ActivePolicies:
 def find_policies(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
     """Return the active policies for the tenant's query, or None if no policy applies."""
     found = _query_versions(execute, query, tenant_id)
-    return _compile_set(found, found[0].own or attribute_documents.NO_ATTRIBUTES) if found else None
+    return _compile_set(found, found[0].own or NO_ATTRIBUTES) if found else None
 
 
 def load_policies(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies:
@@ -108,15 +108,13 @@ def find_policies_in(tx: Transaction, query: PolicyQuery, tenant_id: UUID) -> Ac
 
 def compile_member(row: AnyRow, in_shadow: bool, own: str) -> PolicySetMember:
     """Compile a stored version as a member of a policy set."""
-    return _compile_version(
-        str(row.policy_id), row.document, attribute_documents.NO_ATTRIBUTES if row.is_platform else own, in_shadow
-    )
+    return _compile_version(str(row.policy_id), row.document, NO_ATTRIBUTES if row.is_platform else own, in_shadow)
 
 
 @lru_cache(maxsize=256)
 def get_normalizer(own: str) -> ContextNormalizer:
     """Return the normalizer for contexts of a tenant with these own attributes."""
-    return ContextNormalizer(attribute_documents.build_registry(own))
+    return ContextNormalizer(build_registry(own))
 
 
 def _query_versions(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> tuple[AnyRow, ...]:
@@ -151,7 +149,7 @@ def _compile_set(found: tuple[AnyRow, ...], own: str) -> ActivePolicies:
 def _compile_version(policy_id: str, text: str, own: str, in_shadow: bool) -> PolicySetMember:
     """Compile a stored version once: neither the version nor its meaning under the same attributes ever changes."""
     document = Document.read(json.loads(text))
-    registry: Registry = attribute_documents.build_registry(own)
+    registry: Registry = build_registry(own)
     return PolicySetMember(policy_id, document.digest, bind(document, registry), in_shadow)
 
 

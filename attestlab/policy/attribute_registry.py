@@ -1,27 +1,31 @@
-"""Service for a tenant's own attributes: get, check, replace."""
+"""Service for a tenant's own attributes: get, check, replace; parsed from JSON and combined with the platform's."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.errors import Conflict, FieldError, ValidationFailed
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
-from attestlab.policy import attribute_documents, store
+from attestlab.policy import store
 from attestlab.policy.checked_input import CheckedAttributes
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import AttributesChanged
-from attestlab.policy.language.attributes import PLATFORM, Registry
+from attestlab.policy.language.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
 from attestlab.policy.language.document import Document, TargetType
+
+NO_ATTRIBUTES = "[]"
 
 
 class AttributeRegistryService:
@@ -34,7 +38,7 @@ class AttributeRegistryService:
     def get(self, *, caller: Caller) -> Registry:
         """Return the attributes that the tenant's policies may use."""
         with self.storage.read() as connection:
-            return attribute_documents.build_registry(load_own_attributes(connection.execute, caller.tenant_id))
+            return build_registry(load_own_attributes(connection.execute, caller.tenant_id))
 
     def check(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> CheckedAttributes:
         """Check new attributes against every version of the tenant's policies, without the writer's lock.
@@ -45,8 +49,8 @@ class AttributeRegistryService:
             ValidationFailed: an attribute is invalid, or its path conflicts with another's.
             Conflict: a stored version would no longer be readable.
         """
-        text = attribute_documents.serialize_attributes(own)
-        registry = attribute_documents.build_registry(text)
+        text = serialize_attributes(own)
+        registry = build_registry(text)
         with self.storage.read() as connection:
             execute = connection.execute
             before = load_own_attributes(execute, caller.tenant_id)
@@ -89,13 +93,13 @@ def load_registry(execute: Execute, tenant_id: UUID, target_type: str) -> Regist
     """
     if target_type == TargetType.TENANT_DEFAULT and store.is_operator(execute, tenant_id):
         return PLATFORM
-    return attribute_documents.build_registry(load_own_attributes(execute, tenant_id))
+    return build_registry(load_own_attributes(execute, tenant_id))
 
 
 def load_own_attributes(execute: Execute, tenant_id: UUID) -> str:
     """Return a tenant's own attributes as stored."""
     row = store.find_own_attributes(execute, tenant_id)
-    return attribute_documents.NO_ATTRIBUTES if row is None else str(row["attributes"])
+    return NO_ATTRIBUTES if row is None else str(row["attributes"])
 
 
 def parse_document(version: Mapping[str, Any]) -> Document:
@@ -105,7 +109,7 @@ def parse_document(version: Mapping[str, Any]) -> Document:
 
 def _changed_paths(before: str, registry: Registry) -> set[str]:
     """Return the paths of own attributes that `registry` lacks or defines differently."""
-    own = map(attribute_documents.parse_attribute, json.loads(before))
+    own = map(parse_attribute, json.loads(before))
     return {each.path for each in own if registry.get(each.path) != each}
 
 
@@ -132,3 +136,67 @@ def _require_unchanged(tx: Transaction, checked: CheckedAttributes, tenant_id: U
     seen = (load_own_attributes(tx.exec, tenant_id), store.count_versions(tx.exec, tenant_id))
     if seen != (checked.before, checked.versions):
         raise Conflict("Attributes or policies of the tenant changed during the check; send the attributes again.")
+
+
+@lru_cache(maxsize=256)
+def build_registry(own: str) -> Registry:
+    """Build the registry of a tenant from its stored own attributes; cached, because every decision needs it."""
+    return PLATFORM.with_own(map(parse_attribute, json.loads(own))) if own != NO_ATTRIBUTES else PLATFORM
+
+
+def serialize_attributes(own: Iterable[Mapping[str, Any]]) -> str:
+    """Validate own attributes and return them as stored.
+
+    Raises:
+        ValidationFailed: an attribute is invalid, or its path conflicts with another's.
+    """
+    text = canonical([dump_attribute(attribute) for attribute in _parse_attributes(own)]).decode()
+    build_registry(text)
+    return text
+
+
+def _parse_attributes(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
+    read = []
+    for index, each in enumerate(own):
+        try:
+            read.append(parse_attribute(each))
+        except ValidationFailed as error:
+            fields = [FieldError(f"/attributes/{index}{f.field}", f.code, f.message) for f in error.fields]
+            raise ValidationFailed(error.message, fields) from None
+    return read
+
+
+def parse_attribute(told: Mapping[str, Any]) -> Attribute:
+    """Parse an attribute from JSON: `{path, type, domain?, unit?, mutable?}`.
+
+    The `domain` of an enum is a list of its values, that of a number `{min?, max?}`.
+
+    Raises:
+        ValidationFailed: the attribute is invalid.
+    """
+    domain = told.get("domain")
+    values = tuple(domain) if isinstance(domain, list) else ()
+    bounds = domain if isinstance(domain, dict) else {}
+    return Attribute(
+        told["path"],
+        AttributeType(told["type"]),
+        values,
+        bounds.get("min"),
+        bounds.get("max"),
+        told.get("unit"),
+        told.get("mutable", True),
+    )
+
+
+def dump_attribute(attribute: Attribute) -> dict[str, Any]:
+    """Return an attribute as JSON; `domain` is null for an attribute without one."""
+    bounds = {"min": attribute.least, "max": attribute.most}
+    limits = {name: bound for name, bound in bounds.items() if bound is not None}
+    domain = (limits or None) if attribute.type in NUMERIC else (list(attribute.values) or None)
+    return {
+        "path": attribute.path,
+        "type": attribute.type.value,
+        "domain": domain,
+        "unit": attribute.unit,
+        "mutable": attribute.mutable,
+    }

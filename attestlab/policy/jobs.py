@@ -16,8 +16,8 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
 from attestlab.orgs.rules import Caller
-from attestlab.policy import attribute_documents, rendering
-from attestlab.policy.attribute_registry import AttributeRegistryService
+from attestlab.policy import rendering
+from attestlab.policy.attribute_registry import NO_ATTRIBUTES, AttributeRegistryService, build_registry
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.evaluation.binder import bind
@@ -41,8 +41,8 @@ def check(text: bytes, own: str, is_operator: bool) -> CheckedDocument:
     """
     document = read_document(text)
     if is_operator and document.target_type is TargetType.TENANT_DEFAULT:
-        own = attribute_documents.NO_ATTRIBUTES
-    registry = attribute_documents.build_registry(own)
+        own = NO_ATTRIBUTES
+    registry = build_registry(own)
     bind(document, registry)
     policy_tests.require_valid(document, registry)
     return CheckedDocument(
@@ -72,9 +72,7 @@ def check_and_render_attributes(
 ) -> tuple[CheckedAttributes, bytes]:
     """Check attributes and render the response that shows them."""
     checked = vocabulary.check(own, caller=caller)
-    return checked, rendering.render_attributes(
-        attribute_documents.build_registry(checked.stored)
-    ).model_dump_json().encode()
+    return checked, rendering.render_attributes(build_registry(checked.stored)).model_dump_json().encode()
 
 
 def render_attributes(records: str, caller: Caller) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
 
-from attestlab.policy import attribute_documents
+from attestlab.policy.attribute_registry import dump_attribute
 from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Explanation
 from attestlab.policy.evaluation.policy_set import SetDecision
 from attestlab.policy.language.attributes import PLATFORM, Registry
@@ -77,10 +77,7 @@ def _as_raw_response(_: type[Model], text: str) -> Model:
 def render_attributes(registry: Registry) -> AttributesOut:
     """Render a registry."""
     return AttributesOut(
-        items=[
-            AttributeOut(**attribute_documents.dump_attribute(each), own=path not in PLATFORM)
-            for path, each in registry.items()
-        ]
+        items=[AttributeOut(**dump_attribute(each), own=path not in PLATFORM) for path, each in registry.items()]
     )
 
 

@@ -22,9 +22,9 @@ from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
 from attestlab.orgs.role_rules import parse_roles
 from attestlab.orgs.rules import Caller
-from attestlab.policy import attribute_documents, rules, store
+from attestlab.policy import rules, store
 from attestlab.policy.analysis.analyzer import AnalysisFinding, PolicyComparison, analyze, compare, find_dead_rules
-from attestlab.policy.attribute_registry import load_own_attributes, load_registry, parse_document
+from attestlab.policy.attribute_registry import build_registry, load_own_attributes, load_registry, parse_document
 from attestlab.policy.checked_input import CheckedDocument
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import (
@@ -102,7 +102,7 @@ class Policies:
             quotas.require_capacity(
                 "policies", quotas.allowance_of(caller).policies, lambda: store.count_open(tx.exec, caller.tenant_id)
             )
-            self._checked(tx, document, caller)
+            self._check(tx, document, caller)
             now = self.clock.now()
             row = {
                 "id": new_id(now),
@@ -141,7 +141,7 @@ class Policies:
             rules.require_same_target(
                 current=current, requested=(document.category, document.target_type, document.target_id)
             )
-            self._checked(tx, document, caller)
+            self._check(tx, document, caller)
             now = self.clock.now()
             changes = {"version": row["version"] + 1, "name": document.name}
             event = PolicyUpdated(
@@ -345,7 +345,7 @@ class Policies:
 
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
-    def _checked(self, tx: Transaction, document: Document | CheckedDocument, caller: Caller) -> None:
+    def _check(self, tx: Transaction, document: Document | CheckedDocument, caller: Caller) -> None:
         rules.require_reachable(document.category, document.target_type)
         if document.target_type is TargetType.ISSUER and document.target_id is not None:
             issuer_store.get(tx.exec, document.target_id, tenant_id=caller.tenant_id)
@@ -353,7 +353,7 @@ class Policies:
             store.get_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
         registry = load_registry(tx.exec, caller.tenant_id, document.target_type)
         if isinstance(document, CheckedDocument):
-            if attribute_documents.build_registry(document.own) != registry:
+            if build_registry(document.own) != registry:
                 raise Conflict("The tenant's attributes changed while the policy was checked; send it again.")
             return
         bind(document, registry)

@@ -83,7 +83,7 @@ class QuerySession:
         """Cancel the queries inside when the time is up, or as soon as `is_cancelled` returns true."""
         deadline_at, done = monotonic() + seconds, Event()
 
-        def cancelled() -> bool:
+        def cancel_if_due() -> bool:
             if is_cancelled():
                 self.cancel("The client no longer waits for the simulation.")
             elif monotonic() >= deadline_at:
@@ -93,10 +93,10 @@ class QuerySession:
             return True
 
         def watch() -> None:
-            while not done.wait(_POLL_INTERVAL_S) and not cancelled():
+            while not done.wait(_POLL_INTERVAL_S) and not cancel_if_due():
                 pass
 
-        if not cancelled():
+        if not cancel_if_due():
             Thread(target=watch, daemon=True).start()
         try:
             yield

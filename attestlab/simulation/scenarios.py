@@ -99,7 +99,7 @@ class Scenario:
     @classmethod
     def alone(cls, draft: PolicySetMember) -> Scenario:
         """Build a scenario with a draft and no other policy, in which everything was allowed."""
-        return cls(draft, ScenarioSets.of([TargetSets(None, (), _enforced([draft]))], draft))
+        return cls(draft, ScenarioSets.of([TargetSets(None, (), _only_enforced([draft]))], draft))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -125,8 +125,8 @@ def build_scenario(connection: Connection, draft: PolicyDraft, tenant_id: UUID) 
         places.append(
             TargetSets(
                 target,
-                _enforced(compile_member(row, False, own) for row in found),
-                _enforced(member if row is None else compile_member(row, False, own) for row in after),
+                _only_enforced(compile_member(row, False, own) for row in found),
+                _only_enforced(member if row is None else compile_member(row, False, own) for row in after),
             )
         )
     return Scenario(
@@ -185,5 +185,5 @@ def _sort_key(row: AnyRow | None, draft: PolicyDraft, *, is_platform: bool) -> t
     return (not row.is_platform, not is_default, str(row.policy_id))
 
 
-def _enforced(members: Iterable[PolicySetMember]) -> tuple[PolicySetMember, ...]:
+def _only_enforced(members: Iterable[PolicySetMember]) -> tuple[PolicySetMember, ...]:
     return tuple(member for member in members if member.is_enforced)

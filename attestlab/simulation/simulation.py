@@ -132,7 +132,8 @@ class Simulation:
             self._require(segments)
             self._tables += 1
             table = f"outcomes_{self._tables}"
-            self.session.run(f"CREATE TABLE {table} AS {report_queries.flips_table(self.sets, self._shown(segments))}")
+            query = report_queries.flips_table(self.sets, self._plain_columns(segments))
+            self.session.run(f"CREATE TABLE {table} AS {query}")
             frames = [
                 report_queries.transitions(table),
                 report_queries.flips(table, segments),
@@ -150,7 +151,7 @@ class Simulation:
         Raises:
             ValidationFailed: the rule has no such threshold, or several; or `points` is less than 1.
         """
-        return self._swept([Threshold.find(self.scenario.rules, rule_id, attribute, op)], points)
+        return self._sweep([Threshold.find(self.scenario.rules, rule_id, attribute, op)], points)
 
     def sweep2(self, first: ThresholdName, second: ThresholdName, *, points: int = POINTS_OF_TWO) -> Frame:
         """Return the results for pairs of values of two thresholds, each `(rule_id, attribute)` or `(rule_id,
@@ -164,7 +165,7 @@ class Simulation:
         found = [Threshold.find(self.scenario.rules, *named, number=n) for n, named in enumerate((first, second))]
         if found[0] == found[1]:
             raise ValidationFailed.of("/sweep/1", "same_threshold", "Both thresholds are the same; sweep it alone.")
-        return self._swept(found, points)
+        return self._sweep(found, points)
 
     def coverage(self) -> Frame:
         """Return how often each rule of the draft matches (`hits`) and decides in it (`decisive`); 0 hits: never
@@ -198,7 +199,10 @@ class Simulation:
             ValidationFailed: it is none of these; an attribute is unknown, or its value is invalid.
         """
         with self.session.steps(3):
-            values, place = (self._taken(of), self.sets.places[0]) if isinstance(of, Mapping) else self._context(of)
+            if isinstance(of, Mapping):
+                values, place = self._normalize_strictly(of), self.sets.places[0]
+            else:
+                values, place = self._context(of)
             return find_counterfactual(PolicySet(place.after), values)
 
     def report(self) -> SignedReport:
@@ -238,7 +242,7 @@ class Simulation:
         ((count,),) = self.session.run(f"SELECT (SELECT count(*) FROM ({all_of_it})) - (SELECT count(*) FROM ({seen}))")
         return int(count)
 
-    def _swept(self, thresholds: list[Threshold], points: int) -> Frame:
+    def _sweep(self, thresholds: list[Threshold], points: int) -> Frame:
         if type(points) is not int or points < 1:
             raise ValidationFailed.of(
                 "/points", "points", f"{points!r} is not a number of points; use a whole number of at least 1."
@@ -247,9 +251,9 @@ class Simulation:
         return self.session.frame(sweep_sql(self.scenario, thresholds, points=points))
 
     def _attributes(self, paths: Sequence[str] = ()) -> dict[str, Attribute]:
-        return {**self._registered((*self.by, *paths)), **self.sets.attributes()}
+        return {**self._registered_attributes((*self.by, *paths)), **self.sets.attributes()}
 
-    def _registered(self, paths: Sequence[str]) -> dict[str, Attribute]:
+    def _registered_attributes(self, paths: Sequence[str]) -> dict[str, Attribute]:
         return {path: self._registry[path] for path in paths if path in self._registry}
 
     def _read(self, paths: Sequence[str] = ()) -> str:
@@ -262,7 +266,7 @@ class Simulation:
             if self._cached_paths is not None and wanted <= self._cached_paths:
                 return
             wanted |= self._cached_paths or frozenset()
-            attributes = {**self._registered(sorted(wanted)), **self.sets.attributes()}
+            attributes = {**self._registered_attributes(sorted(wanted)), **self.sets.attributes()}
             self._rows = typed_query(self.session, self.history, attributes, self._typed)
             segments = [TARGET] if TARGET_SEGMENT in wanted else []
             self.is_cached = materialize_contexts(self.session, self._rows, segments, attributes, self.sets.places)
@@ -270,7 +274,7 @@ class Simulation:
                 self._label()
             self._cached_paths = wanted
 
-    def _shown(self, segments: Sequence[str]) -> dict[str, str]:
+    def _plain_columns(self, segments: Sequence[str]) -> dict[str, str]:
         """Return the columns of segments, as SQL that yields plain values."""
         found = {path: quote_column(path) for path in segments if path in self._registry}
         texts = {path: f"{text}::VARCHAR" for path, text in found.items() if self._registry[path].type in TEXTS}
@@ -300,7 +304,7 @@ class Simulation:
             'ORDER BY p."from" DESC, p.count DESC, p.number'
         )
 
-    def _taken(self, context: Mapping[str, object]) -> Values:
+    def _normalize_strictly(self, context: Mapping[str, object]) -> Values:
         """Normalize a context; reject elements that decisions would ignore, because here they are mistakes."""
         found = ContextNormalizer(self._registry)(context)
         if found.diagnostics:

@@ -7,7 +7,7 @@ from house import measures
 
 # How many places each measure may still find. A number only shrinks, and each of them ends at 0.
 REMAINING = {
-    "bare_participles": 28,
+    "bare_participles": 15,
     "private_words": 128,
     "private_bounds": 0,
     "long_document_lines": 0,

@@ -123,7 +123,8 @@ class _Analysis:
         dead = {rule.id for rule in self._policy.rules if self._is_dead(rule)}
         alive = [rule for rule in self._policy.enforced_rules if rule.id not in dead]
         found = [AnalysisFinding(FindingKind.DEAD, rule.id) for rule in self._policy.rules if rule.id in dead]
-        return [*found, *self._shadowed(alive), *self._contradicting(alive), *self._unreachable_default()]
+        rules = [*self._find_shadowed_rules(alive), *self._find_contradicting_rules(alive)]
+        return [*found, *rules, *self._find_unreachable_default()]
 
     def _is_dead(self, rule: Rule) -> bool:
         """Whether no context matches the rule."""
@@ -134,7 +135,7 @@ class _Analysis:
         self._seen.append(witness)
         return False
 
-    def _shadowed(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
+    def _find_shadowed_rules(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
         """Yield rules whose every match is decided by earlier rules; skips rules that decide a known witness."""
         deciding = {matched[0] for values in self._seen if (matched := self._decide(values).matched)}
         for index, rule in enumerate(alive):
@@ -148,15 +149,15 @@ class _Analysis:
                 _require_witness(self._decide(witness).matched[:1] == (rule.id,))
                 self._seen.append(witness)
 
-    def _contradicting(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
+    def _find_contradicting_rules(self, alive: Sequence[Rule]) -> Iterator[AnalysisFinding]:
         """Yield DENY rules that can match together with ALLOW rules of the same priority."""
         for _, tied in groupby(alive, key=lambda rule: rule.priority):
             rules = list(tied)
             allowing = [rule for rule in rules if rule.effect is Effect.ALLOW]
             for rule in (rule for rule in rules if rule.effect is Effect.DENY):
-                yield from self._contradicted(rule, allowing)
+                yield from self._find_contradictions(rule, allowing)
 
-    def _contradicted(self, rule: Rule, allowing: Sequence[Rule]) -> Iterator[AnalysisFinding]:
+    def _find_contradictions(self, rule: Rule, allowing: Sequence[Rule]) -> Iterator[AnalysisFinding]:
         """Yield the finding with all ALLOW rules that can match with `rule`; skips rules whose boxes do not
         intersect.
         """
@@ -177,7 +178,7 @@ class _Analysis:
         if found:
             yield AnalysisFinding(FindingKind.CONTRADICTING, rule.id, tuple(sorted(found)), first)
 
-    def _unreachable_default(self) -> Iterator[AnalysisFinding]:
+    def _find_unreachable_default(self) -> Iterator[AnalysisFinding]:
         """Yield a finding if some rule matches every context."""
         if any(not self._decide(values).matched for values in self._seen):
             return

@@ -43,9 +43,9 @@ class SmtEncoding:
         self._up_to = {path: self._booleans(path) for path in self._cells}
         self._named: dict[int, Any] = {}  # by the identity of a rule: its boolean and the negation
         self._atoms: dict[Literal, Any] = {}
-        self._solver = self._made()
+        self._solver = self._build_solver()
 
-    def _made(self) -> Any:
+    def _build_solver(self) -> Any:
         solver = self._z3.SolverFor("QF_FD", ctx=self._context)
         for booleans in self._up_to.values():
             solver.add(*(self._z3.Implies(low, high) for low, high in pairwise(booleans)))
@@ -70,19 +70,19 @@ class SmtEncoding:
 
     def match(self, rule: Rule, *, without: Iterable[Rule] = (), together_with: Sequence[Rule] = ()) -> Values | None:
         """Return a context that matches `rule`, none of `without`, and, if given, one of `together_with`; or None."""
-        asked = [self._letter(rule), *map(self._denied, without)]
+        asked = [self._letter(rule), *map(self._negation_of, without)]
         return self._witness([*asked, self._any(map(self._letter, together_with))] if together_with else asked)
 
     def no_match(self, rules: Sequence[Rule]) -> Values | None:
         """Return a context that none of the rules matches, or None."""
-        return self._witness([self._denied(rule) for rule in rules])
+        return self._witness([self._negation_of(rule) for rule in rules])
 
     def refuted_by(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """Return a sufficient subset of the excluded `rules` that made the last query unsatisfiable (its unsat
         core).
         """
         core = {each.get_id() for each in self._solver.unsat_core()}
-        return tuple(rule for rule in rules if self._denied(rule).get_id() in core)
+        return tuple(rule for rule in rules if self._negation_of(rule).get_id() in core)
 
     def places(self, atom: Literal) -> list[bool]:
         """Whether the literal is true at each place of its attribute; place 0 is missing."""
@@ -97,7 +97,7 @@ class SmtEncoding:
             self._named[id(rule)] = (letter, self._z3.Not(letter))
         return self._named[id(rule)][0]
 
-    def _denied(self, rule: Rule) -> Any:
+    def _negation_of(self, rule: Rule) -> Any:
         """Return the formula that a rule does not match."""
         self._letter(rule)
         return self._named[id(rule)][1]

@@ -68,7 +68,7 @@ class ContextNormalizer:
         for path, raw in _flatten(context, "", self._parsers):
             fault = self._take(path, raw, values, seen)
             if fault and len(diagnostics) < MAX_DIAGNOSTICS:
-                message = self._worded(path, fault, suggest=len(diagnostics) < MAX_SUGGESTIONS)
+                message = self._explain(path, fault, suggest=len(diagnostics) < MAX_SUGGESTIONS)
                 diagnostics.append(Diagnostic(path[:PATH_LENGTH], fault.code, message))
         return NormalizedContext(values, tuple(diagnostics))
 
@@ -87,7 +87,7 @@ class ContextNormalizer:
         values[path] = value
         return None
 
-    def _worded(self, path: str, fault: ValueProblem, *, suggest: bool) -> str:
+    def _explain(self, path: str, fault: ValueProblem, *, suggest: bool) -> str:
         close = self._registry.nearest(path) if suggest and fault is _UNKNOWN_ATTRIBUTE else None
         return f"{fault.message} Did you mean {close}?" if close else fault.explain(suggest=suggest)
 

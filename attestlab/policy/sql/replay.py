@@ -92,7 +92,7 @@ class Replay:
     @cached_property
     def route(self) -> ReplayRoute:
         """The execution strategy."""
-        return self._wanted or self._chosen()
+        return self._wanted or self._choose_route()
 
     @cached_property
     def sql(self) -> str:
@@ -100,7 +100,7 @@ class Replay:
         names = ", ".join([f"{ROW} AS row", *self._words])
         if self.route is ReplayRoute.ROWS:
             masked = f"SELECT {ROW} AS row, {self._masks} FROM ({self._source(ROW)})"
-            return f"SELECT row, {self._decided} FROM ({masked})"
+            return f"SELECT row, {self._decided_sql} FROM ({masked})"
         return (
             f"WITH d AS MATERIALIZED ({self._distinct}) "
             f"SELECT {names}, allowed FROM (SELECT {ROW}, {self._hash} FROM ({self._source(ROW)})) "
@@ -126,20 +126,20 @@ class Replay:
         words = [word for word in self._words if word.startswith("matched")]
         keys = ", ".join(["allowed", *words])
         rows = self.connection.execute(
-            f"SELECT {keys}, sum(n)::BIGINT AS n FROM ({self._counted}) GROUP BY ALL ORDER BY n DESC, {keys}"
+            f"SELECT {keys}, sum(n)::BIGINT AS n FROM ({self._count_sql}) GROUP BY ALL ORDER BY n DESC, {keys}"
         ).fetchall()
         return [
             DecisionGroup(allowed, tuple(_decode_mask(found, self.rules)), count) for allowed, *found, count in rows
         ]
 
     @property
-    def _counted(self) -> str:
+    def _count_sql(self) -> str:
         rows, distinct = self._measure
         if rows > _MIN_ROWS_PER_CONTEXT * distinct:
             grouped = f"SELECT count(*) AS {_COUNT}, {self._names} FROM ({self._source()}) GROUP BY ALL"
         else:
             grouped = self._source(f"1 AS {_COUNT}")
-        return f"SELECT n, {self._decided} FROM (SELECT {_COUNT} AS n, {self._masks} FROM ({grouped}))"
+        return f"SELECT n, {self._decided_sql} FROM (SELECT {_COUNT} AS n, {self._masks} FROM ({grouped}))"
 
     @property
     def _words(self) -> list[str]:
@@ -154,7 +154,7 @@ class Replay:
         return ", ".join([f"{mask} AS {name}" for mask, name in zip(masks, self._words, strict=True)] or ["0 AS none"])
 
     @property
-    def _decided(self) -> str:
+    def _decided_sql(self) -> str:
         matched = [word for word in self._words if word.startswith("matched")]
         return ", ".join([*self._words, f"{decided_sql(self.policy, matched)} AS allowed"])
 
@@ -168,11 +168,11 @@ class Replay:
 
     @property
     def _distinct(self) -> str:
-        """The query that decides distinct contexts, which are joined by hash; `_chosen` uses this route only if
+        """The query that decides distinct contexts, which are joined by hash; `_choose_route` uses this route only if
         hashes are unique.
         """
         inner = f"SELECT {_HASH}, {self._masks} FROM (SELECT *, {self._hash} FROM ({self._distinct_contexts}))"
-        return f"SELECT {_HASH}, {self._decided} FROM ({inner})"
+        return f"SELECT {_HASH}, {self._decided_sql} FROM ({inner})"
 
     @property
     def _distinct_contexts(self) -> str:
@@ -191,7 +191,7 @@ class Replay:
         ).fetchall()
         return found[0]
 
-    def _chosen(self) -> ReplayRoute:
+    def _choose_route(self) -> ReplayRoute:
         """Choose distinct contexts if they are few, leaves are many, and no two contexts have the same hash."""
         asked = sum(1 for rule in self.policy.rules for _ in iterate_comparisons(rule.when))
         if asked < _MIN_LEAVES_TO_GROUP:
