@@ -10,10 +10,11 @@ import httpx
 from attestlab.core.crypto import passwords
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
+from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.orgs import store as org_store
-from attestlab.orgs.service import Installer, TenantCreated
+from attestlab.orgs.service import TenantCreated
 
 REFUSED = {"code": "AUTH_INVALID", "message": "The credentials are not valid.", "http_status": 401}
 
@@ -80,7 +81,7 @@ def add_person(lab: Installation, tenant: TenantCreated, email: str, password: s
     }
     with lab.storage.write() as tx:
         return audited_write.insert(
-            tx, org_store.users, row, AuditContext(tenant.tenant_id, Installer(), "user.create", now)
+            tx, org_store.users, row, AuditContext(tenant.tenant_id, COMMAND_LINE, "user.create", now)
         )
 
 
@@ -90,7 +91,7 @@ def change_person(lab: Installation, tenant: TenantCreated, *, email: str | None
     whose = users.c.email == (email or tenant.owner_email)
     with lab.storage.write() as tx:
         row = dict(tx.exec(users.select().where(whose)).mappings().one())
-        audited_write.change(tx, users, row, changes, AuditContext(tenant.tenant_id, Installer(), "user.update", now))
+        audited_write.change(tx, users, row, changes, AuditContext(tenant.tenant_id, COMMAND_LINE, "user.update", now))
 
 
 def make_consumer(lab: Installation, tenant: TenantCreated) -> None:
@@ -98,5 +99,5 @@ def make_consumer(lab: Installation, tenant: TenantCreated) -> None:
     tenants, now = org_store.tenants, lab.clock.now()
     with lab.storage.write() as tx:
         row = dict(tx.exec(tenants.select().where(tenants.c.id == tenant.tenant_id)).mappings().one())
-        deed = AuditContext(tenant.tenant_id, Installer(), "tenant.update", now)
+        deed = AuditContext(tenant.tenant_id, COMMAND_LINE, "tenant.update", now)
         audited_write.change(tx, tenants, row, {"realm": "consumer"}, deed)

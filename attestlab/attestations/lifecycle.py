@@ -21,7 +21,8 @@ from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AttestLabError
 from attestlab.core.events import Event
 from attestlab.core.records import audit, outbox, row_digest
-from attestlab.core.records.audit import Actor, AuditEntry
+from attestlab.core.records.actors import Actor, SystemActor
+from attestlab.core.records.audit import AuditEntry
 from attestlab.core.strict_json import format_time
 from attestlab.log import entries
 from attestlab.log import store as log_store
@@ -36,6 +37,7 @@ _ACTIONS = {
     Status.SUPERSEDED: "attestation.supersede",
     Status.EXPIRED: "attestation.expire",
 }
+TIMEKEEPER = SystemActor("timekeeper")  # makes expiries permanent
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,6 @@ class StatusChange:
     at: datetime
     reason: str | None = None
     successor: UUID | None = None
-
-
-@dataclass(frozen=True)
-class Timekeeper:
-    """Actor that makes expiries permanent: the service itself, not acting for a caller."""
-
-    actor_type: str = "SERVICE"
-    actor_id: str = "timekeeper"
 
 
 class StatusChanged(NamedTuple):

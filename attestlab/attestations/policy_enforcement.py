@@ -16,21 +16,13 @@ from uuid import UUID
 from attestlab.attestations import policy_context
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
-from attestlab.core.records.audit import Actor
+from attestlab.core.records.actors import Actor, AnonymousActor
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
 from attestlab.policy import decisions, rules
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.decisions import Decisions, PendingDecision
 from attestlab.policy.language.document import Category, TargetType
-
-
-@dataclass(frozen=True)
-class AnonymousActor:
-    """Actor for decisions requested anonymously, or by another tenant whose identity must not be disclosed."""
-
-    actor_type: str = "SERVICE"
-    actor_id: str = "verifier"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +34,7 @@ class RecordedDecision:
 
 
 PolicyDecisions = tuple[RecordedDecision, ...]
-ANONYMOUS = AnonymousActor()
+ANONYMOUS = AnonymousActor("verifier")  # also stands for another tenant, whose identity must not be disclosed
 
 
 @dataclass(frozen=True)

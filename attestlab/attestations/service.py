@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from attestlab.attestations import lifecycle, minting, policy_enforcement, rules, store
 from attestlab.attestations.events import AttestationCreated
-from attestlab.attestations.lifecycle import StatusChange, StatusChanged, Timekeeper
+from attestlab.attestations.lifecycle import TIMEKEEPER, StatusChange, StatusChanged
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
@@ -278,7 +278,7 @@ class Attestations:
         at = self.clock.now()
         rows = store.find_expired(tx, now=at, limit=limit)
         lifecycle.apply_status_change(
-            tx, self.log, rows, StatusChange(Status.EXPIRED, at), actor_of=lambda _tenant_id: Timekeeper()
+            tx, self.log, rows, StatusChange(Status.EXPIRED, at), actor_of=lambda _tenant_id: TIMEKEEPER
         )
         return len(rows)
 

@@ -8,6 +8,7 @@ from typing import Any
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.core.records import audit
+from attestlab.core.records.actors import AnonymousActor
 from attestlab.core.records.audit import AuditEntry
 from attestlab.identity.rules import SignInFailed
 from attestlab.orgs import store
@@ -19,13 +20,7 @@ ATTEMPT = "request.denied"
 BLOCK = "address.block"
 SIGN_IN = "session.create"
 ADDRESS_DIGITS = 16  # of the SHA-256: enough to recognise repeated attempts
-
-
-class UnknownActor:
-    """The actor of a request whose credential was never valid."""
-
-    actor_type = "SERVICE"
-    actor_id = "stranger"
+UNKNOWN_ACTOR = AnonymousActor("stranger")  # the actor of a request whose credential was never valid
 
 
 def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> None:
@@ -38,7 +33,7 @@ def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> N
     known = caller if isinstance(caller, Caller) else None
     entry = AuditEntry(
         tenant_id=known.tenant_id if known else store.get_operator_id(tx),
-        actor=known or UnknownActor(),
+        actor=known or UNKNOWN_ACTOR,
         action=ATTEMPT,
         resource_type="route",
         resource_id=f"{request.route.method} {request.route.path}",
@@ -54,7 +49,7 @@ def record_blocked(tx: Transaction, block: BlockedClient) -> None:
     caller = block.caller if isinstance(block.caller, Caller) else None
     entry = AuditEntry(
         tenant_id=caller.tenant_id if caller else store.get_operator_id(tx),
-        actor=caller or UnknownActor(),
+        actor=caller or UNKNOWN_ACTOR,
         action=BLOCK,
         resource_type="address",
         resource_id=block.address,
@@ -69,7 +64,7 @@ def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata
     """Builds the entry of a failed login: with the account's tenant, otherwise the operator; never with the address."""
     return AuditEntry(
         tenant_id=error.tenant_id or store.get_operator_id(tx),
-        actor=UnknownActor(),
+        actor=UNKNOWN_ACTOR,
         action=SIGN_IN,
         resource_type="user",
         resource_id=str(error.user_id or f"sha256:{error.address_sha256[:ADDRESS_DIGITS]}"),

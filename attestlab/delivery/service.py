@@ -11,7 +11,7 @@ from uuid import UUID
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write
-from attestlab.core.records.audit import Actor
+from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.delivery import email_templates, store
 from attestlab.delivery.share_links import Links
@@ -22,19 +22,14 @@ from attestlab.orgs import store as org_store
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller
 
+ACTOR = SystemActor("attestlab-delivery")  # completes a delivery when its recipient opens an account
+
 
 class DeliveryState(StrEnum):
     """PENDING until an account with the address is opened; DELIVERED is final."""
 
     PENDING = "PENDING"
     DELIVERED = "DELIVERED"
-
-
-class PostMaster:
-    """The actor of deliveries that happen because an account was opened."""
-
-    actor_type = "SERVICE"
-    actor_id = "attestlab-delivery"
 
 
 class Deliveries:
@@ -83,7 +78,7 @@ class Deliveries:
         waiting = store.list_waiting(tx.exec, address)
         for row in waiting:
             changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
-            deed = AuditContext(row["tenant_id"], PostMaster(), "delivery.claim", at)
+            deed = AuditContext(row["tenant_id"], ACTOR, "delivery.claim", at)
             audited_write.change(tx, store.deliveries, row, changes, deed)
         return len(waiting)
 

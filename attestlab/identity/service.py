@@ -16,6 +16,7 @@ from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AuthInvalid, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.actors import UserActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import login_throttle, rules, store
 from attestlab.identity.events import PasswordChanged
@@ -24,7 +25,6 @@ from attestlab.identity.rules import SessionEndReason, SignInFailed
 from attestlab.identity.sessions import Sessions, Tokens
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs import store as org_store
-from attestlab.orgs.members import Person
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
 
@@ -102,7 +102,7 @@ class Identity:
             now = self.clock.now()
             person = _require_unchanged(tx, user)
             if user.next_hash is not None:
-                deed = AuditContext(person.tenant_id, Person(str(person.id)), "user.rehash_password", now)
+                deed = AuditContext(person.tenant_id, UserActor(str(person.id)), "user.rehash_password", now)
                 self._store_hash(tx, user, {}, deed)
             return self.sessions.begin(tx, person, at=now)
 

@@ -21,6 +21,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.errors import AuthInvalid, SignatureInvalid, ValidationFailed
 from attestlab.core.records import audited_write
+from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.identity import store
@@ -28,13 +29,7 @@ from attestlab.identity.rules import Claims
 from attestlab.orgs import store as org_store
 
 CACHE_CAPACITY = 10_000
-
-
-class Service:
-    """The actor of the service's own actions."""
-
-    actor_type = "SERVICE"
-    actor_id = "attestlab"
+ACTOR = SystemActor("attestlab")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ class AccessTokens:
             ),
             "created_at": at,
         }
-        deed = AuditContext(org_store.get_operator_id(tx), Service(), "token_key.create", at)
+        deed = AuditContext(org_store.get_operator_id(tx), ACTOR, "token_key.create", at)
         audited_write.insert(tx, store.token_keys, row, deed)
         return Signer(kid, alg, private)
 
@@ -116,7 +111,7 @@ class AccessTokens:
         for row in rows:
             owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row["kid"], "alg": row["alg"]}
             changes = {"sealed": self.keyring.rewrap(row["sealed"], new, **owner)}
-            deed = AuditContext(org_store.get_operator_id(tx), Service(), "token_key.rewrap", at)
+            deed = AuditContext(org_store.get_operator_id(tx), ACTOR, "token_key.rewrap", at)
             audited_write.change(tx, store.token_keys, row, changes, deed)
         return len(rows)
 

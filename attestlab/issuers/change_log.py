@@ -10,25 +10,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Table
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import Event
 from attestlab.core.records import audit, outbox
+from attestlab.core.records.actors import Actor
 from attestlab.core.records.audit import AuditEntry
 from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Log
-from attestlab.orgs.rules import Caller
 
 
 @dataclass(frozen=True)
 class RowChange:
     """A change of an issuer's or key's row: actor, action, resource and time; `row` is the new row by column."""
 
-    caller: Caller
+    tenant_id: UUID
+    actor: Actor
     action: str
     resource_type: str
     resource_id: str
@@ -77,14 +79,14 @@ class ChangeRecorder:
 
     def publish_and_audit(self, tx: Transaction, event: Event, change: RowChange) -> None:
         """Publish the event, and write an audit line with the row's digest."""
-        outbox.publish(tx, change.caller.tenant_id, event, at=change.at)
+        outbox.publish(tx, change.tenant_id, event, at=change.at)
         self.audit(tx, change)
 
     def audit(self, tx: Transaction, change: RowChange) -> None:
         """Write an audit line with the row's digest, for a change that another event already reports."""
         entry = AuditEntry(
-            tenant_id=change.caller.tenant_id,
-            actor=change.caller,
+            tenant_id=change.tenant_id,
+            actor=change.actor,
             action=change.action,
             resource_type=change.resource_type,
             resource_id=change.resource_id,

@@ -24,6 +24,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.events import Event
+from attestlab.core.records.actors import COMMAND_LINE, Actor
 from attestlab.issuers import rules, store
 from attestlab.issuers.change_log import ChangeRecorder, RowChange
 from attestlab.issuers.events import KeyCompromised, KeyCreated, KeyRevoked, KeyRotated
@@ -190,8 +191,7 @@ class Keys:
             row = {**old, "sealed": self.keyring.rewrap(old["sealed"], new, **owner)}
             mine = (store.keys.c.tenant_id == row["tenant_id"], store.keys.c.kid == row["kid"])
             tx.exec(update(store.keys).where(*mine).values(sealed=row["sealed"]))
-            operator = Caller(row["tenant_id"], "SERVICE", "attestlab-cli", frozenset(), "")
-            self._audit(tx, "key.rewrap", row, operator, now)
+            self._audit(tx, "key.rewrap", row, COMMAND_LINE, now)
         return len(rows)
 
     def _withdraw(
@@ -271,12 +271,10 @@ class Keys:
     def _publish_and_audit(
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
     ) -> None:
-        self.recorder.publish_and_audit(
-            tx, event, RowChange(caller, action, "key", format_key_name(row), store.keys, row, now)
-        )
+        self.recorder.publish_and_audit(tx, event, _build_key_change(action, row, caller, now))
 
-    def _audit(self, tx: Transaction, action: str, row: Mapping[str, Any], caller: Caller, now: datetime) -> None:
-        self.recorder.audit(tx, RowChange(caller, action, "key", format_key_name(row), store.keys, row, now))
+    def _audit(self, tx: Transaction, action: str, row: Mapping[str, Any], actor: Actor, now: datetime) -> None:
+        self.recorder.audit(tx, _build_key_change(action, row, actor, now))
 
     def _seal_private(self, tx: Transaction, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
         """Return the sealed private key of a managed key; None for an external key."""
@@ -296,6 +294,10 @@ def _build_withdrawal_event(row: Mapping[str, Any], affected: int, now: datetime
     if row["status"] == KeyStatus.REVOKED:
         return KeyRevoked(*facts)
     return KeyCompromised(*facts, row["compromised_at"])
+
+
+def _build_key_change(action: str, row: Mapping[str, Any], actor: Actor, now: datetime) -> RowChange:
+    return RowChange(row["tenant_id"], actor, action, "key", format_key_name(row), store.keys, row, now)
 
 
 def format_key_name(row: Mapping[str, Any]) -> str:

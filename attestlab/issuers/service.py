@@ -267,7 +267,7 @@ class Issuers:
         self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
     ) -> None:
         self.recorder.publish_and_audit(
-            tx, event, RowChange(caller, action, "issuer", str(row["id"]), store.issuers, row, now)
+            tx, event, RowChange(row["tenant_id"], caller, action, "issuer", str(row["id"]), store.issuers, row, now)
         )
 
 

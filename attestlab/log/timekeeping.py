@@ -10,7 +10,6 @@ confirms it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,6 +21,7 @@ from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
 from attestlab.core.records import audited_write
+from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.strict_json import format_time
 from attestlab.log import store
@@ -47,14 +47,6 @@ _CONFIRMED: Any = select(*confirmed_time.c).where(confirmed_time.c.id == bindpar
 
 class TimeUnconfirmed(Unavailable):
     """The clock leapt ahead; only an operator can decide whether it is right."""
-
-
-@dataclass(frozen=True)
-class Operator:
-    """The operator at the command line, in the audit trail."""
-
-    actor_type: str = "SERVICE"
-    actor_id: str = "attestlab-cli"
 
 
 class Timekeeping:
@@ -98,7 +90,7 @@ class Timekeeping:
     def confirm(self, tx: Transaction) -> datetime:
         """Record the clock's time as the last known time, with an audit line; returns it."""
         now = self._clock.now()
-        context = AuditContext(org_store.get_operator_id(tx), Operator(), "confirmed_time.confirm", now)
+        context = AuditContext(org_store.get_operator_id(tx), COMMAND_LINE, "confirmed_time.confirm", now)
         row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()
         if row is None:
             audited_write.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, context)

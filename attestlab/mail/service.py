@@ -20,18 +20,13 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
+from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.mail import store
 from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MailStatus, pause_after
 
 SUBJECT_LENGTH = 200
-
-
-class PostOffice:
-    """The actor of changes to mails."""
-
-    actor_type = "SERVICE"
-    actor_id = "attestlab-mail"
+ACTOR = SystemActor("attestlab-mail")
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Mails:
             "next_attempt_at": at,
             "created_at": at,
         }
-        audited_write.insert(tx, store.mails, row, AuditContext(tenant_id, PostOffice(), "mail.create", at))
+        audited_write.insert(tx, store.mails, row, AuditContext(tenant_id, ACTOR, "mail.create", at))
         tx.after_commit(self._notify_enqueued)
         return mail_id
 
@@ -142,7 +137,7 @@ class Mails:
     def _change(
         self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime
     ) -> None:
-        audited_write.change(tx, store.mails, row, changes, AuditContext(row["tenant_id"], PostOffice(), action, now))
+        audited_write.change(tx, store.mails, row, changes, AuditContext(row["tenant_id"], ACTOR, action, now))
 
     def _notify_enqueued(self) -> None:
         for callback in self.on_enqueued:

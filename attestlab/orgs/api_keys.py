@@ -21,7 +21,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.audit import Actor
+from attestlab.core.records.actors import Actor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import rules, store
 from attestlab.orgs.events import ApiKeyCompromised

@@ -22,7 +22,7 @@ from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.audit import Actor
+from attestlab.core.records.actors import Actor, UserActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.strict_json import b64url_encode
 from attestlab.mail.service import Mails
@@ -40,14 +40,6 @@ class AcceptInvitation:
 
     token_sha256: bytes
     password_hash: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Person:
-    """The actor of a person who has not signed in yet."""
-
-    actor_id: str
-    actor_type: str = "USER"
 
 
 class OnAccountOpened(Protocol):
@@ -138,7 +130,7 @@ class People:
             event = MemberJoined(
                 user_id=row["id"], role=role_rules.public_roles(role_rules.parse_roles(row["roles"])), joined_at=now
             )
-            joined = self._change(tx, row, changes, event, "user.join", Person(str(row["id"])), now)
+            joined = self._change(tx, row, changes, event, "user.join", UserActor(str(row["id"])), now)
             self.on_account_opened(tx, user_id=row["id"], address=row["email"], at=now)
         return joined
 

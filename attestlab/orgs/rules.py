@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
-from typing import Literal
 from uuid import UUID
 
 from attestlab.core.errors import AuthInvalid, PermissionDenied, ValidationFailed
+from attestlab.core.records.actors import ActorType
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 RANDOM_LENGTH = 26
@@ -30,8 +30,6 @@ MAX_CONSUMER_KEYS = 5  # active keys per account
 CONSUMER_KEY_TTL = timedelta(days=90)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
-
-ActorType = Literal["API_KEY", "USER", "SERVICE"]
 
 
 class Scope(StrEnum):

@@ -21,7 +21,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid, Conflict
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
-from attestlab.core.records.audit import Actor
+from attestlab.core.records.actors import COMMAND_LINE, Actor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import plans, role_rules, rules, store
 from attestlab.orgs.api_keys import ApiKeys
@@ -67,14 +67,6 @@ class ConsumerCreated:
         return {"consumer_id": str(self.consumer_id), "tenant_id": str(self.tenant_id), "email": self.email}
 
 
-@dataclass(frozen=True)
-class Installer:
-    """The actor of the command line, before any person can sign in."""
-
-    actor_type: str = "SERVICE"
-    actor_id: str = "attestlab-cli"
-
-
 class Orgs:
     """Tenants and their organizations; `api_keys` are their keys."""
 
@@ -104,7 +96,7 @@ class Orgs:
             tenant_id = _add_tenant(tx, {"name": name, "plan": plan.value, "is_operator": operator}, now)
             desired = rules.slug(name)
             slug = rules.free_slug(desired, store.list_slugs_like(tx, desired))
-            org_id = _add_org(tx, tenant_id, name, slug, Installer(), now)["id"]
+            org_id = _add_org(tx, tenant_id, name, slug, COMMAND_LINE, now)["id"]
             roles = {Role.OWNER, Role.SUPER_ADMIN} if operator else {Role.OWNER}
             owner = {
                 "email": f"owner@{slug}.example",
@@ -115,7 +107,7 @@ class Orgs:
             owner_id = self._add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
             columns: dict[str, Any] = {"name": "First key", "environment": Environment.LIVE.value}
             columns |= {"scopes": " ".join(Scope), "created_by": owner_id}  # the owner receives both
-            secret = self.api_keys.add(tx, columns, tenant_id=tenant_id, actor=Installer(), at=now).secret
+            secret = self.api_keys.add(tx, columns, tenant_id=tenant_id, actor=COMMAND_LINE, at=now).secret
         return TenantCreated(tenant_id, org_id, owner["email"], password, secret)
 
     def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
@@ -133,7 +125,7 @@ class Orgs:
             kind = {"plan": Plan.FREE.value, "is_operator": False, "realm": Realm.CONSUMER.value}
             tenant_id = _add_tenant(tx, {"name": name, **kind}, now)
             # The slug contains nothing about the person, since no other user looks this organization up.
-            org = _add_org(tx, tenant_id, name, f"consumer-{tenant_id.hex}", Installer(), now)
+            org = _add_org(tx, tenant_id, name, f"consumer-{tenant_id.hex}", COMMAND_LINE, now)
             person = {"email": address, "name": name, "password_hash": password_hash, "roles": Role.MEMBER.value}
             user_id = self._add_user(tx, {**person, "tenant_id": tenant_id, "org_id": org["id"], "joined_at": now}, now)
         return ConsumerCreated(user_id, tenant_id, address)
@@ -149,7 +141,7 @@ class Orgs:
         with self.storage.write() as tx:
             row = store.get_tenant(tx.exec, tenant_id)
             deed = AuditContext(
-                tenant_id, Installer(), "tenant.plan", self.clock.now(), {"plan": plan.value, "limits": dict(limits)}
+                tenant_id, COMMAND_LINE, "tenant.plan", self.clock.now(), {"plan": plan.value, "limits": dict(limits)}
             )
             return audited_write.change(tx, store.tenants, row, changes, deed)
 
@@ -250,7 +242,7 @@ class Orgs:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         user_id = new_id(now)
         row = {**columns, "id": user_id, "created_at": now}
-        audited_write.insert(tx, store.users, row, AuditContext(columns["tenant_id"], Installer(), "user.create", now))
+        audited_write.insert(tx, store.users, row, AuditContext(columns["tenant_id"], COMMAND_LINE, "user.create", now))
         self.on_account_opened(tx, user_id=user_id, address=columns["email"], at=now)
         return user_id
 
@@ -264,7 +256,7 @@ class Orgs:
 def _add_tenant(tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
     tenant_id = new_id(now)
     row = {**columns, "id": tenant_id, "created_at": now}
-    audited_write.insert(tx, store.tenants, row, AuditContext(tenant_id, Installer(), "tenant.create", now))
+    audited_write.insert(tx, store.tenants, row, AuditContext(tenant_id, COMMAND_LINE, "tenant.create", now))
     return tenant_id
 
 

@@ -16,7 +16,8 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_ulid
 from attestlab.core.records import audit
-from attestlab.core.records.audit import Actor, AuditEntry
+from attestlab.core.records.actors import Actor
+from attestlab.core.records.audit import AuditEntry
 from attestlab.core.records.row_digest import METADATA_KEY, RowDigestTemplate
 from attestlab.orgs.rules import Caller
 from attestlab.policy import active_policies, store

@@ -7,7 +7,7 @@ so that a row changed outside the service is detected.
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from uuid import UUID
 
 import orjson
@@ -19,25 +19,12 @@ from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.events import is_same_fact
 from attestlab.core.ids import new_id
+from attestlab.core.records.actors import Actor
 from attestlab.core.records.hash_chain import Chain
 from attestlab.core.strict_json import format_time
 
 BUFFER = "audit"
 Outcome = Literal["SUCCESS", "FAILURE"]
-
-
-class Actor(Protocol):
-    """The actor of an audited change: a caller, or a part of the service."""
-
-    @property
-    def actor_type(self) -> str:
-        """USER, API_KEY or SERVICE."""
-        ...
-
-    @property
-    def actor_id(self) -> str:
-        """The id of the user, of the API key or of the part of the service."""
-        ...
 
 
 @dataclass(slots=True)  # not frozen: creating a frozen instance takes four times as long

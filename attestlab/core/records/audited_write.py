@@ -17,7 +17,8 @@ from sqlalchemy import Table, update
 from attestlab.core.db.tables import Record
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audit
-from attestlab.core.records.audit import Actor, AuditEntry
+from attestlab.core.records.actors import Actor
+from attestlab.core.records.audit import AuditEntry
 from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 
 
