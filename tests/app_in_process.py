@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
-from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
 from attestlab.installation import Installation
 from attestlab.server.app import build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.http1.server import Server
+from support.timeouts import WAIT_TIMEOUT_S
 
 MAX_PAUSE_S = 0.2
 """Between two looks of `eventually`."""
@@ -45,13 +45,13 @@ def served(lab: Installation, *, spoil: Callable[[WriteQueue], None] = lambda de
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert started.wait(PATIENCE_S), "the server did not start"
+    assert started.wait(WAIT_TIMEOUT_S), "the server did not start"
     try:
         yield url
     finally:
         loop, event = over[0]
         loop.call_soon_threadsafe(event.set)
-        thread.join(PATIENCE_S)
+        thread.join(WAIT_TIMEOUT_S)
 
 
 def eventually(found: Callable[[], Any], wanted: Any) -> None:
@@ -59,7 +59,7 @@ def eventually(found: Callable[[], Any], wanted: Any) -> None:
 
     The pauses grow, so that a long wait for a server does not use up the requests that the server allows a minute.
     """
-    deadline, pause_s = time.monotonic() + PATIENCE_S, 0.005
+    deadline, pause_s = time.monotonic() + WAIT_TIMEOUT_S, 0.005
     while (seen := found()) != wanted:
         assert time.monotonic() < deadline, f"still {seen!r}, not {wanted!r}"
         time.sleep(pause_s)
@@ -69,4 +69,4 @@ def eventually(found: Callable[[], Any], wanted: Any) -> None:
 def client_of(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:
     """A client with a key or a token, or with neither."""
     headers = {"X-API-Key": key} if key else {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.Client(base_url=url, headers=headers, timeout=PATIENCE_S)
+    return httpx.Client(base_url=url, headers=headers, timeout=WAIT_TIMEOUT_S)

@@ -13,40 +13,40 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cheap_passwords import use_cheap_passwords
-from databases import (
-    ENGINES,
-    RECORDS,
-    copied,
-    fresh_postgres_database,
-    migrate,
-    name_of,
-    passing_postgres_database,
-    postgres_server,
-)
-from examples import register_soak
-from installations import Prepared, forget_prepared
-from lab_checks import check_lab
-from memory import use_memory
 from nursery import Nursery, close_the_nursery, the_nursery
 from running_server import RunningServer
-from shared_statements import share_statements
 
 from attestlab.core.clock import FixedClock, SystemClock
 from attestlab.core.db.storage import Storage
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller, Plan
+from support.databases import (
+    ENGINES,
+    RECORDS,
+    copy_sqlite_file,
+    create_postgres_database,
+    database_name,
+    migrate,
+    postgres_server,
+    temporary_postgres_database,
+)
+from support.installations import InstallationTemplate, remove_template
+from support.lab_checks import check_lab
+from support.memory_file_system import use_memory_file_system
+from support.password_hashing import use_cheap_passwords
+from support.property_tests import register_soak_profile
+from support.statement_cache import share_compiled_statements
 
-Preparing = Callable[..., Prepared]
+MakeTemplate = Callable[..., InstallationTemplate]
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
-register_soak()
+register_soak_profile()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jobs hand that on to what tests interrupt
     signal.signal(signal.SIGINT, signal.default_int_handler)
 use_cheap_passwords()
-use_memory()
-share_statements()
+use_memory_file_system()
+share_compiled_statements()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_unconfigure() -> None:
     """End what the tests of this process shared."""
     close_the_nursery()
-    forget_prepared()
+    remove_template()
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def empty_database(request: pytest.FixtureRequest, engine: str, tmp_path: Path) 
     if engine == "sqlite":
         yield f"sqlite:///{tmp_path / RECORDS}"
         return
-    with passing_postgres_database(request.getfixturevalue("postgres_url")) as url:
+    with temporary_postgres_database(request.getfixturevalue("postgres_url")) as url:
         yield url
 
 
@@ -125,19 +125,19 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def migrated_postgres(postgres_url: str) -> str:
     """The name of a PostgreSQL database with every table, to be copied: a third of what migrating costs."""
-    url = fresh_postgres_database(postgres_url)
+    url = create_postgres_database(postgres_url)
     migrate(url)
-    return name_of(url)
+    return database_name(url)
 
 
 @pytest.fixture
 def migrated_database(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> Iterator[str]:
     """The URL of a database with every table and no rows."""
     if engine == "sqlite":
-        yield copied(request.getfixturevalue("migrated_file"), tmp_path)
+        yield copy_sqlite_file(request.getfixturevalue("migrated_file"), tmp_path)
         return
     template = request.getfixturevalue("migrated_postgres")
-    with passing_postgres_database(request.getfixturevalue("postgres_url"), template=template) as url:
+    with temporary_postgres_database(request.getfixturevalue("postgres_url"), template=template) as url:
         yield url
 
 
@@ -150,27 +150,27 @@ def storage(migrated_database: str) -> Iterator[Storage]:
 
 
 @pytest.fixture(scope="session")
-def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Preparing:
+def make_template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MakeTemplate:
     """A fresh installation at noon, or of now, for each engine; to be copied."""
 
     @cache
-    def on(engine: str, *, is_of_now: bool = False) -> Prepared:
+    def on(engine: str, *, is_of_now: bool = False) -> InstallationTemplate:
         postgres_url = request.getfixturevalue("postgres_url") if engine == "postgresql" else None
         clock = SystemClock() if is_of_now else FixedClock(NOON)
-        return Prepared.in_folder(tmp_path_factory.mktemp("prepared"), clock, postgres_url=postgres_url)
+        return InstallationTemplate.in_folder(tmp_path_factory.mktemp("prepared"), clock, postgres_url=postgres_url)
 
     return on
 
 
 @pytest.fixture(scope="module")
 def shared_lab(
-    prepared: Preparing,
+    make_template: MakeTemplate,
     engine: str,
     tmp_path_factory: pytest.TempPathFactory,
     shared_clock: FixedClock,
 ) -> Iterator[Installation]:
     """The installation of a module that is `one_world`; re-verified from outside when the module is over."""
-    with prepared(engine).opened_in(tmp_path_factory.mktemp("shared"), shared_clock) as opened:
+    with make_template(engine).open_in(tmp_path_factory.mktemp("shared"), shared_clock) as opened:
         yield opened
         check_lab(opened)
 
@@ -178,7 +178,7 @@ def shared_lab(
 @pytest.fixture
 def lab(
     request: pytest.FixtureRequest,
-    prepared: Preparing,
+    make_template: MakeTemplate,
     engine: str,
     tmp_path: Path,
     clock: FixedClock,
@@ -190,7 +190,7 @@ def lab(
     if is_shared(request):
         yield request.getfixturevalue("shared_lab")
         return
-    with prepared(engine).opened_in(tmp_path, clock) as opened:
+    with make_template(engine).open_in(tmp_path, clock) as opened:
         yield opened
         if request.node.get_closest_marker("tampered"):
             assert list(fsck(opened)), "the records were changed behind the service's back, and fsck did not notice"
@@ -220,25 +220,27 @@ def nursery() -> Nursery:
 
 
 @pytest.fixture
-def server(prepared: Preparing, engine: str, tmp_path: Path) -> Iterator[RunningServer]:
+def server(make_template: MakeTemplate, engine: str, tmp_path: Path) -> Iterator[RunningServer]:
     """The real `attestlab serve` on a fresh installation, over real HTTP."""
-    with served_from(prepared(engine, is_of_now=True), tmp_path) as running:
+    with served_from(make_template(engine, is_of_now=True), tmp_path) as running:
         yield running
 
 
 @contextmanager
-def served_from(prepared: Prepared, folder: Path) -> Iterator[RunningServer]:
+def served_from(template: InstallationTemplate, folder: Path) -> Iterator[RunningServer]:
     """A server on a copy of an installation, which is re-verified from outside when it has stopped."""
-    with prepared.copied_to(folder) as settings:
+    with template.copy_to(folder) as settings:
         assert settings.database_url is not None
-        with RunningServer(settings.data, settings.database_url, prepared.made.public()) as running:
+        with RunningServer(settings.data, settings.database_url, template.made.public()) as running:
             yield running
             running.stop()
             running.check()
 
 
 @pytest.fixture(scope="module")
-def running(prepared: Preparing, engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def running(
+    make_template: MakeTemplate, engine: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
     """The real `attestlab serve`, once for all tests of a module; re-verified from outside at the end."""
-    with served_from(prepared(engine, is_of_now=True), tmp_path_factory.mktemp("served")) as server:
+    with served_from(make_template(engine, is_of_now=True), tmp_path_factory.mktemp("served")) as server:
         yield server

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 
-from patience import PATIENCE_S
+from support.timeouts import WAIT_TIMEOUT_S
 
 Answer = Callable[[bytes], Iterator[bytes]]  # from a request to the bytes that are sent one after another
 BOMB_BYTES = 16 << 20  # of zeros, of which gzip in gzip leaves some 200 bytes
@@ -41,7 +41,7 @@ def hostile_server(answer: Answer) -> Iterator[HostileServer]:
         finally:
             over.set()
             listening.shutdown(socket.SHUT_RDWR)
-            accepting.join(PATIENCE_S)
+            accepting.join(WAIT_TIMEOUT_S)
 
 
 def _accept(listening: socket.socket, answer: Answer, server: HostileServer, over: threading.Event) -> None:

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from log_world import World
-from patience import PATIENCE_S
 from sample_site import counters_in_memory, generous
 from tornado.netutil import bind_sockets
 
@@ -19,6 +18,7 @@ from attestlab.log import routes as log_routes
 from attestlab.web.application import Application
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 async def nothing_is_written(*_: Any) -> Any:
@@ -55,7 +55,7 @@ def serving(world: World) -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
-    assert started.wait(PATIENCE_S)
+    assert started.wait(WAIT_TIMEOUT_S)
     try:
         yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
     finally:

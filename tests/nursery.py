@@ -23,13 +23,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cheap_passwords import use_cheap_passwords
 from faults import dying, exporting, minting
-from patience import PATIENCE_S
 
 from attestlab.cli import main as cli
 from attestlab.cli import serve
 from attestlab.core import clock
+from support.password_hashing import use_cheap_passwords
+from support.timeouts import WAIT_TIMEOUT_S
 
 PR_SET_PTRACER, ANYONE = 0x59616D61, -1
 
@@ -104,7 +104,7 @@ class Child:
             self._code = json.loads(self._nursery.ask({"poll": self.pid}))
         return self._code
 
-    def wait(self, timeout: float = PATIENCE_S) -> int:
+    def wait(self, timeout: float = WAIT_TIMEOUT_S) -> int:
         """The exit code; negative for the signal that ended it."""
         deadline = time.monotonic() + timeout
         with suppress(ProcessLookupError):  # it was waited for already
@@ -119,7 +119,7 @@ class Child:
 
     def announced(self, out: Path, errors: Path) -> str:
         """The address that a server prints once it is ready."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_TIMEOUT_S
         while not out.exists() or not out.read_text().startswith("ready http://"):
             assert time.monotonic() < deadline, errors.read_text()
             assert self.poll() is None, errors.read_text()
@@ -217,7 +217,7 @@ def _become(wish: dict[str, Any]) -> None:
 
 def _wait_for_tracer() -> None:
     """Continue once a tracer has attached itself."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while "TracerPid:\t0\n" in Path("/proc/self/status").read_text():
         if time.monotonic() > deadline:
             raise TimeoutError("no process traces this one")

@@ -12,13 +12,13 @@ from typing import Any, Self
 from uuid import uuid4
 
 import httpx
-from installations import installed
-from lab_checks import check_lab
 from nursery import Child, run, the_nursery
-from patience import PATIENCE_S
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.installations import install
+from support.lab_checks import check_lab
+from support.timeouts import WAIT_TIMEOUT_S
 
 COMMAND = (sys.executable, "-m", "attestlab.cli.main")
 _numbers = itertools.count(1)
@@ -44,7 +44,7 @@ class RunningServer:
     @classmethod
     def initialised(cls, data: Path, database_url: str) -> Self:
         """Make an installation, without starting anything yet."""
-        return cls(data, database_url, installed(data, database_url))
+        return cls(data, database_url, install(data, database_url))
 
     def __enter__(self) -> Self:
         """To be left with no process behind; started before, with options, or now."""
@@ -76,7 +76,7 @@ class RunningServer:
     def client(self, *, key: str | None = None, **options: Any) -> httpx.Client:
         """A client with the operator's key, or another."""
         return httpx.Client(
-            base_url=self.url, headers={"X-API-Key": key or self.made["api_key"]}, timeout=PATIENCE_S, **options
+            base_url=self.url, headers={"X-API-Key": key or self.made["api_key"]}, timeout=WAIT_TIMEOUT_S, **options
         )
 
     def stop(self) -> None:

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 from uuid import UUID
 
-from patience import PATIENCE_S
 from pydantic import Field
 from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.netutil import bind_sockets
@@ -35,6 +34,7 @@ from attestlab.web.response import RawResponse, Response, render
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Routes
+from support.timeouts import WAIT_TIMEOUT_S
 
 PATIENT = Timeouts()
 PER_MINUTE = 6_000_000  # of an address whose clock stands still
@@ -329,7 +329,7 @@ def running(
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert started.wait(PATIENCE_S)
+    assert started.wait(WAIT_TIMEOUT_S)
     try:
         yield found[0]
     finally:
@@ -350,7 +350,7 @@ class Wire:
     """A client that sends exactly the given bytes."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
 

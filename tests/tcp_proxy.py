@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from patience import PATIENCE_S
+from support.timeouts import WAIT_TIMEOUT_S
 
 SOCKET_NAME = ".s.PGSQL.5432"
 
@@ -53,7 +53,7 @@ class Proxy:
         """End the proxy with all its connections."""
         self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE_S)
+        self._thread.join(WAIT_TIMEOUT_S)
         self._loop.close()
 
     async def _end(self) -> None:
@@ -67,7 +67,7 @@ class Proxy:
         await asyncio.sleep(0)  # transports close in the loop's next round
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_TIMEOUT_S)
 
     def _call(self, function: Any) -> None:
         async def call() -> None:

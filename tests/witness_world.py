@@ -19,7 +19,6 @@ from types import TracebackType
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from nursery import the_nursery
-from patience import PATIENCE_S
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import Clock, FixedClock
@@ -32,6 +31,7 @@ from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import WitnessServer
 from attestlab.witness.service import Witness, create_witness, unseal_signer
 from attestlab.witness.store import WitnessStore
+from support.timeouts import WAIT_TIMEOUT_S
 
 ORIGIN = "log.example/watched"
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -119,7 +119,7 @@ def folder_served(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        thread.join(PATIENCE_S)
+        thread.join(WAIT_TIMEOUT_S)
         server.server_close()
 
 
@@ -154,13 +154,13 @@ def witness_served(witness: Witness, **patience: float) -> Iterator[str]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert started.wait(PATIENCE_S), "the witness did not start"
+    assert started.wait(WAIT_TIMEOUT_S), "the witness did not start"
     try:
         yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
     finally:
         loop, event = over[0]
         loop.call_soon_threadsafe(event.set)
-        thread.join(PATIENCE_S)
+        thread.join(WAIT_TIMEOUT_S)
 
 
 class RunningWitness:

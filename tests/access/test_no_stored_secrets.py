@@ -11,10 +11,11 @@ from typing import Any
 
 import httpx
 import psycopg
-from patience import PATIENCE_S
 from running_server import RunningServer
 from sqlalchemy import make_url
 from team_story import token_in
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 WANTED = 100
 
@@ -51,7 +52,7 @@ def invitations(server: RunningServer, token: str) -> Iterator[str]:
         for number in range(5):
             owner.post("/v1/users", json={"email": f"p{number}@x.example", "role": "member"}).raise_for_status()
     folder = server.data / "maildir" / "new"
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + WAIT_TIMEOUT_S
     while len(mails := list(folder.glob("*")) if folder.exists() else []) < 5 and time.monotonic() < until:
         time.sleep(0.1)
     yield from (token_in(mail.read_text()) for mail in mails)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from claim_examples import FITS, MISFITS, kind_name, typical
-from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -19,6 +18,7 @@ from attestlab.attestations.schemas.claim_types import CLAIM_TYPES, COUNTRY_CODE
 from attestlab.attestations.schemas.validation import check_claims
 from attestlab.core.countries import ALPHA_2, ALPHA_3
 from attestlab.core.errors import NotFound, ValidationFailed
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

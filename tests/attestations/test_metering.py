@@ -12,7 +12,6 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from patience import PATIENCE_S
 
 from attestlab.attestations.metering.daily_meter import Meter
 from attestlab.attestations.metering.service import (
@@ -29,6 +28,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import BillingLimit
 from attestlab.core.limits.rate_counters import BUSY_TIMEOUT_MS, FILE_NAME, Counters
 from attestlab.orgs import usage
+from support.timeouts import WAIT_TIMEOUT_S
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TENANT = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
@@ -94,7 +94,7 @@ def test_processes_share_one_day_exactly(migrated_database: str, tmp_path: Path)
     processes = [context.Process(target=take_many, args=arguments) for _ in range(4)]
     for process in processes:
         process.start()
-    total = sum(taken.get(timeout=PATIENCE_S) for _ in processes)
+    total = sum(taken.get(timeout=WAIT_TIMEOUT_S) for _ in processes)
     for process in processes:
         process.join()
 
@@ -225,7 +225,7 @@ def test_batch_is_written_once_whether_or_not_its_failed_commit_happened(process
 
     storage.sequence_hooks.append(usage.write_counts)
     storage.commit = fails_once  # type: ignore[method-assign]
-    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+    asyncio.run(asyncio.wait_for(run(), WAIT_TIMEOUT_S))
 
     with storage.read() as connection:
         assert usage.get_used(connection, TENANT, usage.VERIFICATIONS, NOON.date()) == 1

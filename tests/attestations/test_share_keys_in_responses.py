@@ -8,7 +8,6 @@ from uuid import uuid4
 import httpx
 import pytest
 from app_in_process import served
-from patience import PATIENCE_S
 from running_server import mint_body, register_issuer
 from sqlalchemy import select
 
@@ -16,13 +15,14 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.web.idempotency.share_keys import remove_keys, restore_keys
 from attestlab.web.idempotency.store import answers
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 @pytest.fixture
 def client(lab: Installation) -> Iterator[httpx.Client]:
     """A tenant of its own, over HTTP."""
     key = lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).public()["api_key"]
-    with served(lab) as url, httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=PATIENCE_S) as opened:
+    with served(lab) as url, httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=WAIT_TIMEOUT_S) as opened:
         yield opened
 
 

@@ -18,8 +18,9 @@ from typing import Any
 import httpx
 import pytest
 from nursery import run
-from patience import PATIENCE_S
 from running_server import COMMAND, RunningServer, mint, mint_body, printed, register_issuer
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 COUNT_OF_SCHEMAS = 'attestlab_http_requests_total{method="GET",route="/v1/schemas",status="200"}'
 
@@ -83,7 +84,7 @@ def test_serve_initializes_an_installation_from_the_environment(tmp_path: Path) 
         url = first_line(process).removeprefix("ready ").strip()
         assert httpx.get(url + "/healthz").json() == {"status": "ok"}
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        _, errors = process.communicate(timeout=WAIT_TIMEOUT_S)
 
     assert process.returncode == 0
     assert '"api_key"' in errors
@@ -181,7 +182,7 @@ def test_every_help_begins_with_an_example(command: tuple[str, ...]) -> None:
 
     assert done.returncode == 0
     assert "Example" in done.stdout
-    assert time.monotonic() - begun < PATIENCE_S / 2
+    assert time.monotonic() - begun < WAIT_TIMEOUT_S / 2
 
 
 def test_mistyped_command_gets_a_suggestion() -> None:
@@ -333,7 +334,7 @@ def test_a_missing_package_is_named_in_one_line(missing: str, command: list[str]
         [sys.executable, "-c", WITHOUT.format(missing), *command],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=WAIT_TIMEOUT_S,
         cwd=tmp_path,
         check=False,
     )
@@ -350,7 +351,7 @@ def test_a_misspelt_variable_is_named_when_the_server_starts(tmp_path: Path) -> 
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ready ")
         process.send_signal(signal.SIGTERM)
-        _, talk = process.communicate(timeout=PATIENCE_S)
+        _, talk = process.communicate(timeout=WAIT_TIMEOUT_S)
 
     assert [line for line in talk.splitlines() if "environment variable" in line] == [
         "attestlab: The environment variable ATTESTLAB_PORTAL_ULR is not read. Did you mean 'ATTESTLAB_PORTAL_URL'?"

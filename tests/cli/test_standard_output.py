@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from patience import PATIENCE_S
 from running_server import COMMAND
 
 from attestlab.attestations.minting import MintRequest
@@ -21,6 +20,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.timeouts import WAIT_TIMEOUT_S
 
 BROKEN_PIPE = -signal.SIGPIPE  # a shell reports 141
 FULL = "attestlab: Standard output cannot be written: [Errno 28] No space left on device\n"
@@ -52,7 +52,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
 def run(arguments: list[str], **streams: Any) -> tuple[int, str]:
     """Run a command; its exit status, and what it said on stderr."""
     done = subprocess.run(
-        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False, **streams
+        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, timeout=WAIT_TIMEOUT_S, check=False, **streams
     )
     return done.returncode, done.stderr
 
@@ -98,7 +98,7 @@ def test_closed_stderr_does_not_mix_into_the_result(installation: Records) -> No
         stdout=subprocess.PIPE,
         preexec_fn=partial(os.close, 2),
         text=True,
-        timeout=PATIENCE_S,
+        timeout=WAIT_TIMEOUT_S,
         check=False,
     )
 
@@ -137,7 +137,7 @@ def test_server_that_cannot_announce_ends_without_leftovers(installation: Record
             text=True,
             start_new_session=True,
         )
-        _, talk = server.communicate(timeout=PATIENCE_S)
+        _, talk = server.communicate(timeout=WAIT_TIMEOUT_S)
 
     assert server.returncode == 3
     assert talk.endswith(FULL)

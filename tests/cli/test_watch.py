@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from nursery import run
-from patience import PATIENCE_S
 from running_server import COMMAND, printed
 from witness_world import Branch, folder_served, log_signer
 
 from attestlab.log.note.note import SignatureType, VerifierKey
+from support.timeouts import WAIT_TIMEOUT_S
 
 VKEY = str(log_signer().vkey)
 SERVED = tuple[str, Path]  # the address of a log, and the folder that it shows
@@ -89,7 +89,7 @@ def test_watch_continues_until_an_alarm(served: SERVED) -> None:
         assert json.loads(process.stdout.readline())["log_index"] == 0
         Branch(Branch.of(1).leaves, log_signer(seed=2)).publish(folder.with_name("next"), 1)
         (folder.with_name("next") / "checkpoint").replace(folder / "log" / "checkpoint")
-        _, talk = process.communicate(timeout=PATIENCE_S)
+        _, talk = process.communicate(timeout=WAIT_TIMEOUT_S)
     assert process.returncode == 1
     assert "ALARM unknown_key" in talk
 
@@ -101,7 +101,7 @@ def test_ctrl_c_ends_watch_without_a_traceback(served: SERVED) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, talk = process.communicate(timeout=PATIENCE_S)
+        _, talk = process.communicate(timeout=WAIT_TIMEOUT_S)
     assert "Traceback" not in talk
 
 
@@ -121,7 +121,7 @@ def test_a_verifier_key_of_small_order_is_refused_by_every_command(served: SERVE
         ["log", "watch", served[0], "--vkey", hostile, "--state", str(tmp_path / "s"), "--once"],
         ["witness", "serve", "--data", str(tmp_path / "w"), "--log", hostile, "--port", "0"],
     ):
-        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, timeout=WAIT_TIMEOUT_S, check=False)
 
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.count("\n") == 1

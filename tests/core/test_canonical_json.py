@@ -9,14 +9,14 @@ from hashlib import sha256
 
 import pytest
 import rfc8785
-from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from outside_vectors import jcs_pairs
 
 from attestlab.core.crypto.canonical_json import canonical, canonical_trusted, sha256_b64url, sha256_hex
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
+from support.property_tests import examples
+from support.vectors import jcs_pairs
 
 pytestmark = pytest.mark.more_in_soak
 

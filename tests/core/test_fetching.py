@@ -22,11 +22,11 @@ from hostile_server import (
     endless_length,
     hostile_server,
 )
-from patience import PATIENCE_S
 
 from attestlab.core.fetching import MAX_ERROR_BYTES, Fetched, Fetcher, FetchLimits, HostUnreachable, UnacceptableAnswer
+from support.timeouts import WAIT_TIMEOUT_S
 
-LIMITS = FetchLimits(max_body_bytes=100_000, deadline_s=PATIENCE_S)
+LIMITS = FetchLimits(max_body_bytes=100_000, deadline_s=WAIT_TIMEOUT_S)
 MAX_EXTRA_BYTES = BOMB_BYTES // 4
 MAX_TAKEN_BYTES = 64 << 20  # more than the buffers of a connection hold
 Fetch = Callable[[Fetcher, str, FetchLimits], Fetched]
@@ -174,6 +174,6 @@ fetcher.close()
 
 def test_a_process_ends_while_no_name_server_answers() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SILENT_DNS], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        [sys.executable, "-c", SILENT_DNS], capture_output=True, text=True, timeout=WAIT_TIMEOUT_S, check=True
     )
     assert (done.stdout, done.stderr) == ("http://log.example/ did not answer within 0.1 seconds.\n", "")

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from patience import PATIENCE_S
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
@@ -24,6 +23,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.core.records import outbox
 from attestlab.core.records.hash_chain import ChainHead, link_hash
+from support.timeouts import WAIT_TIMEOUT_S
 
 heads = table_of(ChainHead)
 Outcome = tuple[Any, BaseException | None]
@@ -175,7 +175,7 @@ def groups_of_clients(storage: Storage, clients: int, jobs: int) -> list[int]:
 
     async def run() -> None:
         writer = LoopGroupCommit(storage)
-        await asyncio.wait_for(asyncio.gather(*(client(writer, number) for number in range(clients))), PATIENCE_S)
+        await asyncio.wait_for(asyncio.gather(*(client(writer, number) for number in range(clients))), WAIT_TIMEOUT_S)
         await writer.finish()
 
     asyncio.run(run())
@@ -190,7 +190,7 @@ def wait_up_to(monkeypatch: pytest.MonkeyPatch, longest_s: float) -> None:
 
 def test_clients_answered_together_share_the_next_group(sqlite: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of them to come back would else be a group of its own, for whose syncs the others wait."""
-    wait_up_to(monkeypatch, PATIENCE_S)
+    wait_up_to(monkeypatch, WAIT_TIMEOUT_S)
 
     sizes = groups_of_clients(sqlite, clients=4, jobs=80)
 
@@ -198,7 +198,7 @@ def test_clients_answered_together_share_the_next_group(sqlite: Storage, monkeyp
 
 
 def test_single_client_never_waits(sqlite: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    wait_up_to(monkeypatch, 10 * PATIENCE_S)
+    wait_up_to(monkeypatch, 10 * WAIT_TIMEOUT_S)
 
     assert groups_of_clients(sqlite, clients=1, jobs=20) == [1] * 20
 
@@ -217,7 +217,7 @@ def test_clients_that_do_not_return_delay_no_group(sqlite: Storage) -> None:
         while len(outcomes) < 4:
             await asyncio.sleep(0)
         writer.submit(adding("e"), deliver)
-        await asyncio.wait_for(writer.finish(), PATIENCE_S)
+        await asyncio.wait_for(writer.finish(), WAIT_TIMEOUT_S)
 
     asyncio.run(run())
     assert (names(sqlite), len(outcomes)) == (list("abcde"), 5)

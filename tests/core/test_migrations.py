@@ -20,13 +20,13 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from patience import PATIENCE_S
 from sqlalchemy import Connection, event, inspect, text
 
 from attestlab.core.db.storage import Storage
 from attestlab.migrations import HEAD, NewerRecords, configured, revision, upgrade
 from attestlab.migrations.__main__ import write_revision
 from attestlab.migrations.models import metadata
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -289,7 +289,7 @@ def test_cli_reports_newer_records_in_one_line(tmp_path: Path) -> None:
         [sys.executable, "-m", "attestlab.cli.main", "init", *options],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=WAIT_TIMEOUT_S,
     )
 
     assert done.returncode == 2

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patience import PATIENCE_S
 
 from attestlab.core.db.storage import database_url
 from attestlab.core.limits.rate_counters import FILE_NAME, Counters
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -208,7 +208,7 @@ def test_processes_share_one_bucket(empty_database: str, tmp_path: Path) -> None
     processes = [context.Process(target=take_many, args=(empty_database, tmp_path, 100, allowed)) for _ in range(4)]
     for process in processes:
         process.start()
-    total = sum(allowed.get(timeout=PATIENCE_S) for _ in processes)
+    total = sum(allowed.get(timeout=WAIT_TIMEOUT_S) for _ in processes)
     for process in processes:
         process.join()
 

@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outside_vectors import SignatureCase, wycheproof
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from support.vectors import SignatureCase, wycheproof
 
 WYCHEPROOF = {
     Algorithm.ED25519: "ed25519_test.json",

@@ -12,8 +12,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from databases import fresh_postgres_database
-from patience import PATIENCE_S
 from sqlalchemy import event, func, select, text, update
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError, OperationalError
@@ -25,6 +23,8 @@ from attestlab.core.db.transaction import Transaction, _sqlite_insert
 from attestlab.core.errors import Unavailable
 from attestlab.core.records.hash_chain import ChainHead
 from attestlab.orgs.tables import Org
+from support.databases import create_postgres_database
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -143,7 +143,7 @@ def test_failing_row_fails_its_own_job_only(storage: Storage, writer: ThreadGrou
     faults: dict[str, BaseException | None] = {}
     gate = threading.Event()
 
-    writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
+    writer.submit(lambda tx: gate.wait(WAIT_TIMEOUT_S), lambda result, fault: None)
     for name in ("x", "taken", "y"):
         writer.submit(adding(name), lambda result, fault, name=name: faults.update({name: fault}))
     gate.set()
@@ -159,14 +159,14 @@ def test_queued_jobs_share_one_commit(storage: Storage, writer: ThreadGroupCommi
     storage.sequence_hooks.append(lambda tx: commits.append(1))
     gate, done = threading.Event(), threading.Semaphore(0)
 
-    writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
+    writer.submit(lambda tx: gate.wait(WAIT_TIMEOUT_S), lambda result, fault: None)
     while writer.waiting:
         pass
     for number in range(40):
         writer.submit(adding(f"n{number}"), lambda result, fault: done.release())
     gate.set()
     for _ in range(40):
-        assert done.acquire(timeout=PATIENCE_S)
+        assert done.acquire(timeout=WAIT_TIMEOUT_S)
 
     assert len(commits) == 2
     assert len(names(storage)) == 40
@@ -174,7 +174,7 @@ def test_queued_jobs_share_one_commit(storage: Storage, writer: ThreadGroupCommi
 
 def test_full_queue_is_unavailable_with_retry_after(storage: Storage) -> None:
     writer, gate = ThreadGroupCommit(storage, max_queued=1), threading.Event()
-    writer.submit(lambda tx: gate.wait(PATIENCE_S), lambda result, fault: None)
+    writer.submit(lambda tx: gate.wait(WAIT_TIMEOUT_S), lambda result, fault: None)
     while writer.waiting:
         pass
     writer.submit(adding("waits"), lambda result, fault: None)
@@ -224,7 +224,7 @@ def test_max_timestamp_round_trips_in_any_timezone(postgres_url: str, migrated_p
     """
     East of Greenwich it lies in the year 10000, which no date can hold. Nor may a commit go unwaited for.
     """
-    url = fresh_postgres_database(postgres_url, template=migrated_postgres)
+    url = create_postgres_database(postgres_url, template=migrated_postgres)
     careless = Storage(url)
     name = careless.url.database
     with careless.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

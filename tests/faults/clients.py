@@ -17,8 +17,9 @@ from uuid import uuid4
 import httpx
 from faults.minting import Acknowledged
 from faults.servers import QuickServer
-from patience import PATIENCE_S
 from running_server import mint, mint_body
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 IN_FLIGHT, UNAVAILABLE = 409, 503
 PAUSE_S = 0.01
@@ -119,7 +120,7 @@ class Crowd:
         """Every acknowledgement, by its key."""
         return {key: answer for client in self.clients for key, answer in list(client.answers.items())}
 
-    def wait_for_answer(self, within_s: float = PATIENCE_S) -> None:
+    def wait_for_answer(self, within_s: float = WAIT_TIMEOUT_S) -> None:
         """Until one more mint is acknowledged."""
         deadline, before = time.monotonic() + within_s, len(self.answers)
         while len(self.answers) == before and not self._faults:

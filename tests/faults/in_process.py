@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from patience import PATIENCE_S
 from sqlalchemy import Connection, event
 
 from attestlab.installation import Installation
 from attestlab.server import app
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.http1.server import Server
+from support.timeouts import WAIT_TIMEOUT_S
 
 STATEMENT = "before_cursor_execute"
 COMMIT = "commit"
@@ -33,7 +33,7 @@ class Serving:
 
     def wait_for_writes(self, count: int) -> None:
         """Until so many keyed writes are at the desk."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_TIMEOUT_S
         while len(self.desk.in_flight) < count:
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -59,12 +59,12 @@ def serving(lab: Installation) -> Iterator[Serving]:
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    assert ready.wait(PATIENCE_S)
+    assert ready.wait(WAIT_TIMEOUT_S)
     try:
         yield found[0]
     finally:
         found[0].loop.call_soon_threadsafe(stop.set)
-        thread.join(PATIENCE_S)
+        thread.join(WAIT_TIMEOUT_S)
 
 
 def asks_for_lock(statement: str) -> bool:

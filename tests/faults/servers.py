@@ -6,12 +6,12 @@ import itertools
 import os
 from pathlib import Path
 
-from installations import installed
 from nursery import Nursery
 from running_server import RunningServer
 from sqlalchemy import create_engine, text
 
 from attestlab.core.db.storage import database_url
+from support.installations import install
 
 _numbers = itertools.count(1)
 
@@ -36,7 +36,7 @@ class QuickServer(RunningServer):
     @classmethod
     def founded(cls, nursery: Nursery, data: Path, database_url: str) -> QuickServer:
         """A fresh installation, without a running server yet."""
-        return cls(nursery, data, database_url, installed(data, database_url))
+        return cls(nursery, data, database_url, install(data, database_url))
 
     def another(self, database_url: str | None = None) -> QuickServer:
         """A further server of the same data folder, on the same records or others."""

@@ -12,7 +12,6 @@ from faults.clients import Crowd
 from faults.minting import Acknowledged
 from faults.power import Image
 from faults.servers import QuickServer
-from lab_checks import check_bundle, check_lab, require_acknowledged
 from sqlalchemy import func, select
 
 from attestlab.attestations.rendering import render_bundle as rendered
@@ -23,6 +22,7 @@ from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.settings import Settings
+from support.lab_checks import check_bundle, check_lab, require_acknowledged
 
 
 def check_story(lab: Installation, acknowledged: Collection[Acknowledged], *, seen: Iterable[str] = ()) -> None:

@@ -16,8 +16,9 @@ from faults.clients import UNUSED, Client, fact_of
 from faults.servers import QuickServer
 from faults.stories import check_story, minted_in
 from nursery import Nursery
-from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -38,7 +39,7 @@ async def at_once(server: QuickServer, body: dict[str, Any], key: str) -> list[h
     headers = {"X-API-Key": server.made["api_key"], "Idempotency-Key": key}
     limits = httpx.Limits(max_connections=PARALLEL)
     async with httpx.AsyncClient(base_url=server.url, headers=headers, limits=limits, verify=UNUSED) as http:
-        asked = [http.post("/v1/attestations/mint", json=body, timeout=PATIENCE_S) for _ in range(PARALLEL)]
+        asked = [http.post("/v1/attestations/mint", json=body, timeout=WAIT_TIMEOUT_S) for _ in range(PARALLEL)]
         return await asyncio.gather(*asked)
 
 

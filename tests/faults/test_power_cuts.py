@@ -10,7 +10,6 @@ import pytest
 from faults import minting, tracing
 from faults.power import SECTOR, Image, Recording
 from faults.stories import check_story, require_kept
-from lab_checks import require_acknowledged
 from nursery import Nursery
 
 from attestlab.cli.serve import ensure_initialized
@@ -19,6 +18,7 @@ from attestlab.log.head_guard import SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.note import TreeHead
 from attestlab.settings import Settings
+from support.lab_checks import require_acknowledged
 
 MINTS = 120  # enough for SQLite to write its WAL back into the database twice on the way
 IMAGES = 60  # in each half; in the soak eight times as many

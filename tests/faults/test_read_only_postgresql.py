@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from app_in_process import eventually
-from databases import administer, fresh_postgres_database, name_of
 from faults.clients import UNUSED
 from faults.servers import QuickServer
 from faults.test_reads_during_write_failures import Reader, require_writes_reported
@@ -18,16 +17,17 @@ from sqlalchemy import create_engine, text
 
 from attestlab.core.db.storage import database_url
 from attestlab.orgs import usage
+from support.databases import create_postgres_database, database_name, execute_as_administrator
 
 
 @contextmanager
 def read_only(postgres_url: str, url: str) -> Iterator[None]:
     """Every session of the database is read-only, as on a standby or where an operator stopped writes."""
-    name = name_of(url)
+    name = database_name(url)
     end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
-    administer(postgres_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on", end)
+    execute_as_administrator(postgres_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on", end)
     yield
-    administer(postgres_url, f"ALTER DATABASE {name} RESET default_transaction_read_only", end)
+    execute_as_administrator(postgres_url, f"ALTER DATABASE {name} RESET default_transaction_read_only", end)
 
 
 def used(url: str) -> int:
@@ -62,8 +62,8 @@ def test_verify_and_the_log_answer_while_postgresql_is_read_only(
 
 
 def test_init_on_a_database_without_an_encoding_ends_in_one_line(postgres_url: str, tmp_path: Path) -> None:
-    name = name_of(fresh_postgres_database(postgres_url)) + "_ascii"
-    administer(postgres_url, f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    name = database_name(create_postgres_database(postgres_url)) + "_ascii"
+    execute_as_administrator(postgres_url, f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     url = postgres_url.replace("/postgres?", f"/{name}?")
 
     done = run("init", "--data", str(tmp_path / "data"), "--database-url", url)

@@ -15,11 +15,11 @@ import httpx
 import pytest
 from faults.servers import QuickServer, new_postgres_database
 from nursery import Nursery, run
-from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
 
 from attestlab.core.db.storage import database_url
 from attestlab.log.head_guard import HeadGuard
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -207,7 +207,7 @@ def test_idle_server_observes_heads_of_other_servers(nursery: Nursery, tmp_path:
         with QuickServer(nursery, tmp_path / "idle", one.database_url, one.made).start() as idle:
             newest = minted(http, issuer)
             guard = HeadGuard(idle.data / "head.guard")
-            deadline = time.monotonic() + PATIENCE_S
+            deadline = time.monotonic() + WAIT_TIMEOUT_S
             while (guard.read() or pytest.fail("no guard")).size <= newest["log_index"]:
                 assert time.monotonic() < deadline, "the sweep did not move the guard"
                 time.sleep(0.05)

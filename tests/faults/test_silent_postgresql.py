@@ -14,8 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from app_in_process import client_of, eventually, served
-from conftest import Preparing
-from patience import PATIENCE_S
+from conftest import MakeTemplate
 from running_server import mint, mint_body, register_issuer
 from sqlalchemy.exc import OperationalError
 from tcp_proxy import Proxy, proxied
@@ -27,6 +26,7 @@ from attestlab.core.db.storage import NotBegun, Storage
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.installation import Installation
+from support.timeouts import WAIT_TIMEOUT_S
 
 QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
 
@@ -199,7 +199,7 @@ def _sleep(storage: Storage, seconds: float) -> None:
 
 
 def test_cancel_waits_ends_a_wait_immediately(through: tuple[Proxy, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql, "REQUESTS", replace(QUICK, answer_s=10 * PATIENCE_S))
+    monkeypatch.setattr(postgresql, "REQUESTS", replace(QUICK, answer_s=10 * WAIT_TIMEOUT_S))
     proxy, url = through
     with storage_at(url) as storage:
         ask(storage)
@@ -209,7 +209,7 @@ def test_cancel_waits_ends_a_wait_immediately(through: tuple[Proxy, str], monkey
         waiting.start()
 
         storage.cancel_waits()
-        waiting.join(PATIENCE_S)
+        waiting.join(WAIT_TIMEOUT_S)
 
     assert isinstance(errors[0], OperationalError | DatabaseUnreachable)
 
@@ -242,14 +242,14 @@ def test_counts_are_kept_in_memory_while_the_database_is_silent(through: tuple[P
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.soak
-def test_server_returns_503_during_an_outage_and_recovers(prepared: Preparing, tmp_path: Path) -> None:
+def test_server_returns_503_during_an_outage_and_recovers(make_template: MakeTemplate, tmp_path: Path) -> None:
     """More requests than there are threads: `/healthz` needs none of them."""
-    with prepared("postgresql", is_of_now=True).copied_to(tmp_path) as settings:
+    with make_template("postgresql", is_of_now=True).copy_to(tmp_path) as settings:
         assert settings.database_url is not None
         with proxied(settings.database_url) as (proxy, url):
             lab = Installation.open(settings.model_copy(update={"database_url": url}))
             lab.storage.serve_requests()
-            key = prepared("postgresql", is_of_now=True).made.tenant.api_key
+            key = make_template("postgresql", is_of_now=True).made.tenant.api_key
             with served(lab) as address, client_of(address, key=key) as http:
                 body = mint_body(register_issuer(http))
                 minted = mint(http, body).json()

@@ -13,12 +13,12 @@ import pytest
 from faults.clients import UNUSED, Client, fact_of
 from faults.in_process import COMMIT, Serving, Statements, asks_for_lock, serving
 from faults.stories import check_story, minted_in
-from patience import PATIENCE_S
 from running_server import register_issuer
 from sqlalchemy import create_engine, text
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.timeouts import WAIT_TIMEOUT_S
 
 GROUP = 4
 pytestmark = pytest.mark.both_engines
@@ -83,7 +83,7 @@ class Live:
 
     def client(self) -> httpx.Client:
         return httpx.Client(
-            base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=PATIENCE_S, verify=UNUSED
+            base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=WAIT_TIMEOUT_S, verify=UNUSED
         )
 
 

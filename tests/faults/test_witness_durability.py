@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 from faults import tracing
-from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import create_witness
+from support.timeouts import WAIT_TIMEOUT_S
 
 LOG = Branch.of(20)
 FORK = Branch.of(20, other_from=5)
@@ -35,7 +35,7 @@ def running(tmp_path: Path) -> Iterator[RunningWitness]:
 def asked(witness: RunningWitness, branch: Branch, old: int, size: int) -> bool:
     """Whether the witness cosigned; False also where it died over it."""
     try:
-        return httpx.post(witness.url + PATH, content=branch.body(old, size), timeout=PATIENCE_S).status_code == 200
+        return httpx.post(witness.url + PATH, content=branch.body(old, size), timeout=WAIT_TIMEOUT_S).status_code == 200
     except httpx.HTTPError:
         return False
 

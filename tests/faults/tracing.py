@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from patience import PATIENCE_S
+from support.timeouts import WAIT_TIMEOUT_S
 
 # Everything by which a process changes what a disk holds, apart from mapped memory: that is only SQLite's index of
 # the WAL, which is made anew after a crash.
@@ -48,7 +48,7 @@ def attached(pid: int, *options: str) -> Iterator[None]:
         if tracer.poll() is None:
             tracer.send_signal(signal.SIGINT)
         try:
-            tracer.wait(PATIENCE_S)
+            tracer.wait(WAIT_TIMEOUT_S)
         finally:
             tracer.kill()  # does nothing to one that has ended
             tracer.wait()
@@ -56,7 +56,7 @@ def attached(pid: int, *options: str) -> Iterator[None]:
 
 def _wait_until_traced(pid: int) -> None:
     """Until every thread has its tracer."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while any("TracerPid:\t0\n" in status.read_text() for status in Path(f"/proc/{pid}/task").glob("*/status")):
         if time.monotonic() > deadline:
             raise TimeoutError(f"strace did not attach to {pid}")

@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 from app_in_process import client_of
-from documentation import (
+from exports_story import minted
+from running_server import register_issuer
+
+from support.documentation import (
     PAGES,
     ROOT,
     SHELLS,
     Block,
-    Documented,
-    blocks_of,
-    documented_world,
+    DocumentationRun,
+    open_documented_world,
+    read_blocks,
     require_error,
-    require_shown,
-    runnable,
+    require_shown_output,
+    runnable_blocks,
 )
-from exports_story import minted
-from running_server import register_issuer
 
 LANGUAGES = {*SHELLS, "console", "json", "python", "toml"}
 NOT_RUN = {
@@ -37,22 +38,22 @@ pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864
 
 def pages_with(*languages: str) -> list[object]:
     """The pages with a block of these languages that runs."""
-    return [pytest.param(page, id=page.name) for page in PAGES if runnable(page, *languages)]
+    return [pytest.param(page, id=page.name) for page in PAGES if runnable_blocks(page, *languages)]
 
 
 @pytest.fixture(scope="module")
-def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Documented]:
+def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentationRun]:
     """The one world of all pages, with the policy that docs/policies.md shows."""
-    with documented_world(tmp_path_factory.mktemp("documented")) as made:
+    with open_documented_world(tmp_path_factory.mktemp("documented")) as made:
         for page in PAGES:
-            for block in runnable(page, "toml"):
+            for block in runnable_blocks(page, "toml"):
                 made.create_policy(block)
         yield made
 
 
 def test_every_block_has_a_language_that_runs_or_a_reason_why_it_does_not() -> None:
     """A block that cannot run is preceded by `<!-- not run: reason -->` and listed in `NOT_RUN`."""
-    blocks = [block for page in PAGES for block in blocks_of(page)]
+    blocks = [block for page in PAGES for block in read_blocks(page)]
     fences = sum(len(re.findall(r"^ *```", page.read_text(), re.MULTILINE)) for page in PAGES)
 
     assert fences == 2 * len(blocks), "a fence that is not closed, or closed at another indentation"
@@ -68,13 +69,15 @@ def _is_listed(block: Block) -> bool:
 
 
 @pytest.mark.parametrize("page", pages_with(*SHELLS))
-def test_the_commands_of_a_page_succeed(documented: Documented, page: Path) -> None:
+def test_the_commands_of_a_page_succeed(documented: DocumentationRun, page: Path) -> None:
     done = documented.type_shell(page)
 
     assert done.returncode == 0, done.stderr
 
 
-def test_the_quickstart_leads_from_an_empty_folder_to_a_valid_and_an_altered_document(documented: Documented) -> None:
+def test_quickstart_ends_with_a_valid_and_an_altered_document(
+    documented: DocumentationRun,
+) -> None:
     done = documented.type_shell(ROOT / "docs" / "quickstart.md")
 
     verdicts = re.findall(r"^(?:VALID|ALTERED|exit 1)\b", done.stdout, re.MULTILINE)
@@ -82,19 +85,19 @@ def test_the_quickstart_leads_from_an_empty_folder_to_a_valid_and_an_altered_doc
 
 
 @pytest.mark.parametrize("page", pages_with("python"))
-def test_the_python_of_a_page_runs(documented: Documented, page: Path) -> None:
+def test_the_python_of_a_page_runs(documented: DocumentationRun, page: Path) -> None:
     documented.run_python(page)
 
 
 @pytest.mark.parametrize("page", pages_with("console"))
-def test_a_command_prints_what_its_page_shows(documented: Documented, page: Path) -> None:
-    for block in runnable(page, "console"):
-        require_shown(block, documented)
+def test_a_command_prints_what_its_page_shows(documented: DocumentationRun, page: Path) -> None:
+    for block in runnable_blocks(page, "console"):
+        require_shown_output(block, documented)
 
 
 @pytest.mark.parametrize("page", pages_with("json"))
-def test_an_error_has_the_shape_that_its_page_shows(documented: Documented, page: Path) -> None:
-    for block in runnable(page, "json"):
+def test_an_error_has_the_shape_that_its_page_shows(documented: DocumentationRun, page: Path) -> None:
+    for block in runnable_blocks(page, "json"):
         require_error(block, documented)
 
 
@@ -106,7 +109,7 @@ def test_the_targets_of_make_that_the_readme_names_exist() -> None:
     assert set(named) <= set(targets)
 
 
-def test_a_stranger_verifies_each_export_with_the_code_of_the_page(documented: Documented) -> None:
+def test_a_stranger_verifies_each_export_with_the_code_of_the_page(documented: DocumentationRun) -> None:
     """Every URL in an export leads somewhere: the server names its own address."""
     reader = documented.run_python(ROOT / "docs" / "exports.md")
     with client_of(documented.url, key=documented.world.made.public()["api_key"]) as client:
@@ -122,7 +125,9 @@ def test_a_stranger_verifies_each_export_with_the_code_of_the_page(documented: D
             verify(token)
 
 
-def test_the_code_of_the_page_does_not_query_an_address_that_the_reader_does_not_trust(documented: Documented) -> None:
+def test_code_of_exports_page_queries_trusted_addresses_only(
+    documented: DocumentationRun,
+) -> None:
     reader = documented.run_python(ROOT / "docs" / "exports.md")
     reader["TRUSTED"] = "https://attest.example.org/"
     with client_of(documented.url, key=documented.world.made.public()["api_key"]) as client:

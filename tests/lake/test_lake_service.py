@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from lake_world import NAMES, Owner, World
-from patience import PATIENCE_S
 from typer.testing import CliRunner
 
 from attestlab.cli import main as cli
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 def test_lake_from_a_notebook(lab: Installation, caller: Caller, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_server_sweep_exports(world: World) -> None:
     async def swept() -> None:
         desk = WriteQueue(world.lab)
         sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not list(world.lab.lake.folder.glob("*/*.parquet")):
                 await asyncio.sleep(0.01)
         sweeping.cancel()

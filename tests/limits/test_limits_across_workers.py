@@ -9,8 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 from nursery import run
-from patience import PATIENCE_S
 from running_server import RunningServer, printed
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -23,7 +24,7 @@ def in_the_installation(server: RunningServer) -> tuple[str, ...]:
 
 def seen(server: RunningServer, key: str, times: int) -> list[int]:
     """Returns the statuses of requests on one connection, which one worker serves."""
-    with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=PATIENCE_S) as client:
+    with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=WAIT_TIMEOUT_S) as client:
         return [client.get("/v1/issuers").status_code for _ in range(times)]
 
 

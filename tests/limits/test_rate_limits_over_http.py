@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import httpx
 from limits_story import Place
-from patience import PATIENCE_S
 from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 
@@ -18,6 +17,7 @@ from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs.rules import Plan
 from attestlab.web.idempotency.store import IdempotencyRecord
 from attestlab.web.rate_limit.limiter import lane_of
+from support.timeouts import WAIT_TIMEOUT_S
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
 BURST = 10  # of a FREE tenant's 60 a minute
@@ -64,7 +64,7 @@ def test_every_response_has_rate_limit_headers(place: Place) -> None:
 
 def test_the_response_to_malformed_http_has_rate_limit_headers(place: Place) -> None:
     address = httpx.URL(place.url)
-    with socket.create_connection((address.host, address.port), timeout=PATIENCE_S) as connection:
+    with socket.create_connection((address.host, address.port), timeout=WAIT_TIMEOUT_S) as connection:
         connection.sendall(b"GET /healthz\r\n\r\n")
         head = connection.recv(4096).decode().partition("\r\n\r\n")[0]
 

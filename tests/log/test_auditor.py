@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from lab_checks import follower_of
 from log_published import VKEY, Log
 from witness_world import NOON, Branch, log_signer
 
@@ -28,6 +27,7 @@ from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.log.status.status_list import StatusList
 from attestlab.orgs.rules import Caller
+from support.lab_checks import make_follower
 
 ISSUER, OTHER = UUID(int=1), UUID(int=2)
 
@@ -415,7 +415,7 @@ def test_revocation_hidden_in_the_status_list_raises_an_alarm(
     lab.status_lists.warm()
     lab.attestations.revoke(minted[0], reason="a test", caller=caller)
     if restarts:
-        follower_of(lab, state).advance(lambda _seen: None)
+        make_follower(lab, state).advance(lambda _seen: None)
     clock.advance(timedelta(minutes=2))
     with lab.storage.read() as connection:
         lab.status_lists._newest.grow(lab.log.size(connection))
@@ -423,7 +423,7 @@ def test_revocation_hidden_in_the_status_list_raises_an_alarm(
 
     for _look in range(2):
         with pytest.raises(Alarm, match="Entry 6 of the log: The status list hides") as raised:
-            follower_of(lab, state).advance(lambda _seen: None)
+            make_follower(lab, state).advance(lambda _seen: None)
         assert raised.value.name is AlarmName.FALSE_STATUS_LIST
 
 
@@ -462,6 +462,6 @@ def test_honest_server_raises_no_alarm(
         act()
         clock.advance(timedelta(minutes=2))
         append_status_list(lab)
-        followed = follower_of(lab, tmp_path / "state").advance(lambda _seen: None)
+        followed = make_follower(lab, tmp_path / "state").advance(lambda _seen: None)
     with lab.storage.read() as connection:
         assert followed.size == lab.log.size(connection)

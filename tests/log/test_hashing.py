@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import outside_vectors
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +11,13 @@ from hypothesis import strategies as st
 from attestlab.core.errors import NotFound, PayloadTooLarge, ProofInvalid
 from attestlab.log.merkle import hashing
 from attestlab.log.merkle.hashing import TileName, leaf_hash, node_hash, verify_consistency, verify_inclusion
+from support import vectors
 
 # The reference accepts 12-byte roots of one size; here a hash has 32 bytes, whatever else holds.
 TWELVE_BYTE_ROOTS = "additional/sizes-are-equal-one-and-proof-is-empty.json"
 
 
-@pytest.mark.parametrize(("name", "case"), outside_vectors.merkle("inclusion").items())
+@pytest.mark.parametrize(("name", "case"), vectors.merkle("inclusion").items())
 def test_an_inclusion_proof_is_judged_as_the_reference_judges_it(name: str, case: dict[str, Any]) -> None:
     def verify() -> None:
         verify_inclusion(case["leafIdx"], case["treeSize"], case["leafHash"], case["proof"], case["root"])
@@ -29,7 +29,7 @@ def test_an_inclusion_proof_is_judged_as_the_reference_judges_it(name: str, case
         verify()
 
 
-@pytest.mark.parametrize(("name", "case"), outside_vectors.merkle("consistency").items())
+@pytest.mark.parametrize(("name", "case"), vectors.merkle("consistency").items())
 def test_a_consistency_proof_is_judged_as_the_reference_judges_it(name: str, case: dict[str, Any]) -> None:
     def verify() -> None:
         verify_consistency(case["size1"], case["size2"], case["root1"], case["root2"], case["proof"])

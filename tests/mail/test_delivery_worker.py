@@ -11,7 +11,6 @@ from uuid import UUID
 
 import pytest
 from mail_server import Fault, Kind, MailServer, Stage, mail_server
-from patience import PATIENCE_S
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable
@@ -23,8 +22,9 @@ from attestlab.mail.rules import LEASE_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.timeouts import WAIT_TIMEOUT_S
 
-PATIENT = SmtpTimeouts(reply_s=PATIENCE_S, handover_s=PATIENCE_S, final_reply_s=PATIENCE_S, quit_s=0.1)
+PATIENT = SmtpTimeouts(reply_s=WAIT_TIMEOUT_S, handover_s=WAIT_TIMEOUT_S, final_reply_s=WAIT_TIMEOUT_S, quit_s=0.1)
 SENDER = Sender("AttestLab", "lab@lab.example")
 
 
@@ -41,12 +41,12 @@ async def carrying(
         yield
     finally:
         server.is_released.set()
-        await courier.finish(within_s=PATIENCE_S)
+        await courier.finish(within_s=WAIT_TIMEOUT_S)
         await desk.finish()
 
 
 async def until(found: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not found():
             await asyncio.sleep(0.01)
 
@@ -88,7 +88,7 @@ def test_a_lease_is_renewed_during_a_slow_delivery(lab: Installation, caller: Ca
     mail_id = post(lab, caller, "slow")
 
     async def story(server: MailServer) -> None:
-        server.seconds_until_reply_to_dot = PATIENCE_S
+        server.seconds_until_reply_to_dot = WAIT_TIMEOUT_S
         async with carrying(lab, server):
             await until(lambda: server.messages == 1)
             for _ in range(3):

@@ -8,8 +8,9 @@ from email.header import decode_header, make_header
 from email.message import Message
 
 import httpx
-from patience import PATIENCE_S
 from running_server import RunningServer, mint, mint_body, printed, register_issuer
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 TAKE_OVER = "=?utf-8?q?Reset=0D=0AReply-To:_e=40x.org=0D=0A=0D=0A=3Ca_href=3Dx=3E?="
 NAMES = ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version", "Content-Type"]
@@ -18,7 +19,7 @@ NAMES += ["Content-Transfer-Encoding"]
 
 def letters(server: RunningServer, count: int) -> list[bytes]:
     """Returns the mails that the server received, once there are this many."""
-    folder, until = server.data / "maildir" / "new", time.monotonic() + PATIENCE_S
+    folder, until = server.data / "maildir" / "new", time.monotonic() + WAIT_TIMEOUT_S
     while len(found := list(folder.glob("*")) if folder.exists() else []) < count:
         assert time.monotonic() < until, f"{len(found)} of {count} mails; {server.errors()}"
         time.sleep(0.02)

@@ -11,13 +11,13 @@ from email.message import EmailMessage
 from uuid import UUID
 
 import pytest
-from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.mail.messages import Header, InvalidMessage, Message, Sender, compose, verify_rendering
 from attestlab.orgs import rules
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

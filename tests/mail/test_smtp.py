@@ -8,19 +8,19 @@ from uuid import uuid4
 
 import pytest
 from mail_server import Fault, Kind, MailServer, Stage, mail_server
-from patience import PATIENCE_S
 
 from attestlab.core.clock import SystemClock
 from attestlab.mail import smtp
 from attestlab.mail.messages import Message, Sender, compose
 from attestlab.mail.rules import LEASE_TTL
 from attestlab.mail.smtp import SmtpTimeouts
+from support.timeouts import WAIT_TIMEOUT_S
 
 LINK = "http://127.0.0.1/invitations/accept?token=" + "x" * 80
 BEFORE_ACCEPTANCE = [stage for stage in Stage if stage is not Stage.QUIT]
 REFUSALS = [Kind.RESET, Kind.GARBAGE, Kind.LATER, Kind.NEVER]
-SHORT = SmtpTimeouts(reply_s=0.2, handover_s=PATIENCE_S, final_reply_s=0.2, quit_s=0.1)
-PATIENT = SmtpTimeouts(reply_s=PATIENCE_S, handover_s=PATIENCE_S, final_reply_s=PATIENCE_S, quit_s=0.1)
+SHORT = SmtpTimeouts(reply_s=0.2, handover_s=WAIT_TIMEOUT_S, final_reply_s=0.2, quit_s=0.1)
+PATIENT = SmtpTimeouts(reply_s=WAIT_TIMEOUT_S, handover_s=WAIT_TIMEOUT_S, final_reply_s=WAIT_TIMEOUT_S, quit_s=0.1)
 
 
 def letter(recipient: str = "ada@people.example", text: str = f"Choose a password:\n\n{LINK}\n") -> Message:
@@ -94,7 +94,7 @@ def test_a_reply_that_never_ends_is_an_error(stage: Stage, kind: Kind) -> None:
 
 def test_replies_in_time_do_not_extend_the_handover() -> None:
     """The handover has one deadline, in addition to the generous limit for each reply."""
-    timeouts = SmtpTimeouts(reply_s=PATIENCE_S, handover_s=0.5)
+    timeouts = SmtpTimeouts(reply_s=WAIT_TIMEOUT_S, handover_s=0.5)
     with misbehaving(Stage.RCPT, Kind.DRIP) as server, pytest.raises(OSError, match=r".*"):
         delivered(server, letter(), timeouts)
 
@@ -116,7 +116,7 @@ def test_the_code_alone_accepts_a_message_even_if_the_reply_never_ends(kind: Kin
 
 
 def test_the_reply_to_the_final_dot_may_take_longer_than_any_other() -> None:
-    timeouts = SmtpTimeouts(reply_s=0.2, handover_s=PATIENCE_S, final_reply_s=PATIENCE_S)
+    timeouts = SmtpTimeouts(reply_s=0.2, handover_s=WAIT_TIMEOUT_S, final_reply_s=WAIT_TIMEOUT_S)
     with mail_server() as server:
         server.seconds_until_reply_to_dot = 2 * timeouts.reply_s
         while not server.accepted:

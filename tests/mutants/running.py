@@ -17,9 +17,8 @@ from enum import StrEnum
 from pathlib import Path
 from time import monotonic
 
-from outside_vectors import BESIDE_THE_CHECKOUT
-
 from mutants.declared import DoesNotApply, Mutant
+from support.vectors import DEFAULT_FOLDER
 
 TESTS_TIMEOUT_S = 600
 WHOLE_TIMEOUT_S = 3600
@@ -127,7 +126,7 @@ def _pytest(copy: Path, *arguments: str, timeout_s: float) -> subprocess.Complet
         environment = {
             **os.environ,
             **{"PYTHONPATH": str(copy), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-            "ATTESTLAB_VECTORS": os.environ.get("ATTESTLAB_VECTORS") or str(BESIDE_THE_CHECKOUT),
+            "ATTESTLAB_VECTORS": os.environ.get("ATTESTLAB_VECTORS") or str(DEFAULT_FOLDER),
             "HYPOTHESIS_STORAGE_DIRECTORY": f"{scratch}/h",
         }
         try:

@@ -10,13 +10,14 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from databases import administer
 from faults.clients import UNUSED
 from faults.disks import SmallDisk
 from faults.servers import QuickServer
 from faults.test_reads_during_write_failures import Reader, require_writes_reported
 from nursery import Nursery
 from running_server import mint
+
+from support.databases import execute_as_administrator
 
 pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
 NAME = "attestlab_small"
@@ -41,10 +42,10 @@ def records(disk: SmallDisk, postgres_url: str) -> Iterator[str]:
     for place in (disk.folder, space):
         os.chown(place, owner.st_uid, owner.st_gid)
     with ExitStack() as stack:
-        administer(postgres_url, f"CREATE TABLESPACE {NAME} LOCATION '{space}'")
-        stack.callback(administer, postgres_url, f"DROP TABLESPACE {NAME}")
-        administer(postgres_url, f"CREATE DATABASE {NAME} TABLESPACE {NAME} STRATEGY FILE_COPY")
-        stack.callback(administer, postgres_url, f"DROP DATABASE {NAME} WITH (FORCE)")
+        execute_as_administrator(postgres_url, f"CREATE TABLESPACE {NAME} LOCATION '{space}'")
+        stack.callback(execute_as_administrator, postgres_url, f"DROP TABLESPACE {NAME}")
+        execute_as_administrator(postgres_url, f"CREATE DATABASE {NAME} TABLESPACE {NAME} STRATEGY FILE_COPY")
+        stack.callback(execute_as_administrator, postgres_url, f"DROP DATABASE {NAME} WITH (FORCE)")
         yield postgres_url.replace("/postgres?", f"/{NAME}?")
 
 

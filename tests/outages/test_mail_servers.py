@@ -16,7 +16,6 @@ from app_in_process import eventually
 from faults.servers import QuickServer
 from mail_server import EVERY_FAULT, Fault, Kind, MailServer, Stage, mail_server
 from nursery import Nursery
-from patience import PATIENCE_S
 from sqlalchemy import func, select
 
 from attestlab.core.clock import FixedClock
@@ -31,6 +30,7 @@ from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.soak
 
@@ -58,17 +58,17 @@ def mail_worker(lab: Installation, server: MailServer) -> Iterator[None]:
         over.append((asyncio.get_running_loop(), asyncio.Event()))
         started.set()
         await over[0][1].wait()
-        await courier.finish(within_s=PATIENCE_S)
+        await courier.finish(within_s=WAIT_TIMEOUT_S)
         await desk.finish()
 
     thread = threading.Thread(target=asyncio.run, args=(work(),))
     thread.start()
-    assert started.wait(PATIENCE_S)
+    assert started.wait(WAIT_TIMEOUT_S)
     try:
         yield
     finally:
         over[0][0].call_soon_threadsafe(over[0][1].set)
-        thread.join(PATIENCE_S)
+        thread.join(WAIT_TIMEOUT_S)
 
 
 def statuses(lab: Installation) -> Counter[str]:
@@ -107,7 +107,7 @@ def test_every_mail_is_sent_exactly_once_whatever_the_server_does(
             workers.enter_context(mail_worker(at_work, server))
         for _ in range(MAX_ATTEMPTS):
             wake(lab.mails, other.mails)
-            until = time.monotonic() + PATIENCE_S
+            until = time.monotonic() + WAIT_TIMEOUT_S
             while not is_quiet(lab):
                 assert time.monotonic() < until, statuses(lab)
                 time.sleep(0.05)

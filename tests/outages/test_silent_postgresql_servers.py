@@ -15,11 +15,11 @@ from faults.clients import UNUSED, Crowd
 from faults.servers import QuickServer
 from faults.stories import check_crowd
 from nursery import Nursery
-from patience import PATIENCE_S
 from running_server import register_issuer
 from tcp_proxy import Proxy, proxied
 
 from attestlab.core.db import postgresql
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
 
@@ -142,4 +142,4 @@ def test_database_timeouts_fit_within_the_promised_times(limits: postgresql.Limi
     """A wait for the lock may follow another's; a connect follows an answer that did not come."""
     assert 2 * limits.lock_s < ANSWER_WITHIN_S
     assert max(limits.statement_s, limits.lock_s) < limits.answer_s < ANSWER_WITHIN_S
-    assert limits.idle_in_write_s < FREED_WITHIN_S < PATIENCE_S
+    assert limits.idle_in_write_s < FREED_WITHIN_S < WAIT_TIMEOUT_S

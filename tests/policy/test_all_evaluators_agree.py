@@ -10,7 +10,6 @@ from typing import Any
 
 import duckdb
 import pytest
-from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_conditions, json_policies, json_rules, raw_contexts, reference, typed
@@ -22,6 +21,7 @@ from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import Value
 from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.compiler import COLUMN_TYPES, case_sql, decided_sql, literal, mask_sql, quote_column
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

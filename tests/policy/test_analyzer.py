@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import pytest
-from examples import examples
 from hypothesis import HealthCheck, given, settings
 from policy_world import document, json_policies, leaf, rule, typed
 
@@ -18,6 +17,7 @@ from attestlab.policy.analysis.smt_encoding import SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator, compile_form
 from attestlab.policy.language.ast import Policy, to_normal_form
 from attestlab.policy.language.context import Values
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

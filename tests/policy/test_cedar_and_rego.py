@@ -8,7 +8,6 @@ from typing import Any
 import cedarpy
 import pytest
 import regopy
-from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_world import HOSTILE, REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
@@ -19,6 +18,7 @@ from attestlab.policy.formats.cedar import MAX_CEDAR_RULES, to_cedar, to_cedar_c
 from attestlab.policy.formats.rego import PACKAGE, to_rego
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import ContextNormalizer, Values
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

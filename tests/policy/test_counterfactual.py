@@ -6,7 +6,6 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
@@ -15,6 +14,7 @@ from attestlab.policy.analysis.partitions import partition
 from attestlab.policy.evaluation.counterfactual import find_counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.context import ContextNormalizer, Values
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

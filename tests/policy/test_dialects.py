@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import fresh_postgres_database
-from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import REGISTRY, document, json_policies, raw_contexts, typed
@@ -24,6 +22,8 @@ from attestlab.policy.language.attributes import AttributeType
 from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.dialects import Dialect, groups_sql, parse_groups
 from attestlab.policy.sql.replay import DecisionGroup
+from support.databases import create_postgres_database
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 
@@ -54,7 +54,7 @@ SPARK_TYPES = POSTGRES_TYPES | {
 @pytest.fixture(scope="module")
 def postgres(postgres_url: str) -> Iterator[Asked]:
     """A real PostgreSQL with a table of typed contexts, filled anew for each question."""
-    engine = create_engine(database_url(fresh_postgres_database(postgres_url)))
+    engine = create_engine(database_url(create_postgres_database(postgres_url)))
     columns = ", ".join(f'"{path}" {POSTGRES_TYPES[each.type]}' for path, each in REGISTRY.items())
     places = ", ".join(["%s"] * len(REGISTRY))
     with engine.connect() as connection:

@@ -14,7 +14,6 @@ from uuid import uuid4
 import httpx
 import pytest
 from app_in_process import client_of, eventually
-from lab_checks import check_bundle
 from portal_story import DOCUMENT, Seen, behind_the_services_back, mint
 from running_server import COMMAND, RunningServer, mint_body, register_issuer
 from running_server import mint as mint_over_http
@@ -33,6 +32,7 @@ from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
 from attestlab.portal import assets, messages
 from attestlab.portal.rendering import qr_code
+from support.lab_checks import check_bundle
 
 pytestmark = pytest.mark.one_world
 

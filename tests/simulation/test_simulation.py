@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import document, json_policies, leaf, raw_contexts, rule, typed
@@ -34,6 +33,7 @@ from attestlab.simulation.history import ContextsHistory, open_connection
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario
 from attestlab.simulation.simulation import Simulation
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

@@ -17,7 +17,6 @@ from app_in_process import served
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 from lake_world import damage
-from patience import PATIENCE_S
 from policy_world import document, leaf, rule
 from team_story import Team
 
@@ -27,6 +26,7 @@ from attestlab.installation import Installation
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.simulation.store import reports
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.one_world
 
@@ -241,17 +241,17 @@ def is_free(few: ConcurrencyLimit) -> bool:
 def test_simulation_ends_when_client_disconnects(team: Team, key: httpx.Client, patience_s: float) -> None:
     """Long before its own end or its limit; nothing is stored, and the next client is served."""
     simulations = team.lab.simulations
-    simulations.time_limit_s = 10 * PATIENCE_S
+    simulations.time_limit_s = 10 * WAIT_TIMEOUT_S
     endless, whole = Endless(simulations.lake), simulations.lake
     simulations.lake = endless  # type: ignore[assignment]
     with pytest.raises(httpx.ReadTimeout):
-        key.post(SIMULATE, json={"policy": RAW}, timeout=httpx.Timeout(PATIENCE_S, read=patience_s))
-    assert endless.is_queried.wait(PATIENCE_S)
+        key.post(SIMULATE, json={"policy": RAW}, timeout=httpx.Timeout(WAIT_TIMEOUT_S, read=patience_s))
+    assert endless.is_queried.wait(WAIT_TIMEOUT_S)
     left_at = time.monotonic()
-    while not is_free(simulations.concurrency) and time.monotonic() < left_at + PATIENCE_S:
+    while not is_free(simulations.concurrency) and time.monotonic() < left_at + WAIT_TIMEOUT_S:
         time.sleep(0.01)
 
-    assert time.monotonic() - left_at < PATIENCE_S
+    assert time.monotonic() - left_at < WAIT_TIMEOUT_S
     simulations.lake = whole
     assert simulated(key, policy=RAW)["decided"] == 5
     with team.lab.storage.read() as connection:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from policy_world import document, json_policies, leaf, raw_contexts, rule
@@ -19,6 +18,7 @@ from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import Values
 from attestlab.simulation.scenarios import Scenario
 from attestlab.simulation.sweeps import Threshold
+from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 

@@ -5,11 +5,11 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from patience import PATIENCE_S
 from sample_site import Running, Wire, get, running, sample_site
 from tornado.iostream import IOStream
 
 from attestlab.web.http1.connection import Connection, Peer, Timeouts
+from support.timeouts import WAIT_TIMEOUT_S
 
 RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
@@ -43,18 +43,18 @@ def test_a_route_detects_that_its_client_disconnected(
         if before:
             assert wire.send(before).response().status == 200
         wire.send(get("/v1/watched"))
-        assert fresh.lab.waiting.wait(PATIENCE_S)
+        assert fresh.lab.waiting.wait(WAIT_TIMEOUT_S)
         assert not fresh.lab.gone.is_set()
         leave(wire)
 
-        assert fresh.lab.gone.wait(PATIENCE_S)
+        assert fresh.lab.gone.wait(WAIT_TIMEOUT_S)
 
 
 def test_pipelined_requests_are_answered_in_order(fresh: Running) -> None:
     """Both requests that arrived with the first one, and requests that arrived during its work."""
     with fresh.wire() as wire:
         wire.send(get("/v1/watched") + get("/tile/1/with"))
-        assert fresh.lab.waiting.wait(PATIENCE_S)
+        assert fresh.lab.waiting.wait(WAIT_TIMEOUT_S)
         wire.send(get("/tile/2/meanwhile")[:20])
         fresh.lab.go_on.set()
         first, second = wire.response(), wire.response()

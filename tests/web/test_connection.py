@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from patience import PATIENCE_S
 from sample_site import KEY, KNOWN, Running, get, post, running
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 NOTE = b'{"text":"hello"}'
 
@@ -112,7 +113,7 @@ def test_an_accepted_request_is_finished_before_the_server_stops() -> None:
     with running() as server, server.wire() as busy, server.wire() as idle:
         idle.send(get("/healthz")).response()
         busy.send(get("/v1/wait"))
-        assert server.lab.waiting.wait(PATIENCE_S)
+        assert server.lab.waiting.wait(WAIT_TIMEOUT_S)
         stopping = threading.Thread(target=server.call, args=(lambda: server.server.stop_gracefully(within_s=5),))
         stopping.start()
         assert idle.ended()
@@ -120,7 +121,7 @@ def test_an_accepted_request_is_finished_before_the_server_stops() -> None:
             server.wire()
         server.lab.go_on.set()
         response = busy.response()
-        stopping.join(PATIENCE_S)
+        stopping.join(WAIT_TIMEOUT_S)
 
     assert (response.status, response.headers["connection"]) == (200, "close")
 
@@ -128,9 +129,9 @@ def test_an_accepted_request_is_finished_before_the_server_stops() -> None:
 def test_an_endless_request_does_not_delay_shutdown() -> None:
     with running() as server, server.wire() as busy:
         busy.send(get("/v1/wait"))
-        assert server.lab.waiting.wait(PATIENCE_S)
+        assert server.lab.waiting.wait(WAIT_TIMEOUT_S)
         began = time.monotonic()
         server.call(lambda: server.server.stop_gracefully(within_s=0.5))
 
-        assert 0.4 < time.monotonic() - began < PATIENCE_S / 2
+        assert 0.4 < time.monotonic() - began < WAIT_TIMEOUT_S / 2
         assert busy.ended()

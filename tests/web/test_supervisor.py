@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from patience import PATIENCE_S
 
 from attestlab.core.errors import Unavailable
 from attestlab.web.supervisor import Round, Supervisor
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 async def returns() -> None:
@@ -45,7 +45,7 @@ def test_a_task_that_ends_is_restarted_and_down_until_it_has_run(ends: Callable[
 
         task = supervisor.start("mail", work)
         seen.append(is_well(supervisor))
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             await failed.wait()
             while is_well(supervisor):
                 await asyncio.sleep(0)
@@ -115,7 +115,7 @@ def test_finish_ends_a_running_or_pausing_task_immediately(fails: bool) -> None:
         task = Supervisor(min_pause_s=3600).start("mail", work)
         await began.wait()
         await asyncio.sleep(0)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             await task.finish(within_s=3600 if fails else 0)
         return True
 

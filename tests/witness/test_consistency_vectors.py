@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import outside_vectors
 import pytest
 from witness_world import AT_S, ORIGIN, log_signer, opened_witness
 
 from attestlab.core.errors import AttestLabError
 from attestlab.log.note.note import TreeHead, sign_checkpoint
 from attestlab.log.witnessing.submission_policy import Submission
+from support import vectors
 
-CASES = outside_vectors.merkle("consistency")
+CASES = vectors.merkle("consistency")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 import pytest
 from nursery import run
-from patience import PATIENCE_S
 from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
 from attestlab.witness.service import create_witness
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 @dataclass
@@ -91,7 +91,7 @@ def has_size(client: httpx.Client, size: int) -> bool:
 
 def has_metric_line(client: httpx.Client, line: str) -> bool:
     """Wait until the server's metrics hold what begins like this."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while time.monotonic() < deadline:
         if any(shown.startswith(line) for shown in client.get("/metrics").text.splitlines()):
             return True

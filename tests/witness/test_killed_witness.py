@@ -15,13 +15,13 @@ import httpx
 import pytest
 from app_in_process import eventually
 from nursery import run
-from patience import PATIENCE_S
 from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import IntegrityFailed, ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import create_witness
+from support.timeouts import WAIT_TIMEOUT_S
 
 LOG = Branch.of(60)
 FORK = Branch.of(60, other_from=0)
@@ -53,7 +53,7 @@ def killed_while_signing(folder: Path, body: bytes) -> None:
     tests = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
     command = [sys.executable, "-c", DIES_BEFORE_IT_SIGNS, str(folder)]
-    done = subprocess.run(command, input=body, env=environment, timeout=PATIENCE_S, check=False)
+    done = subprocess.run(command, input=body, env=environment, timeout=WAIT_TIMEOUT_S, check=False)
     assert done.returncode == -signal.SIGKILL
 
 
@@ -97,7 +97,7 @@ def test_witness_killed_at_any_moment_cosigns_one_history(tmp_path: Path) -> Non
 def _fed(url: str, branch: Branch, cosigned: dict[int, set[bytes]]) -> None:
     """Hand over one size after the other, from where the witness says that it stands, until it is gone."""
     known, size = 0, 1
-    with httpx.Client(base_url=url, timeout=PATIENCE_S) as client:
+    with httpx.Client(base_url=url, timeout=WAIT_TIMEOUT_S) as client:
         while size <= len(branch.leaves):
             try:
                 answer = client.post(PATH, content=branch.body(known, size))

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from patience import PATIENCE_S
 from witness_world import AT_S, ORIGIN, Branch, RunningWitness, log_signer, opened_witness, witness_served
 
 from attestlab.log.merkle.hashing import EMPTY_ROOT
@@ -23,6 +22,7 @@ from attestlab.log.note.note import Note, TreeHead, VerifierKey, sign_checkpoint
 from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE, Submission
 from attestlab.witness.server import MAX_DISCARDED_BYTES
 from attestlab.witness.service import Witness, create_witness
+from support.timeouts import WAIT_TIMEOUT_S
 
 LOG = Branch.of(30)
 FORK = Branch.of(30, other_from=5)
@@ -52,7 +52,10 @@ def witness(tmp_path: Path) -> Iterator[Witness]:
 def client(witness: Witness) -> Iterator[httpx.Client]:
     """A witness that knows nine entries of the log."""
     witness.add_checkpoint(LOG.body(0, 9))
-    with witness_served(witness, idle_s=1, body_s=1) as url, httpx.Client(base_url=url, timeout=PATIENCE_S) as opened:
+    with (
+        witness_served(witness, idle_s=1, body_s=1) as url,
+        httpx.Client(base_url=url, timeout=WAIT_TIMEOUT_S) as opened,
+    ):
         yield opened
 
 
@@ -216,7 +219,9 @@ def test_a_body_at_the_limit_is_read(client: httpx.Client) -> None:
 def test_a_body_that_is_declared_too_long_is_answered_before_it_is_sent(
     client: httpx.Client, header: bytes, path: bytes, status: bytes
 ) -> None:
-    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=PATIENCE_S) as connection:
+    with socket.create_connection(
+        (client.base_url.host, client.base_url.port or 0), timeout=WAIT_TIMEOUT_S
+    ) as connection:
         connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: w\r\n" + header + b"\r\n\r\n")
         assert connection.recv(1000).startswith(b"HTTP/1.1 " + status)
 
@@ -241,13 +246,13 @@ def test_an_endless_body_ends_with_its_connection(client: httpx.Client) -> None:
 )
 def test_idle_connection_is_closed_without_delaying_others(client: httpx.Client, sent: bytes) -> None:
     address = (client.base_url.host, client.base_url.port or 0)
-    with socket.create_connection(address, timeout=PATIENCE_S) as connection:
+    with socket.create_connection(address, timeout=WAIT_TIMEOUT_S) as connection:
         connection.sendall(sent)
         began = time.monotonic()
         assert client.post(PATH, content=GOOD).status_code == 200
         while connection.recv(1000):
             pass
-        assert time.monotonic() - began < PATIENCE_S / 2
+        assert time.monotonic() - began < WAIT_TIMEOUT_S / 2
 
 
 def test_a_store_that_fails_is_503_also_without_a_log_and_is_opened_again(
@@ -300,7 +305,7 @@ def test_concurrent_submissions_get_one_tree_per_size_cosigned(tmp_path: Path) -
 
 
 def _submit(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
-    answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=PATIENCE_S)
+    answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=WAIT_TIMEOUT_S)
     assert answer.status_code in (200, 409, 422)
     return branch.head(size) if answer.status_code == 200 else None
 

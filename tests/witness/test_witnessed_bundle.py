@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 from nursery import run
-from patience import PATIENCE_S
 from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
 from attestlab.core import fetching
 from attestlab.witness.service import create_witness
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -33,7 +33,7 @@ def silent() -> Iterator[str]:
 
 def witnessed_bundle(client: httpx.Client, made: dict[str, Any]) -> dict[str, Any]:
     """The bundle of a mint, once a witness has seen it."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
     while time.monotonic() < deadline:
         bundle: dict[str, Any] = client.get(f"/v1/attestations/{made['id']}/proof-bundle").json()
         if bundle["signed_tree_head"]["cosignatures"]:

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "vectors"
+DEFAULT_FOLDER = Path(__file__).resolve().parents[3] / "shared" / "vectors"
 
 
-def folder(name: str) -> Path:
+def collection_folder(name: str) -> Path:
     """The folder of one collection; skips the caller where it is absent."""
-    found = Path(os.environ.get("ATTESTLAB_VECTORS") or BESIDE_THE_CHECKOUT) / name
+    found = Path(os.environ.get("ATTESTLAB_VECTORS") or DEFAULT_FOLDER) / name
     if not found.is_dir():
         pytest.skip("no vectors", allow_module_level=True)
     return found
@@ -44,7 +44,7 @@ class SignatureCase:
 
 def wycheproof(file_name: str) -> list[SignatureCase]:
     """Every case of a Wycheproof signature file such as `ed25519_test.json`."""
-    document = json.loads((folder("wycheproof") / file_name).read_bytes())
+    document = json.loads((collection_folder("wycheproof") / file_name).read_bytes())
     return [
         SignatureCase(
             id=f"{test['tcId']} {test['comment']}",
@@ -62,7 +62,7 @@ def wycheproof(file_name: str) -> list[SignatureCase]:
 
 def jcs_pairs() -> list[tuple[str, bytes, bytes]]:
     """(name, input, canonical output): the canonical bytes are those of the hex dump, beyond doubt of line ends."""
-    jcs = folder("jcs")
+    jcs = collection_folder("jcs")
     return [
         (path.stem, path.read_bytes(), bytes.fromhex((jcs / "outhex" / f"{path.stem}.txt").read_text()))
         for path in sorted((jcs / "input").glob("*.json"))
@@ -71,7 +71,7 @@ def jcs_pairs() -> list[tuple[str, bytes, bytes]]:
 
 def merkle(kind: str) -> dict[str, dict[str, Any]]:
     """The `inclusion` or `consistency` cases by name; hashes and proofs are bytes, a null proof is the empty list."""
-    cases = json.loads((folder("merkle") / f"{kind}.json").read_bytes())
+    cases = json.loads((collection_folder("merkle") / f"{kind}.json").read_bytes())
     hashes = {"leafHash", "root", "root1", "root2"}
     return {
         name: {

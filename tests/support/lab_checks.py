@@ -25,12 +25,12 @@ def check_lab(lab: Installation) -> None:
     """No problem anywhere, no index twice, no gap, no alarm, every checkpoint consistent, bundles verify offline."""
     assert list(fsck(lab)) == []
     with TemporaryDirectory() as folder:
-        follower_of(lab, Path(folder) / "state").advance(lambda _seen: None)
+        make_follower(lab, Path(folder) / "state").advance(lambda _seen: None)
     _check_checkpoints(lab)
     _check_bundles(lab)
 
 
-class LogOf:
+class LabLogSource:
     """A lab's log as others read it, without the way over HTTP."""
 
     def __init__(self, lab: Installation) -> None:
@@ -48,11 +48,11 @@ class LogOf:
             return self.lab.log.tile(connection, name)
 
 
-def follower_of(lab: Installation, state: Path) -> Follower:
+def make_follower(lab: Installation, state: Path) -> Follower:
     """A follower that pinned the log's key; `state` holds what it has verified."""
     with lab.storage.read() as connection:
         vkey = lab.log.vkey(connection)
-    return Follower(LogOf(lab), vkey, state, clock=lab.clock)
+    return Follower(LabLogSource(lab), vkey, state, clock=lab.clock)
 
 
 def _check_checkpoints(lab: Installation) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.util import LRUCache
 _compiled: LRUCache[Any, Any] = LRUCache(5_000)
 
 
-def share_statements() -> None:
+def share_compiled_statements() -> None:
     """Give every SQLite engine that connects from now on the same cache of compiled statements."""
     Dialect.__eq__ = lambda one, other: type(one) is type(other)  # type: ignore[method-assign,assignment]
     Dialect.__hash__ = lambda one: hash(type(one))  # type: ignore[method-assign,assignment]

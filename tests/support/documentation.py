@@ -37,7 +37,7 @@ from attestlab.policy.formats.toml import parse_toml
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHELLS = ("bash", "sh")
 SHELL_TIMEOUT_S = 240
@@ -71,7 +71,7 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
 
-def blocks_of(page: Path) -> list[Block]:
+def read_blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order; a fence inside a list is taken without its indentation."""
     text = page.read_text()
     found = []
@@ -82,9 +82,9 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
-def runnable(page: Path, *languages: str) -> list[Block]:
+def runnable_blocks(page: Path, *languages: str) -> list[Block]:
     """The blocks of a page in these languages that carry no reason not to run."""
-    return [block for block in blocks_of(page) if block.language in languages and block.reason is None]
+    return [block for block in read_blocks(page) if block.language in languages and block.reason is None]
 
 
 @dataclass
@@ -99,7 +99,7 @@ class _DelayedClock:
 
 
 @dataclass
-class Documented:
+class DocumentationRun:
     """The world of the pages: `folder` with the installation `lab` in it, served at `url`."""
 
     folder: Path
@@ -129,7 +129,7 @@ class Documented:
         return self.typed[page]
 
     def _type_shell(self, page: Path) -> subprocess.CompletedProcess[str]:
-        parts = [f"echo '{block.place}' >&2\n{block.text}" for block in runnable(page, *SHELLS)]
+        parts = [f"echo '{block.place}' >&2\n{block.text}" for block in runnable_blocks(page, *SHELLS)]
         script = _SERVE.sub(_COPROCESS, "".join(parts))
         for port in ("8080", "8081"):
             script = script.replace(port, str(_free_port()))
@@ -155,7 +155,7 @@ class Documented:
         """Run a page's Python, examples with `>>>` as doctests; returns what the page defined."""
         names = {**self.names, "TRUSTED": self.url}
         with chdir(self.folder):
-            for block in runnable(page, "python"):
+            for block in runnable_blocks(page, "python"):
                 if ">>> " in block.text:
                     _require_examples(block, names)
                 else:
@@ -184,7 +184,7 @@ def _require_examples(block: Block, names: dict[str, Any]) -> None:
     assert not result.failed, "".join(report)
 
 
-def require_shown(block: Block, documented: Documented) -> None:
+def require_shown_output(block: Block, documented: DocumentationRun) -> None:
     """Run each `$` line of a console block; what it prints is what the page shows, but for ids, sizes and `...`."""
     for part in block.text.split("$ ")[1:]:
         command, _, shown = part.partition("\n")
@@ -198,7 +198,7 @@ def _without_variables(text: str) -> list[str]:
     return [_VARIABLE.sub("#", line) for line in text.splitlines()]
 
 
-def require_error(block: Block, documented: Documented) -> None:
+def require_error(block: Block, documented: DocumentationRun) -> None:
     """A JSON block that shows an error has the members of one that the server answers."""
     shown: Any = parse_json(block.text.encode())
     body = httpx.post(f"{documented.url}/v1/verify", json={"attestation_id": "none"}).json()
@@ -212,7 +212,7 @@ def _shape(value: Any) -> Any:
 
 
 @contextmanager
-def documented_world(folder: Path) -> Iterator[Documented]:
+def open_documented_world(folder: Path) -> Iterator[DocumentationRun]:
     """The demo's world in `folder`/lab behind the real server, with the files that pages name next to it."""
     clock = _DelayedClock(timedelta(minutes=10))
     world = demo_world(folder / "lab", clock=clock)
@@ -221,7 +221,7 @@ def documented_world(folder: Path) -> Iterator[Documented]:
         clock.behind = timedelta(0)
         _write_files(world, folder, minted.id)
         with RunningServer(folder / "lab", world.lab.settings.records_url, world.made.public()) as server:
-            yield Documented(folder, world, server.url, _names(world, minted.id))
+            yield DocumentationRun(folder, world, server.url, _names(world, minted.id))
             server.stop()
     finally:
         world.lab.close()

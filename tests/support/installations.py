@@ -14,18 +14,24 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from databases import RECORDS, copied, fresh_postgres_database, name_of, passing_postgres_database
 from sqlalchemy.engine import make_url
 
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.installation import InitResult, Installation
 from attestlab.settings import Settings
+from support.databases import (
+    RECORDS,
+    copy_sqlite_file,
+    create_postgres_database,
+    database_name,
+    temporary_postgres_database,
+)
 
 NO_NAME_SERVER = "127.0.0.1:1"  # which a test asks for names, unless it says otherwise
 
 
 @dataclass(frozen=True)
-class Prepared:
+class InstallationTemplate:
     """A closed installation: its data folder, its records on either engine, and what its owner was told."""
 
     data: Path
@@ -34,21 +40,21 @@ class Prepared:
     template: str = ""
 
     @classmethod
-    def in_folder(cls, folder: Path, clock: Clock, *, postgres_url: str | None = None) -> Prepared:
+    def in_folder(cls, folder: Path, clock: Clock, *, postgres_url: str | None = None) -> InstallationTemplate:
         """Make one, with its records in `folder` or on a PostgreSQL server."""
-        url = fresh_postgres_database(postgres_url) if postgres_url else f"sqlite:///{folder / RECORDS}"
+        url = create_postgres_database(postgres_url) if postgres_url else f"sqlite:///{folder / RECORDS}"
         lab, made = Installation.init(Settings(data=folder / "data", database_url=url), clock=clock)
         lab.close()
-        return cls(folder / "data", made, postgres_url, name_of(url) if postgres_url else "")
+        return cls(folder / "data", made, postgres_url, database_name(url) if postgres_url else "")
 
     @contextmanager
-    def copied_to(self, folder: Path) -> Iterator[Settings]:
+    def copy_to(self, folder: Path) -> Iterator[Settings]:
         """The settings of a copy, whose records end with the block where they are not in `folder`."""
         shutil.copytree(self.data, folder / "data")
         if self.postgres_url is None:
-            yield self._settings(folder, copied(self.data.with_name(RECORDS), folder))
+            yield self._settings(folder, copy_sqlite_file(self.data.with_name(RECORDS), folder))
             return
-        with passing_postgres_database(self.postgres_url, template=self.template) as url:
+        with temporary_postgres_database(self.postgres_url, template=self.template) as url:
             yield self._settings(folder, url)
 
     @staticmethod
@@ -56,9 +62,9 @@ class Prepared:
         return Settings(data=folder / "data", database_url=url, dns_server=NO_NAME_SERVER)
 
     @contextmanager
-    def opened_in(self, folder: Path, clock: Clock) -> Iterator[Installation]:
+    def open_in(self, folder: Path, clock: Clock) -> Iterator[Installation]:
         """An open copy, which knows its operator."""
-        with self.copied_to(folder) as settings:
+        with self.copy_to(folder) as settings:
             lab = Installation.open(settings, clock=clock)
             lab.operator = lab.orgs.service_caller(self.made.tenant.tenant_id)  # type: ignore[attr-defined]
             yield lab
@@ -66,12 +72,12 @@ class Prepared:
 
 
 @cache
-def _of_today() -> Prepared:
+def _template_of_today() -> InstallationTemplate:
     """An installation of the system's clock, for servers in processes of their own."""
-    return Prepared.in_folder(Path(mkdtemp(prefix="attestlab-prepared-")), SystemClock())
+    return InstallationTemplate.in_folder(Path(mkdtemp(prefix="attestlab-prepared-")), SystemClock())
 
 
-def installed(data: Path, database_url: str) -> dict[str, str]:
+def install(data: Path, database_url: str) -> dict[str, str]:
     """Put an installation on empty records at `database_url`; what its owner was told.
 
     On SQLite it is a copy, unless this process asked for one there before.
@@ -81,13 +87,13 @@ def installed(data: Path, database_url: str) -> dict[str, str]:
         lab, made = Installation.init(Settings(data=data, database_url=database_url), clock=SystemClock())
         lab.close()
         return made.public()
-    prepared = _of_today()
+    prepared = _template_of_today()
     shutil.copytree(prepared.data, data, dirs_exist_ok=True)
     shutil.copy(prepared.data.with_name(RECORDS), str(url.database))
     return prepared.made.public()
 
 
-def forget_prepared() -> None:
+def remove_template() -> None:
     """Remove what was prepared outside of pytest's folders."""
-    if _of_today.cache_info().currsize:
-        shutil.rmtree(_of_today().data.parent)
+    if _template_of_today.cache_info().currsize:
+        shutil.rmtree(_template_of_today().data.parent)

@@ -7,7 +7,7 @@ from hypothesis import settings
 SOAK = "soak"
 
 
-def register_soak() -> None:
+def register_soak_profile() -> None:
     """Let pytest know the profile by its name."""
     settings.register_profile(SOAK, deadline=None)
 
