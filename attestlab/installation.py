@@ -26,11 +26,11 @@ from attestlab.core.db import occupancy
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage, ping
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audit, outbox
-from attestlab.core.strict_json import parse_uuid
 from attestlab.delivery.service import Deliveries
 from attestlab.delivery.share_links import Links
 from attestlab.exports.service import Exports
@@ -253,7 +253,7 @@ class Installation:
     def trust(self) -> TrustPolicy:
         """A trust policy with the log's own key and no witnesses; to pin the log, store it elsewhere."""
         with self.storage.read() as connection:
-            return TrustPolicy.unwitnessed(self.log.vkey(connection))
+            return TrustPolicy.without_witnesses(self.log.vkey(connection))
 
     @property
     def decisions(self) -> DatasetReader:

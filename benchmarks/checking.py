@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.strict_json import b64url_decode
+from attestlab.core.encoding import b64url_decode
 from attestlab.installation import Installation
 from attestlab.integrity.parallel_fsck import find_problems
 from attestlab.settings import Settings

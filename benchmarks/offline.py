@@ -23,7 +23,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     """Yield the time to verify an Ed25519 bundle of the real server, with a trust policy that is parsed once."""
     with world.serve_installation(folder / "data") as served:
         ids = [served.mint()["id"] for _ in range(NEIGHBOURS)]
-        text, trust = served.fetch_bundle(ids[NEIGHBOURS // 2]), TrustPolicy.unwitnessed(served.log_vkey)
+        text, trust = served.fetch_bundle(ids[NEIGHBOURS // 2]), TrustPolicy.without_witnesses(served.log_vkey)
     yield Figure.of_rounds("verify.offline_us", [_time_us(text, trust) for _ in range(ROUNDS)], "us")
 
 

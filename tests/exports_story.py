@@ -18,7 +18,7 @@ from running_server import mint, mint_body
 from sd_jwt.verifier import SDJWTVerifier
 
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, generate, sign, spki
-from attestlab.core.strict_json import b64url_encode, format_time
+from attestlab.core.encoding import b64url_encode, format_time
 
 ALGORITHMS = ["EdDSA", "ES256", "RS256", "PS256"]
 # One attestation of each badge-like schema, whose achievement is named "Rust".

@@ -128,7 +128,7 @@ class World:
     def trust(self) -> TrustPolicy:
         """The policy of someone who pinned this log's key."""
         with self.storage.read() as connection:
-            return TrustPolicy.unwitnessed(self.log.vkey(connection))
+            return TrustPolicy.without_witnesses(self.log.vkey(connection))
 
     def problems(self) -> list[Problem]:
         """What fsck finds."""

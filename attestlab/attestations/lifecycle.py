@@ -18,12 +18,12 @@ from attestlab.attestations import store
 from attestlab.attestations.events import AttestationExpired, AttestationRevoked, AttestationSuperseded
 from attestlab.attestations.rules import Status
 from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.encoding import format_time
 from attestlab.core.errors import AttestLabError
 from attestlab.core.events import Event
 from attestlab.core.records import audit, outbox, row_digest
 from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audit import AuditEntry
-from attestlab.core.strict_json import format_time
 from attestlab.log import entries
 from attestlab.log import store as log_store
 from attestlab.log.entries import FIRST_LINK, EntryType

@@ -21,9 +21,9 @@ from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import format_time
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.core.ids import new_id
-from attestlab.core.strict_json import format_time
 from attestlab.issuers.rules import Custody
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from attestlab.core.encoding import parse_time
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.strict_json import parse_time
 
 if TYPE_CHECKING:  # the offline verifier loads no database
     from attestlab.attestations.verification.status_proof import StatusHistory

@@ -35,7 +35,7 @@ from attestlab.attestations.shapes import (
 )
 from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
-from attestlab.core.strict_json import b64url_encode
+from attestlab.core.encoding import b64url_encode
 from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.tlog_proof import LogProof

@@ -36,6 +36,7 @@ from attestlab.attestations.shapes import (
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import (
     MAX_REPORTED_ERRORS,
     AttestLabError,
@@ -45,7 +46,6 @@ from attestlab.core.errors import (
     PermissionDenied,
 )
 from attestlab.core.shapes import Moment, Uuid
-from attestlab.core.strict_json import b64url_decode
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Scope
 from attestlab.web import problems

@@ -16,8 +16,8 @@ from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.core.errors import Conflict, ValidationFailed
-from attestlab.core.strict_json import b64url_encode, format_time
 
 STATEMENT_VERSION = 1
 PAYLOAD_LIMIT_CHARS = 52_428_800

@@ -119,7 +119,7 @@ def tenant_plan(
 
     Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
     """
-    from attestlab.core.strict_json import parse_uuid
+    from attestlab.core.encoding import parse_uuid
     from attestlab.orgs.plans import allowance_for, parse_limits, public_limits
 
     with report_errors(), open_installation(data, database_url) as lab:

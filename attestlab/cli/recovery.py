@@ -62,7 +62,7 @@ def confirm_time(
 
     Example: attestlab log confirm-time --data lab
     """
-    from attestlab.core.strict_json import format_time
+    from attestlab.core.encoding import format_time
 
     with report_errors(), open_installation(data, database_url) as lab:
         with lab.storage.read() as connection:

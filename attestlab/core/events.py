@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Any, ClassVar
 from uuid import UUID
 
-from attestlab.core.strict_json import format_time
+from attestlab.core.encoding import format_time
 
 _AS_THEY_ARE = frozenset({str, int, bool, UUID})
 

@@ -1,7 +1,7 @@
 """Base classes of the wire models: requests (`In`) and responses (`Out`).
 
 A request with an unknown field or a value of the wrong type is rejected; ids and times are
-parsed by the strict parsers of `core.strict_json`.
+parsed by the strict parsers of `core.encoding`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 
+from attestlab.core.encoding import format_time, parse_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.strict_json import format_time, parse_time, parse_uuid
 
 
 def _parse_uuid(value: Any) -> Any:

@@ -11,7 +11,7 @@ import hmac
 from uuid import UUID
 
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.strict_json import b64url_encode
+from attestlab.core.encoding import b64url_encode
 
 KEY_BYTES = 16  # 22 characters of base64url
 

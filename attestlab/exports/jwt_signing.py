@@ -15,7 +15,7 @@ from attestlab.core.crypto import jws, signing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey
-from attestlab.core.strict_json import b64url_encode
+from attestlab.core.encoding import b64url_encode
 from attestlab.identity.tokens import thumbprint
 
 STATUS_LIST_KEY_PURPOSE = b"key that signs status lists v1"

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from attestlab.attestations.rules import Verdict
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict, PermissionDenied
-from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers.rules import IssuerStatus
 
 MIN_LIST_BITS = 131_072  # 16 KiB; a shorter list would reveal too much about its few attestations

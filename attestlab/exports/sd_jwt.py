@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict
-from attestlab.core.strict_json import b64url_encode
 
 ALGORITHM: Final = "sha-256"
 SALT_BYTES: Final = 16

@@ -13,11 +13,11 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.encoding import format_time
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.core.strict_json import format_time
 from attestlab.governance import rules, store
 from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.issuers import store as issuer_store

@@ -16,8 +16,9 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.encoding import b64url_decode, b64url_encode, parse_uuid
 from attestlab.core.errors import AuthInvalid, ValidationFailed
-from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_json, parse_uuid
+from attestlab.core.strict_json import parse_json
 from attestlab.orgs import role_rules
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import (

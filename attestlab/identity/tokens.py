@@ -19,11 +19,11 @@ from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import AuthInvalid, SignatureInvalid, ValidationFailed
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.identity import store
 from attestlab.identity.rules import Claims
 from attestlab.orgs import store as org_store

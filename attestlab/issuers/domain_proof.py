@@ -17,8 +17,8 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict
-from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers import store
 from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.service import Issuers

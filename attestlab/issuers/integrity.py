@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, select
 
 from attestlab.core.db.transaction import AnyRow
-from attestlab.core.strict_json import b64url_encode, format_time
+from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.issuers import store
 from attestlab.issuers.keys import format_key_name
 from attestlab.issuers.rules import IssuerStatus

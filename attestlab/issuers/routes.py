@@ -7,7 +7,7 @@ from uuid import UUID
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import PrivateKey
-from attestlab.core.strict_json import b64url_decode, b64url_encode
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge
 from attestlab.issuers.keys import RevokedKey, load_external_key
 from attestlab.issuers.rules import KeyStatus

@@ -20,7 +20,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from attestlab.attestations.rules import Verdict
-from attestlab.core.strict_json import parse_time
+from attestlab.core.encoding import parse_time
 from attestlab.lake import context_columns, store
 from attestlab.lake.store import Numbering, Rows
 

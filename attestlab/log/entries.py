@@ -16,8 +16,9 @@ from uuid import UUID
 import orjson
 
 from attestlab.core.crypto.canonical_json import canonical, canonical_trusted
+from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
-from attestlab.core.strict_json import b64url_encode, format_time, parse_json
+from attestlab.core.strict_json import parse_json
 
 VERSION = 1
 NONCE_BYTES = 32

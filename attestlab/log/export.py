@@ -69,7 +69,7 @@ def _previous_export_size(log: Log, connection: Connection, folder: Path, head: 
 def _read_previous_checkpoint(folder: Path, vkey: str) -> Checkpoint | None:
     try:
         note = (folder / CHECKPOINT).read_bytes().decode()
-        return TrustPolicy.unwitnessed(vkey).verify_checkpoint(note)
+        return TrustPolicy.without_witnesses(vkey).verify_checkpoint(note)
     except (FileNotFoundError, UnicodeDecodeError, SignatureInvalid):
         return None
 

@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import format_time
 from attestlab.core.errors import Conflict, HeadGuardMismatch, Unavailable
-from attestlab.core.strict_json import format_time
 from attestlab.log import store
 from attestlab.log.entries import sha256_name
 from attestlab.log.head_guard import HeadGuard
@@ -88,7 +88,7 @@ def accept_head(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
 def _signed_time(connection: Connection, head: TreeHead, vkey: str) -> datetime:
     TreeCache().tree_of(connection, head)
     signed = store.checkpoint(connection, head.size)
-    checkpoint = None if signed is None else TrustPolicy.unwitnessed(vkey).verify_checkpoint(signed.note)
+    checkpoint = None if signed is None else TrustPolicy.without_witnesses(vkey).verify_checkpoint(signed.note)
     if checkpoint is None or (checkpoint.size, checkpoint.root) != (head.size, head.root):
         raise Unavailable(f"The checkpoint of size {head.size} is missing; run `attestlab log fsck`.")
     return datetime.fromtimestamp(checkpoint.timestamp_s or 0, UTC)

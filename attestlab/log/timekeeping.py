@@ -19,11 +19,11 @@ from sqlmodel import Field, SQLModel
 from attestlab.core.clock import Clock
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import format_time
 from attestlab.core.errors import Unavailable
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.core.strict_json import format_time
 from attestlab.log import store
 from attestlab.orgs import store as org_store
 

@@ -126,10 +126,10 @@ def stored_statements(connection: Connection) -> dict[str, str | None]:
 def _run_missing(connection: Connection) -> None:
     from alembic import command  # takes a third of a second, needed only for an upgrade
 
-    command.upgrade(configured(connection=connection), "head")
+    command.upgrade(alembic_config(connection=connection), "head")
 
 
-def configured(**options: object) -> Config:
+def alembic_config(**options: object) -> Config:
     """Build Alembic's configuration for the revisions in this folder; `options` go to `context.configure`."""
     from alembic.config import Config
 

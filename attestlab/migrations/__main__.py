@@ -20,7 +20,7 @@ from sqlmodel.sql.sqltypes import AutoString, UTCDateTime
 
 from attestlab.core.db.storage import Storage
 from attestlab.log.tables import IMMUTABILITY_DDL
-from attestlab.migrations import configured, upgrade
+from attestlab.migrations import alembic_config, upgrade
 from attestlab.migrations.models import metadata
 
 VERSIONS = Path(__file__).parent / "versions"
@@ -30,7 +30,7 @@ _WIDTH = 96
 
 def write_revision(message: str, connection: Connection, folder: Path = VERSIONS) -> None:
     """Compare the database of `connection`, where all existing revisions have run, with the models."""
-    config = configured(
+    config = alembic_config(
         connection=connection,
         target_metadata=metadata(),
         render_item=_frozen_type,

@@ -18,13 +18,13 @@ from attestlab.core.crypto import passwords
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import Actor, UserActor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.core.strict_json import b64url_encode
 from attestlab.mail.service import Mails
 from attestlab.orgs import invitations, role_rules, rules, store
 from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged

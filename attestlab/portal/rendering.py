@@ -20,7 +20,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.service import NOT_FOUND
 from attestlab.attestations.shapes import BundleOut
 from attestlab.core.db.transaction import AnyRow
-from attestlab.core.strict_json import format_time
+from attestlab.core.encoding import format_time
 from attestlab.portal import assets, messages, rules, view_model
 from attestlab.portal.service import PageData
 

@@ -8,9 +8,9 @@ from pydantic import ConfigDict
 from attestlab.attestations import rendering as attestation_rendering
 from attestlab.attestations.routes import record_decisions
 from attestlab.attestations.service import Export
+from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
-from attestlab.core.strict_json import parse_uuid
 from attestlab.portal import assets
 from attestlab.portal.rules import wants_json
 from attestlab.web.request import Request

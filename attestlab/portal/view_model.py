@@ -12,7 +12,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.attestations.verification.steps import StepResult, VerificationResult
 from attestlab.core.db.transaction import AnyRow
-from attestlab.core.strict_json import b64url_decode
+from attestlab.core.encoding import b64url_decode
 from attestlab.portal import messages, rules
 from attestlab.portal.messages import Step, Tone
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
-from attestlab.core.strict_json import format_time
+from attestlab.core.encoding import format_time
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.simulation.history import DecisionHistory
 from attestlab.simulation.scenarios import PolicyDraft

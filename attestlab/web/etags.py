@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from attestlab.core.strict_json import b64url_encode
+from attestlab.core.encoding import b64url_encode
 from attestlab.web.response import Response
 
 _TAG_BYTES = 18  # of the digest; 24 characters

@@ -16,9 +16,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from attestlab.core.encoding import b64url_decode, b64url_encode, parse_uuid
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.shapes import In, Out
-from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_uuid
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import Field
 
 from attestlab.core import errors
+from attestlab.core.encoding import format_time
 from attestlab.core.shapes import Out
-from attestlab.core.strict_json import format_time
 from attestlab.web import logging_setup
 from attestlab.web.response import JSON, Response
 

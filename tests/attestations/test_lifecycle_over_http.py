@@ -13,7 +13,7 @@ from running_server import mint, mint_body, register_issuer
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.core.clock import FixedClock
-from attestlab.core.strict_json import b64url_encode
+from attestlab.core.encoding import b64url_encode
 from attestlab.installation import Installation
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.orgs.rules import Plan
@@ -193,7 +193,7 @@ def test_bundle_shows_every_final_status(client: httpx.Client, issuer: dict[str,
     """
     Offline, by whoever pinned the log's key.
     """
-    trust = TrustPolicy.unwitnessed(client.get("/v1/log/vkey").json()["vkey"])
+    trust = TrustPolicy.without_witnesses(client.get("/v1/log/vkey").json()["vkey"])
     made = {name: mint(client, mint_body(issuer)).json()["id"] for name in ("revoked", "superseded", "stays")}
     revoke(client, made["revoked"])
     supersede(client, made["superseded"], mint_body(issuer))

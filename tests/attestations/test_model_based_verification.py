@@ -24,9 +24,9 @@ from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.store import Filter
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import format_time
 from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.core.ids import new_id
-from attestlab.core.strict_json import format_time
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import ChangeRequest
 from attestlab.installation import Installation

@@ -22,7 +22,7 @@ from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.strict_json import b64url_encode, format_time
+from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.installation import Installation
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs.rules import Caller

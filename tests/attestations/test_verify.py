@@ -23,9 +23,9 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.tables import table_of
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.records.outbox import OutboxEvent
-from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus

@@ -10,7 +10,7 @@ import pytest
 import rfc8785
 from running_server import RunningServer, mint, mint_body, register_issuer
 
-from attestlab.core.strict_json import format_time
+from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Plan
 
 HASHES = ("integrity_hash", "prev_hash")

@@ -16,8 +16,8 @@ from attestlab.core.crypto import keyring
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db import occupancy
 from attestlab.core.db.storage import Storage
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Unavailable
-from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Installation
 from attestlab.settings import Settings
 

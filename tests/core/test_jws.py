@@ -24,8 +24,8 @@ from joserfc import jws as joserfc_jws
 
 from attestlab.core.crypto import jws, signing
 from attestlab.core.crypto.signing import Algorithm, PrivateKey
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import SignatureInvalid
-from attestlab.core.strict_json import b64url_decode, b64url_encode
 
 KID = "key/2026 ü"
 PAYLOAD = b'{"id":"0193b5a0-7f3c-7abc-8def-0123456789ab","v":1}'

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.keyring import ENVIRONMENT_NAME, FILE_NAME, Keyring
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict, IntegrityFailed, ValidationFailed
-from attestlab.core.strict_json import b64url_encode
 
 KEK = bytes(range(32))
 OWNER = {

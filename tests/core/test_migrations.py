@@ -23,7 +23,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, inspect, text
 
 from attestlab.core.db.storage import Storage
-from attestlab.migrations import HEAD, NewerRecords, configured, revision, upgrade
+from attestlab.migrations import HEAD, NewerRecords, alembic_config, revision, upgrade
 from attestlab.migrations.__main__ import write_revision
 from attestlab.migrations.models import metadata
 from support.timeouts import WAIT_TIMEOUT_S
@@ -176,11 +176,11 @@ def test_alembic_finds_nothing_left_to_do(opened: Storage) -> None:
 
     with opened.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata()) == []
-        command.check(configured(connection=connection, target_metadata=metadata()))
+        command.check(alembic_config(connection=connection, target_metadata=metadata()))
 
 
 def test_the_package_knows_its_newest_revision() -> None:
-    assert ScriptDirectory.from_config(configured()).get_heads() == [HEAD]
+    assert ScriptDirectory.from_config(alembic_config()).get_heads() == [HEAD]
 
 
 def test_revisions_import_nothing_of_the_package() -> None:
@@ -188,7 +188,7 @@ def test_revisions_import_nothing_of_the_package() -> None:
     What was released once must make the same tables for ever.
     """
     allowed = {*sys.stdlib_module_names, "sqlalchemy", "alembic"}
-    for path in Path(ScriptDirectory.from_config(configured()).versions).glob("*.py"):
+    for path in Path(ScriptDirectory.from_config(alembic_config()).versions).glob("*.py"):
         imported = re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(), re.MULTILINE)
         assert set(imported) <= allowed, path.name
 

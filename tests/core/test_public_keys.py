@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import FieldError, ValidationFailed
-from attestlab.core.strict_json import b64url_encode
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493

@@ -14,7 +14,7 @@ from running_server import register_issuer
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.core.clock import FixedClock
-from attestlab.core.strict_json import format_time
+from attestlab.core.encoding import format_time
 from attestlab.exports.badges import BADGES
 from attestlab.installation import Installation
 

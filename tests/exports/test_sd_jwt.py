@@ -28,7 +28,7 @@ from running_server import register_issuer
 from sd_jwt.holder import SDJWTHolder
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.strict_json import format_time
+from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs.rules import Plan

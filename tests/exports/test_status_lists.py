@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.strict_json import b64url_decode, format_time
+from attestlab.core.encoding import b64url_decode, format_time
 from attestlab.exports import rules, store
 from attestlab.exports.jwt_signing import STATUS_LIST_KEY_PURPOSE, ServiceKey
 from attestlab.installation import Installation

@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
-from attestlab.core.strict_json import parse_time
+from attestlab.core.encoding import parse_time
 from attestlab.installation import Installation
 from attestlab.settings import Settings
 

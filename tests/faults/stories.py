@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.store import attestations
-from attestlab.core.strict_json import parse_uuid
+from attestlab.core.encoding import parse_uuid
 from attestlab.installation import HEAD_GUARD, Installation
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
@@ -42,7 +42,7 @@ def check_story(lab: Installation, acknowledged: Collection[Acknowledged], *, se
 def require_one_history(lab: Installation, notes: Collection[str]) -> None:
     """Each checkpoint that anybody saw is signed by the log and is a beginning of its newest tree."""
     with lab.storage.read() as connection:
-        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+        trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
         newest = trust.verify_checkpoint(lab.log.head(connection).note)
         for note in notes:
             older = trust.verify_checkpoint(note)
@@ -54,7 +54,7 @@ def require_one_history(lab: Installation, notes: Collection[str]) -> None:
 
 def _check_bundle_of(lab: Installation, told: Acknowledged) -> None:
     with lab.storage.read() as connection:
-        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+        trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
     attestation_id = parse_uuid(told.id)
     row = lab.attestations.verify(attestation_id).row
     assert row is not None

@@ -24,7 +24,7 @@ from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.strict_json import parse_uuid
+from attestlab.core.encoding import parse_uuid
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import ChangeRequest
 from attestlab.installation import Installation

@@ -51,7 +51,6 @@ _IRREGULAR = {
         "left",
         "said",
         "seen",
-        "put",
         "sent",
         "built",
         "gone",
@@ -117,11 +116,14 @@ def python_files() -> list[Path]:
 def bare_participles() -> Iterator[Place]:
     """Find functions of the package whose whole name is one past participle, which names neither verb nor object.
 
-    Route handlers are left out: their names are the operation ids that clients of the API know.
+    Route handlers are left out: their names are the operation ids that clients of the API know. So are boolean
+    properties: a participle is the usual name of a state, as in `response.allowed`.
     """
     for path in MODULES:
         for node in ast.walk(tree(path)):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _is_handler(node):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if _is_handler(node) or _is_boolean_property(node):
                 continue
             if is_participle(node.name.strip("_")):
                 yield place(path, node.lineno, node.name)
@@ -129,6 +131,12 @@ def bare_participles() -> Iterator[Place]:
 
 def _is_handler(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(ast.unparse(decorator).startswith("routes.") for decorator in node.decorator_list)
+
+
+def _is_boolean_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+    is_bool = node.returns is not None and ast.unparse(node.returns) == "bool"
+    return is_bool and not decorators.isdisjoint({"property", "cached_property"})
 
 
 def is_participle(word: str) -> bool:

@@ -24,7 +24,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm, PrivateKey
-from attestlab.core.strict_json import b64url_decode, b64url_encode
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.identity import store
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan

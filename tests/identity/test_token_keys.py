@@ -17,7 +17,7 @@ from sqlalchemy import select, update
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.strict_json import b64url_decode
+from attestlab.core.encoding import b64url_decode
 from attestlab.identity import store
 from attestlab.identity.tokens import AccessTokens
 from attestlab.installation import Installation

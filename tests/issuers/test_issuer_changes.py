@@ -9,8 +9,8 @@ from issuer_story import Registered, logged, published_events
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict
-from attestlab.core.strict_json import b64url_encode
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.log.entries import sha256_name

@@ -11,7 +11,7 @@ from running_server import RunningServer, mint, mint_body, register_issuer
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.strict_json import b64url_encode
+from attestlab.core.encoding import b64url_encode
 
 
 @pytest.fixture

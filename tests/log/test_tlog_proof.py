@@ -15,7 +15,7 @@ SIGNER = NoteSigner("log.example/a", Ed25519PrivateKey.from_private_bytes(bytes(
 LEAF, SIBLING = leaf_hash(b"mine"), leaf_hash(b"another's")
 NOTE = sign_checkpoint(SIGNER, TreeHead("log.example/a", 2, node_hash(LEAF, SIBLING)), at_s=1_795_262_400)
 PROOF = LogProof(0, (SIBLING,), NOTE, extra=b"context")
-TRUST = TrustPolicy.unwitnessed(str(SIGNER.vkey))
+TRUST = TrustPolicy.without_witnesses(str(SIGNER.vkey))
 
 
 def test_a_proof_has_the_lines_of_the_standard() -> None:
@@ -35,7 +35,7 @@ def test_a_proof_verifies_against_a_pinned_policy_only() -> None:
 
     stranger = NoteSigner("log.example/a", Ed25519PrivateKey.generate())
     with pytest.raises(SignatureInvalid):
-        PROOF.verify(LEAF, TrustPolicy.unwitnessed(str(stranger.vkey)))
+        PROOF.verify(LEAF, TrustPolicy.without_witnesses(str(stranger.vkey)))
 
 
 def test_a_proof_of_another_leaf_or_index_is_refused() -> None:

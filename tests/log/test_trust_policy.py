@@ -70,7 +70,7 @@ def test_no_witnesses_are_needed_only_where_the_policy_says_none() -> None:
 def test_a_log_that_is_not_in_the_policy_is_refused() -> None:
     other = TreeHead("log.example/b", 7, HEAD.root)
     with pytest.raises(SignatureInvalid, match="no log with the origin"):
-        TrustPolicy.unwitnessed(str(LOG.vkey)).verify_checkpoint(checkpoint(log=OTHER_LOG, head=other))
+        TrustPolicy.without_witnesses(str(LOG.vkey)).verify_checkpoint(checkpoint(log=OTHER_LOG, head=other))
 
 
 def test_a_trusted_log_cannot_sign_for_another_trusted_log() -> None:
@@ -92,12 +92,12 @@ def test_a_log_may_have_an_old_and_a_new_key() -> None:
 def test_the_logs_timestamp_alone_is_not_its_signature() -> None:
     text = HEAD.text
     with pytest.raises(SignatureInvalid, match="not signed"):
-        TrustPolicy.unwitnessed(str(LOG.vkey)).verify_checkpoint(f"{text}\n{LOG.cosign(text, at_s=AT_S)}")
+        TrustPolicy.without_witnesses(str(LOG.vkey)).verify_checkpoint(f"{text}\n{LOG.cosign(text, at_s=AT_S)}")
 
 
 def test_a_checkpoint_without_a_timestamp_has_no_time() -> None:
     text = HEAD.text
-    accepted = TrustPolicy.unwitnessed(str(LOG.vkey)).verify_checkpoint(f"{text}\n{LOG.sign(text)}")
+    accepted = TrustPolicy.without_witnesses(str(LOG.vkey)).verify_checkpoint(f"{text}\n{LOG.sign(text)}")
     assert accepted.timestamp_s is None
 
 

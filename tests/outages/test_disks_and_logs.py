@@ -20,7 +20,7 @@ from faults.stories import check_crowd
 from nursery import Nursery
 from running_server import mint, register_issuer
 
-from attestlab.core.strict_json import format_time
+from attestlab.core.encoding import format_time
 
 pytestmark = pytest.mark.soak
 

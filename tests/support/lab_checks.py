@@ -58,7 +58,7 @@ def make_follower(lab: Installation, state: Path) -> Follower:
 def _check_checkpoints(lab: Installation) -> None:
     """Every signed head is a beginning of the newest one; told by the proofs that the log itself hands out."""
     with lab.storage.read() as connection:
-        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+        trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
         newest = lab.log.head(connection)
         for row in lab.log.checkpoints(connection, limit=100):
             head = trust.verify_checkpoint(row.note)
@@ -70,7 +70,7 @@ def _check_checkpoints(lab: Installation) -> None:
 
 def _check_bundles(lab: Installation) -> None:
     with lab.storage.read() as connection:
-        trust = TrustPolicy.unwitnessed(lab.log.vkey(connection))
+        trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
         rows = connection.execute(select(attestations).order_by(attestations.c.log_index.desc()).limit(SAMPLE)).all()
     for row in rows:
         owner = lab.orgs.service_caller(row.tenant_id)

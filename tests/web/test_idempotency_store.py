@@ -15,7 +15,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
-from attestlab.migrations import configured, upgrade
+from attestlab.migrations import alembic_config, upgrade
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency import store as idempotency_store
 from attestlab.web.idempotency.keys import RECORD_TTL, IdempotencyKey
@@ -141,7 +141,7 @@ def test_migration_links_records_of_an_older_version(empty_database: str) -> Non
     """Revision 0001 stored records without a chain."""
     storage = Storage(empty_database)
     with storage.write() as tx:
-        command.upgrade(configured(connection=tx.connection), "0001")
+        command.upgrade(alembic_config(connection=tx.connection), "0001")
         for number in range(3):
             tx.exec(OLD.insert().values(place=bytes([number]) * 32, created_at=NOON - timedelta(seconds=number)))
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from sample_site import Running, Wire, get, post
 
-from attestlab.core.strict_json import b64url_decode
+from attestlab.core.encoding import b64url_decode
 
 LIMIT_CHARS = 52_428_800
 MAX_KILOBYTES = 600_000

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.strict_json import b64url_decode, b64url_encode
 from attestlab.web.paging import PageQuery, decode_id, decode_number, decode_position, encode_cursor, split_page
 from attestlab.web.validation import validate_query
 

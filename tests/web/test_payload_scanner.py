@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import AttestLabError, PayloadTooLarge, ValidationFailed
-from attestlab.core.strict_json import b64url_decode, b64url_encode, parse_json
+from attestlab.core.strict_json import parse_json
 from attestlab.web.body.payload_stream import Payload, PayloadDecoder, PayloadScanner, decode_payload
 
 MEMBER = "payload_b64url"

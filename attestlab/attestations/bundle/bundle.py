@@ -46,16 +46,9 @@ from attestlab.attestations.verification.steps import (
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import b64url_decode, b64url_encode, format_time, parse_time, parse_uuid
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
-from attestlab.core.strict_json import (
-    MAX_DEPTH,
-    b64url_decode,
-    b64url_encode,
-    format_time,
-    parse_json,
-    parse_time,
-    parse_uuid,
-)
+from attestlab.core.strict_json import MAX_DEPTH, parse_json
 from attestlab.log import entries
 from attestlab.log.entries import EntryType, commitment, sha256_name
 from attestlab.log.merkle import hashing as log_rules

@@ -26,9 +26,9 @@ from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, Transaction
 from attestlab.core.db.upserts import Upsert
+from attestlab.core.encoding import format_time, parse_time
 from attestlab.core.records import outbox
 from attestlab.core.records.outbox import OutboxEvent
-from attestlab.core.strict_json import format_time, parse_time
 from attestlab.orgs import usage
 
 BUFFER = "verifications"

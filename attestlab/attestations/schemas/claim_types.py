@@ -15,8 +15,8 @@ from datetime import date
 from typing import Final
 
 from attestlab.core.countries import ALPHA_2, ALPHA_3, TRAVEL_DOCUMENT
+from attestlab.core.encoding import parse_time
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.strict_json import parse_time
 
 JsonSchema = dict[str, object]
 

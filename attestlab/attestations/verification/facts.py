@@ -11,8 +11,9 @@ from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.verification.steps import IssuerFacts
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import AnyRow
+from attestlab.core.encoding import parse_time
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
-from attestlab.core.strict_json import parse_json, parse_time
+from attestlab.core.strict_json import parse_json
 from attestlab.issuers.rules import Custody, IssuerStatus
 from attestlab.log import entries
 

@@ -14,8 +14,8 @@ from datetime import datetime
 from attestlab.attestations.bundle.reader import Reader, decode_base64, parse_sha256
 from attestlab.attestations.rules import Reason, Statement, Status
 from attestlab.attestations.verification.steps import IssuerFacts, StepResult
+from attestlab.core.encoding import b64url_encode, parse_time
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
-from attestlab.core.strict_json import b64url_encode, parse_time
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.log import entries
 from attestlab.log.entries import EntryType, ParsedEntry

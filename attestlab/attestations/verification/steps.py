@@ -17,8 +17,8 @@ from typing import Any
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict
 from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import sha256_b64url
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ProofInvalid, SignatureInvalid
-from attestlab.core.strict_json import b64url_encode
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 
 

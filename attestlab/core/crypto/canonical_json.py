@@ -13,8 +13,9 @@ from types import NoneType
 
 import orjson
 
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.strict_json import MAX_SAFE_INTEGER, b64url_encode
+from attestlab.core.strict_json import MAX_SAFE_INTEGER
 
 _PLAIN_SCALARS = frozenset({str, bool, NoneType})
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")  # first UTF-8 byte of a character that JCS sorts as a surrogate pair

@@ -12,8 +12,8 @@ from functools import lru_cache
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
-from attestlab.core.strict_json import b64url_decode, b64url_encode
 
 
 @lru_cache(maxsize=4096)

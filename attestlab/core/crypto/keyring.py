@@ -25,8 +25,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from attestlab.core import atomic_files
 from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import Conflict, IntegrityFailed, KeyringMismatch, ValidationFailed
-from attestlab.core.strict_json import b64url_decode, b64url_encode
 
 ENVIRONMENT_NAME = "ATTESTLAB_KEK"
 FILE_NAME = "keyring.key"

@@ -149,9 +149,9 @@ class LimitedConnection(psycopg.Connection[Any]):
         Raises:
             OperationalError: no answer arrived in time; the connection is closed.
         """
-        return super().wait(self._limited(gen), *arguments, **options)
+        return super().wait(self._with_deadline(gen), *arguments, **options)
 
-    def _limited(self, gen: Generator[Any, Any, Result]) -> Generator[Any, Any, Result]:
+    def _with_deadline(self, gen: Generator[Any, Any, Result]) -> Generator[Any, Any, Result]:
         """Delegate to the driver's wait and check the deadline; the driver resumes it ten times a second."""
         deadline = monotonic() + self.answer_s
         try:

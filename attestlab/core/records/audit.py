@@ -17,11 +17,11 @@ from sqlmodel import Field, SQLModel
 from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import format_time
 from attestlab.core.events import is_same_fact
 from attestlab.core.ids import new_id
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.hash_chain import Chain
-from attestlab.core.strict_json import format_time
 
 BUFFER = "audit"
 Outcome = Literal["SUCCESS", "FAILURE"]

@@ -17,10 +17,10 @@ from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import format_time
 from attestlab.core.events import Event, is_same_fact
 from attestlab.core.ids import new_id
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain
-from attestlab.core.strict_json import format_time
 
 CHAIN = "outbox"
 

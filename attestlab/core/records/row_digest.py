@@ -22,9 +22,9 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_hex
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow, bind_processor
+from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.records.audit import AuditEvent
-from attestlab.core.strict_json import b64url_encode
 
 METADATA_KEY = "row_sha256"
 _STORED = "stored_"

@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
-from attestlab.core.strict_json import b64url_decode, parse_json
+from attestlab.core.strict_json import parse_json
 from attestlab.log import entries
 from attestlab.log.entries import FIRST_LINK, EntryType, Link, ParsedEntry
 from attestlab.log.status.status_list import StatusList

@@ -125,7 +125,7 @@ class Follower:
     ) -> None:
         atomic_files.remove_drafts(state.parent, escape(state.name))
         self._source, self._state_file, self._clock, self._max_age_s = source, state, clock, max_age_s
-        self._log = TrustPolicy.unwitnessed(vkey)
+        self._log = TrustPolicy.without_witnesses(vkey)
         self._witnesses = witnesses
         self.progress = FollowerState.load(state, vkey)
 

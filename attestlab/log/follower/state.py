@@ -83,7 +83,7 @@ class FollowerState:
             ValidationFailed: the file is damaged or inconsistent, or belongs to a log with another key.
         """
         try:
-            followed = cls._parsed(path.read_bytes())
+            followed = cls._parse(path.read_bytes())
         except FileNotFoundError:
             return cls(vkey)
         except (ValueError, AttestLabError) as error:
@@ -96,7 +96,7 @@ class FollowerState:
         return followed
 
     @classmethod
-    def _parsed(cls, data: bytes) -> FollowerState:
+    def _parse(cls, data: bytes) -> FollowerState:
         line, newline, checksum = data.partition(b"\n")
         if not newline:
             return cls._without_checksum(line)
@@ -149,7 +149,7 @@ def _checksum_line(line: bytes) -> bytes:
 
 def _verify_saved_checkpoint(saved: _SavedTree) -> Checkpoint:
     """Require that the saved key signed the saved checkpoint, whose tree is the saved one or a larger one."""
-    signed = TrustPolicy.unwitnessed(saved.vkey).verify_checkpoint(saved.checkpoint)
+    signed = TrustPolicy.without_witnesses(saved.vkey).verify_checkpoint(saved.checkpoint)
     if signed.size < saved.size:
         raise ValueError(f"It states {saved.size} entries, and its signed checkpoint {signed.size}.")
     if signed.size == saved.size and signed.root.hex() != saved.root:

@@ -78,7 +78,7 @@ class TrustPolicy:
                 raise ValidationFailed(
                     f"The URL of the witness {_display_name(name)} begins with neither http:// nor https://."
                 )
-        return replace(parsed, logs=cls.unwitnessed(vkey).logs)
+        return replace(parsed, logs=cls.without_witnesses(vkey).logs)
 
     @classmethod
     def _parse_lines(cls, policy: str | bytes) -> TrustPolicy:
@@ -93,7 +93,7 @@ class TrustPolicy:
         return reader.finish()
 
     @classmethod
-    def unwitnessed(cls, vkey: str) -> TrustPolicy:
+    def without_witnesses(cls, vkey: str) -> TrustPolicy:
         """A policy that trusts one log without witnesses: no one checks that it shows the same tree to all clients."""
         return cls.parse(f"log {vkey}\nquorum none\n")
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.strict_json import parse_time
+from attestlab.core.encoding import parse_time
 from attestlab.log import entries, store
 from attestlab.log.entries import STATUS_LIST_SUBJECT, EntryType
 from attestlab.log.service import Log, SequencedEntry

@@ -15,8 +15,8 @@ import json
 import re
 from typing import Final, NamedTuple
 
+from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
-from attestlab.core.strict_json import b64url_decode
 
 PAYLOAD_MEMBER: Final = "payload_b64url"
 PAYLOAD_LIMIT_CHARS: Final = 52_428_800
@@ -55,7 +55,7 @@ class Payload(NamedTuple):
 
 
 class PayloadDecoder:
-    """Decodes base64url in pieces, as strictly as `core.strict_json.b64url_decode`, and hashes the result."""
+    """Decodes base64url in pieces, as strictly as `core.encoding.b64url_decode`, and hashes the result."""
 
     def __init__(self, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
         self._limit = limit_chars

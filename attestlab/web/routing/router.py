@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 from uuid import UUID
 
+from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
-from attestlab.core.strict_json import parse_uuid
 from attestlab.web.routing.routes import Route
 
 _INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
