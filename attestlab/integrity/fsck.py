@@ -38,7 +38,7 @@ from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
 from attestlab.installation import Installation
-from attestlab.issuers import integrity
+from attestlab.issuers import integrity as issuer_integrity
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import format_key_name
 from attestlab.log import entries
@@ -51,6 +51,7 @@ from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
 from attestlab.simulation import store as simulation_store
+from attestlab.web.idempotency import integrity as idempotency_integrity
 from attestlab.web.idempotency import store as idempotency_store
 
 _audit = table_of(AuditEvent)
@@ -175,7 +176,7 @@ def _check_status_changes(connection: Connection) -> Iterator[Problem]:
 
 def _check_issuers(connection: Connection) -> Iterator[Problem]:
     """Compare the status of issuers and keys in the rows with the log."""
-    for where, message in integrity.find_inconsistencies(connection):
+    for where, message in issuer_integrity.find_inconsistencies(connection):
         yield Problem("standing", where, message)
 
 
@@ -314,7 +315,7 @@ def _check_cosignatures(connection: Connection) -> Iterator[Problem]:
 
 def _check_idempotency_records(connection: Connection) -> Iterator[Problem]:
     """Check that idempotency records are gapless and chained from the current beginning to the end."""
-    for place, message in idempotency_store.find_inconsistencies(connection):
+    for place, message in idempotency_integrity.find_inconsistencies(connection):
         yield Problem("answers", place, message)
 
 

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Protocol, TypeVar
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.mail.messages import InvalidMessage, Sender, compose
@@ -23,8 +23,16 @@ from attestlab.web.supervisor import Round, Supervisor
 POLL_INTERVAL_S = 5.0
 RECORD_RETRY_INTERVAL_S = 1.0
 
-Job = Callable[[Transaction], Any]
-Write = Callable[[Job], Coroutine[Any, Any, Any]]
+Job = Callable[[Transaction], object]
+Result = TypeVar("Result")
+
+
+class Write(Protocol):
+    """Runs a job in the next group commit, and returns its result once that is durable."""
+
+    def __call__(self, job: Callable[[Transaction], Result], /) -> Coroutine[object, object, Result]:
+        """Run `job`."""
+        ...
 
 
 class DeliveryWorker:

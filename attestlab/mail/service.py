@@ -7,10 +7,9 @@ dies, the mail is only delayed until the lease ends. The Message-ID stays the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -24,6 +23,7 @@ from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.mail import store
 from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.tables import MailRecord
 
 SUBJECT_LENGTH = 200
 ACTOR = SystemActor("attestlab-mail")
@@ -59,17 +59,19 @@ class Mails:
         """
         _require_one_line(recipient=recipient, subject=subject)
         mail_id = new_id(at)
-        row = {
-            "id": mail_id,
-            "tenant_id": tenant_id,
-            "recipient": recipient,
-            "subject": subject[:SUBJECT_LENGTH],
-            "sealed": sealing.seal_secret(tx, self.keyring, text.encode(), purpose=_purpose(mail_id)),
-            "status": MailStatus.WAITING.value,
-            "attempts": 0,
-            "next_attempt_at": at,
-            "created_at": at,
-        }
+        row = MailRecord(
+            id=mail_id,
+            tenant_id=tenant_id,
+            recipient=recipient,
+            subject=subject[:SUBJECT_LENGTH],
+            sealed=sealing.seal_secret(tx, self.keyring, text.encode(), purpose=_purpose(mail_id)),
+            status=MailStatus.WAITING.value,
+            attempts=0,
+            next_attempt_at=at,
+            last_error=None,
+            created_at=at,
+            carried_at=None,
+        )
         audited_write.insert(tx, store.mails, row, AuditContext(tenant_id, ACTOR, "mail.create", at))
         tx.after_commit(self._notify_enqueued)
         return mail_id
@@ -80,9 +82,9 @@ class Mails:
         row = store.find_due(tx, now)
         if row is None:
             return None
-        attempt = row["attempts"] + 1
+        attempt = row.attempts + 1
         self._change(tx, row, {"attempts": attempt, "next_attempt_at": now + LEASE_TTL}, "mail.attempt", now)
-        return LeasedMail(row["id"], row["recipient"], row["subject"], row["created_at"], row["sealed"], attempt)
+        return LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed, attempt)
 
     def renew_lease(self, tx: Transaction, mail: LeasedMail) -> bool:
         """Extends a lease by `LEASE_TTL`; returns False if the mail is final or another process has leased it since."""
@@ -121,31 +123,31 @@ class Mails:
         row, changes = store.get_mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
         self._end(tx, row, changes, "mail.give_up", self.clock.now())
 
-    def _end(self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime) -> None:
+    def _end(self, tx: Transaction, row: MailRecord, changes: Mapping[str, object], action: str, now: datetime) -> None:
         """Makes a mail final, unless another process has already done so."""
-        if row["status"] == MailStatus.WAITING:
+        if row.status == MailStatus.WAITING:
             self._change(tx, row, {**changes, "sealed": b"", "next_attempt_at": None}, action, now)
 
     def rewrap(self, tx: Transaction, new: Keyring) -> int:
         """Seals the waiting texts under another key-encryption key; returns their number."""
         now, waiting = self.clock.now(), store.list_waiting(tx)
         for row in waiting:
-            sealed = self.keyring.rewrap_secret(row["sealed"], new, purpose=_purpose(row["id"]))
+            sealed = self.keyring.rewrap_secret(row.sealed, new, purpose=_purpose(row.id))
             self._change(tx, row, {"sealed": sealed}, "mail.rewrap", now)
         return len(waiting)
 
     def _change(
-        self, tx: Transaction, row: dict[str, Any], changes: dict[str, Any], action: str, now: datetime
+        self, tx: Transaction, row: MailRecord, changes: Mapping[str, object], action: str, now: datetime
     ) -> None:
-        audited_write.change(tx, store.mails, row, changes, AuditContext(row["tenant_id"], ACTOR, action, now))
+        audited_write.change(tx, store.mails, row, changes, AuditContext(row.tenant_id, ACTOR, action, now))
 
     def _notify_enqueued(self) -> None:
         for callback in self.on_enqueued:
             callback()
 
 
-def _is_leased(row: dict[str, Any], mail: LeasedMail) -> bool:
-    return bool(row["status"] == MailStatus.WAITING and row["attempts"] == mail.attempt)
+def _is_leased(row: MailRecord, mail: LeasedMail) -> bool:
+    return row.status == MailStatus.WAITING and row.attempts == mail.attempt
 
 
 def _purpose(mail_id: UUID) -> str:

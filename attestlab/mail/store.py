@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import bindparam, or_, select
 
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.mail.rules import MAX_RETRY_PAUSE, MailStatus
-from attestlab.mail.tables import Mail
+from attestlab.mail.tables import Mail, MailRecord
 
 mails = table_of(Mail)
 
@@ -27,21 +26,20 @@ _DUE = (
 )
 
 
-def find_due(tx: Transaction, now: datetime) -> dict[str, Any] | None:
+def find_due(tx: Transaction, now: datetime) -> MailRecord | None:
     """Returns the mail that has been due longest, or None.
 
     A mail whose next attempt is later than the longest pause was stored while a clock was wrong, and counts as due.
     """
-    row = tx.exec(_DUE, {"now": now, "latest": now + 2 * MAX_RETRY_PAUSE}).mappings().first()
-    return None if row is None else dict(row)
+    return fetch_one(tx.exec(_DUE, {"now": now, "latest": now + 2 * MAX_RETRY_PAUSE}), MailRecord)
 
 
-def list_waiting(tx: Transaction) -> list[dict[str, Any]]:
+def list_waiting(tx: Transaction) -> list[MailRecord]:
     """Lists all mails whose text is still stored."""
     texts = select(*mails.c).where(mails.c.status == MailStatus.WAITING.value).order_by(mails.c.id)
-    return [dict(row) for row in tx.exec(texts).mappings()]
+    return fetch_all(tx.exec(texts), MailRecord)
 
 
-def get_mail(tx: Transaction, mail_id: UUID) -> dict[str, Any]:
+def get_mail(tx: Transaction, mail_id: UUID) -> MailRecord:
     """Returns all columns of one mail, for an update."""
-    return dict(tx.exec(_BY_ID, {"id": mail_id}).mappings().one())
+    return MailRecord._make(tx.exec(_BY_ID, {"id": mail_id}).one())

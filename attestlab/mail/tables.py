@@ -1,6 +1,7 @@
 """The table of e-mails."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import LargeBinary
@@ -23,3 +24,19 @@ class Mail(SQLModel, table=True):
     last_error: str | None = Field(default=None, max_length=400)
     created_at: datetime
     carried_at: datetime | None = None
+
+
+class MailRecord(NamedTuple):
+    """A row of `mails`."""
+
+    id: UUID
+    tenant_id: UUID
+    recipient: str
+    subject: str
+    sealed: bytes
+    status: str
+    attempts: int
+    next_attempt_at: datetime | None
+    last_error: str | None
+    created_at: datetime
+    carried_at: datetime | None

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "attestlab"
 SECRET = re.compile(r"(^|_)(secret|token|password|hash|digest|signature|mac|kek)s?(_sha256|_hash)?$")
 COMPARES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 # Hash chains, and the check of a cursor, are recomputed from public values.
-PUBLIC = {"web/idempotency/store.py", "web/paging.py"}
+PUBLIC = {"web/idempotency/integrity.py", "web/paging.py"}
 FILES = [
     *(
         path

@@ -21,7 +21,7 @@ from attestlab.identity.rules import hash_address
 from attestlab.installation import Installation
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
-from attestlab.web.idempotency.store import IdempotencyRecord
+from attestlab.web.idempotency.store import StoredResponse
 
 pytestmark = pytest.mark.one_world
 
@@ -255,7 +255,7 @@ def test_a_replayed_login_returns_the_same_tokens_unstored_in_clear(door: Door, 
     assert first.content == second.content
     assert second.headers["Idempotent-Replayed"] == "true"
     with lab.storage.read() as connection:
-        (row,) = connection.execute(select(IdempotencyRecord.body, IdempotencyRecord.headers))
+        (row,) = connection.execute(select(StoredResponse.body, StoredResponse.headers))
     assert not [part for part in (*first.json().values(), "access_token") if str(part).encode() in row.body]
     assert row.headers.startswith(b"sealed ")
 

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs.rules import Plan
-from attestlab.web.idempotency.store import IdempotencyRecord
+from attestlab.web.idempotency.store import StoredResponse
 from attestlab.web.rate_limit.limiter import lane_of
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -418,7 +418,7 @@ def test_verify_ignores_an_idempotency_key(place: Place) -> None:
 
     assert [(answer.status_code, answer.headers.get("Idempotent-Replayed")) for answer in answers] == [(200, None)] * 3
     with place.lab.storage.read() as connection:
-        assert connection.execute(select(IdempotencyRecord.seq)).all() == []
+        assert connection.execute(select(StoredResponse.seq)).all() == []
 
 
 def test_a_credential_tried_with_a_profile_counts_as_an_attempt(place: Place) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,6 +13,7 @@ from attestlab.installation import Installation
 from attestlab.mail import store
 from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MAX_RETRY_PAUSE, MailStatus, pause_after
 from attestlab.mail.service import LeasedMail
+from attestlab.mail.tables import MailRecord
 from attestlab.orgs.rules import Caller
 
 TEXT = "Choose a password: https://attest.example/invitations/accept?token=secret"
@@ -30,7 +30,7 @@ def claimed(lab: Installation) -> LeasedMail | None:
         return lab.mails.lease(tx)
 
 
-def kept(lab: Installation, mail_id: UUID) -> dict[str, Any]:
+def kept(lab: Installation, mail_id: UUID) -> MailRecord:
     with lab.storage.write() as tx:
         return store.get_mail(tx, mail_id)
 
@@ -87,7 +87,7 @@ def test_a_failed_attempt_is_retried_after_its_pause(lab: Installation, caller: 
 
 def test_the_text_is_stored_sealed_until_it_is_sent(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     mail_id = posted(lab, caller)
-    sealed = kept(lab, mail_id)["sealed"]
+    sealed = kept(lab, mail_id).sealed
     mail = claimed(lab)
     assert mail is not None
     assert lab.mails.text_of(mail) == TEXT
@@ -96,7 +96,7 @@ def test_the_text_is_stored_sealed_until_it_is_sent(lab: Installation, caller: C
     with lab.storage.write() as tx:
         lab.mails.mark_sent(tx, mail_id)
 
-    assert (kept(lab, mail_id)["status"], kept(lab, mail_id)["sealed"]) == (MailStatus.CARRIED, b"")
+    assert (kept(lab, mail_id).status, kept(lab, mail_id).sealed) == (MailStatus.CARRIED, b"")
     clock.advance(MAX_RETRY_PAUSE)
     assert claimed(lab) is None
 
@@ -106,14 +106,14 @@ def test_a_mail_is_given_up_after_its_last_attempt(lab: Installation, caller: Ca
     attempts = 0
     while (mail := claimed(lab)) is not None:
         attempts += 1
-        assert kept(lab, mail.id)["status"] == MailStatus.WAITING
+        assert kept(lab, mail.id).status == MailStatus.WAITING
         with lab.storage.write() as tx:
             lab.mails.mark_failed(tx, mail, error="SMTPServerDisconnected")
         clock.advance(MAX_RETRY_PAUSE + timedelta(minutes=1))
 
     row = kept(lab, mail_id)
     assert attempts == MAX_ATTEMPTS
-    assert (row["status"], row["sealed"], row["last_error"]) == (MailStatus.FAILED, b"", "SMTPServerDisconnected")
+    assert (row.status, row.sealed, row.last_error) == (MailStatus.FAILED, b"", "SMTPServerDisconnected")
 
 
 @pytest.mark.parametrize(

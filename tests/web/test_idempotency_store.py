@@ -16,6 +16,7 @@ from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.migrations import alembic_config, upgrade
+from attestlab.web.idempotency import integrity
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency import store as idempotency_store
 from attestlab.web.idempotency.keys import RECORD_TTL, IdempotencyKey
@@ -148,7 +149,7 @@ def test_migration_links_records_of_an_older_version(empty_database: str) -> Non
     upgrade(storage)
 
     with storage.read() as connection:
-        assert list(idempotency_store.find_inconsistencies(connection)) == []
+        assert list(integrity.find_inconsistencies(connection)) == []
         in_order = connection.scalars(
             select(idempotency_store.answers.c.place).order_by(idempotency_store.answers.c.seq)
         ).all()

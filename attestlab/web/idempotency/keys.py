@@ -22,12 +22,13 @@ from sqlalchemy import Connection, bindparam, select
 from attestlab.core.crypto import sealing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.tables import iterate
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
 from attestlab.web.idempotency import share_keys
 from attestlab.web.idempotency import store as idempotency_store
 from attestlab.web.idempotency.share_keys import KeyOf
-from attestlab.web.idempotency.store import answers
+from attestlab.web.idempotency.store import ChainedResponse, answers
 from attestlab.web.request import Request
 from attestlab.web.response import Response
 
@@ -133,7 +134,7 @@ def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collectio
 
     The records of the whole group (`group_record_ids`) are loaded in one query.
     """
-    known: dict[bytes, AnyRow | None] = tx.cache.setdefault(MEMO, {})
+    known: dict[bytes, ChainedResponse | None] = tx.cache.setdefault(MEMO, {})
     if not known:
         idempotency_store.delete_expired(tx, now=key.at, ttl=RECORD_TTL)
         known |= _load_records(tx.connection, group_record_ids)
@@ -142,14 +143,15 @@ def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collectio
     return _response_of(known[key.record_id], key)
 
 
-def _load_records(connection: Connection, record_ids: Collection[bytes]) -> dict[bytes, AnyRow | None]:
+def _load_records(connection: Connection, record_ids: Collection[bytes]) -> dict[bytes, ChainedResponse | None]:
     """Loads the stored record of each id, or None."""
     ids = list(record_ids)
-    rows = {row.place: row for row in connection.execute(_BY_RECORD_ID, {"record_ids": ids})}
+    found = iterate(connection.execute(_BY_RECORD_ID, {"record_ids": ids}), ChainedResponse)
+    rows = {row.place: row for row in found}
     return {record_id: rows.get(record_id) for record_id in ids}
 
 
-def _response_of(row: AnyRow | None, key: IdempotencyKey) -> Response | None:
+def _response_of(row: ChainedResponse | None, key: IdempotencyKey) -> Response | None:
     if row is None:
         return None
     if row.fingerprint != key.fingerprint:
@@ -177,12 +179,5 @@ def store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> No
     elif key.link_key_of is not None:
         body = share_keys.remove_keys(body, key.link_key_of)
     tx.buffer(idempotency_store.CHAIN).append(
-        {
-            "place": key.record_id,
-            "fingerprint": key.fingerprint,
-            "status": answer.status,
-            "headers": headers,
-            "body": body,
-            "created_at": key.at,
-        }
+        ChainedResponse(key.record_id, key.fingerprint, answer.status, headers, body, key.at)
     )

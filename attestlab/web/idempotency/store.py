@@ -4,22 +4,21 @@ A forged response would mislead a client that retries, and a lost one would let 
 deleted only from the beginning of the chain; its current beginning is stored with its end.
 """
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Connection, LargeBinary, delete, select
+from sqlalchemy import BigInteger, LargeBinary, delete, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow, Transaction
-from attestlab.core.records.hash_chain import Chain, link_hash, read_head, save_head
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.records.hash_chain import Chain, read_head, save_head
 
 CHAIN = "answers"
 BEGINNING = "answers:beginning"
 
 
-class IdempotencyRecord(SQLModel, table=True):
+class StoredResponse(SQLModel, table=True):
     """A response, stored for a day under the hash of tenant, route and key."""
 
     __tablename__ = "remembered_answers"
@@ -34,31 +33,53 @@ class IdempotencyRecord(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
-answers = table_of(IdempotencyRecord)
+class StoredResponseRecord(NamedTuple):
+    """A row of `remembered_answers`."""
+
+    seq: int
+    place: bytes
+    fingerprint: bytes
+    status: int
+    headers: bytes
+    body: bytes
+    created_at: datetime
+    hash: bytes
+
+
+class ChainedResponse(NamedTuple):
+    """The columns of a stored response that its link in the chain covers: all but its number and the link itself."""
+
+    place: bytes
+    fingerprint: bytes
+    status: int
+    headers: bytes
+    body: bytes
+    created_at: datetime
+
+    def linked_bytes(self) -> bytes:
+        """Serializes the columns.
+
+        `place` and `fingerprint` are 32 bytes long each, and the length of the headers is included, so it is
+        unambiguous.
+        """
+        prefix = f"{self.status} {self.created_at.astimezone(UTC).isoformat()} {len(self.headers)}\n".encode()
+        return b"".join((self.place, self.fingerprint, prefix, self.headers, self.body))
+
+
+answers = table_of(StoredResponse)
 
 
 def chain_records(tx: Transaction) -> None:
     """Numbers and chains a transaction's records just before its commit."""
-    given: list[dict[str, Any]] = tx.buffer(CHAIN)
+    given: list[ChainedResponse] = tx.buffer(CHAIN)
     if not given:
         return
     chain = Chain(tx, CHAIN)
     for answer in given:
-        seq, link, _ = chain.extend(linked_bytes(**answer))
-        tx.add(answers, {**answer, "seq": seq, "hash": link})
+        seq, link, _ = chain.extend(answer.linked_bytes())
+        tx.add(answers, StoredResponseRecord(seq, *answer, link))
     given.clear()
     chain.save(tx)
-
-
-def linked_bytes(
-    *, place: bytes, fingerprint: bytes, status: int, headers: bytes, body: bytes, created_at: datetime
-) -> bytes:
-    """Serializes the columns that a link covers: all of them.
-
-    `place` and `fingerprint` are 32 bytes long each, and the length of the headers is included, so it is unambiguous.
-    """
-    prefix = f"{status} {created_at.astimezone(UTC).isoformat()} {len(headers)}\n".encode()
-    return b"".join((place, fingerprint, prefix, headers, body))
 
 
 def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
@@ -81,18 +102,3 @@ def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
         last = tx.read_unflushed(select(answers.c.hash).where(answers.c.seq == beginning - 1)).scalar_one()
     tx.connection.execute(delete(answers).where(answers.c.seq < beginning))
     save_head(tx.connection, BEGINNING, beginning, last)
-
-
-def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Yields each broken link of the record chain as (place, problem)."""
-    place, last = read_head(connection, BEGINNING)
-    for row in connection.execution_options(yield_per=100).execute(select(*answers.c).order_by(answers.c.seq)):
-        if row.seq != place or row.hash != link_hash(last, _linked_bytes_of(row)):
-            yield str(row.seq), "the chain is broken here"
-        place, last = row.seq + 1, row.hash
-    if (place, last) != read_head(connection, CHAIN):
-        yield "end", "answers are missing at the end"
-
-
-def _linked_bytes_of(row: AnyRow) -> bytes:
-    return linked_bytes(**{name: row._mapping[name] for name in answers.c.keys() if name not in ("seq", "hash")})  # noqa: SIM118
