@@ -4,52 +4,30 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from functools import lru_cache
-from uuid import UUID, SafeUUID
+from uuid import UUID
 
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base32
-_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]  # ten bits each
+from ulid import ULID
+
 _RANDOM_BYTES = 10
 _BATCH_SIZE = 64
 _VERSION_7 = 7 << 76 | 0b10 << 62  # with the variant of RFC 9562
 _RANDOM_MASK = ~(0xF << 76 | 0b11 << 62)
-_set_int, _set_is_safe = (vars(UUID)[slot].__set__ for slot in ("int", "is_safe"))
-_UNKNOWN = SafeUUID.unknown  # looked up once: the look-up of an enum member costs as much as everything else
 _pool: list[int] = []
 os.register_at_fork(after_in_child=_pool.clear)  # parent and child must not use the same random numbers
 
 
 def new_id(at: datetime) -> UUID:
     """Create a UUIDv7 for the moment `at`: 48 bits of milliseconds, then 74 random bits."""
-    return uuid_from_int(_milliseconds(at) << 80 | _random_bits() & _RANDOM_MASK | _VERSION_7)
-
-
-def uuid_from_int(value: int) -> UUID:
-    """Build a `UUID` without validation, faster than `UUID(int=value)`.
-
-    It sets the slots directly, because `UUID` blocks attribute assignment.
-    """
-    uuid = UUID.__new__(UUID)
-    _set_int(uuid, value)
-    _set_is_safe(uuid, _UNKNOWN)
-    return uuid
+    return UUID(int=_milliseconds(at) << 80 | _random_bits() & _RANDOM_MASK | _VERSION_7)
 
 
 def new_ulid(at: datetime) -> str:
     """Create a ULID (github.com/ulid/spec) for the moment `at`: 48 bits of milliseconds, 80 random bits."""
-    bits = _random_bits()
-    first = f"{_PAIRS[bits >> 70]}{_PAIRS[bits >> 60 & 1023]}{_PAIRS[bits >> 50 & 1023]}"
-    middle = f"{_PAIRS[bits >> 40 & 1023]}{_PAIRS[bits >> 30 & 1023]}{_PAIRS[bits >> 20 & 1023]}"
-    return f"{_encode_time(_milliseconds(at))}{first}{middle}{_PAIRS[bits >> 10 & 1023]}{_PAIRS[bits & 1023]}"
+    return str(ULID.from_int(_milliseconds(at) << 80 | _random_bits()))
 
 
 def _milliseconds(at: datetime) -> int:
     return int(at.timestamp() * 1000)
-
-
-@lru_cache(maxsize=64)  # many ULIDs are created in the same millisecond
-def _encode_time(milliseconds: int) -> str:
-    return "".join([_PAIRS[milliseconds >> place & 1023] for place in range(40, -1, -10)])
 
 
 def _random_bits() -> int:
