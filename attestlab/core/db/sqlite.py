@@ -10,7 +10,6 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 
 from attestlab.core import atomic_files
-from attestlab.core.db import sqlite_types
 
 BUSY_TIMEOUT_MS = 15_000
 PAGE_BYTES = 8192  # of a new database; measured: a commit of some dozen rows takes a fifth less time than with 4096
@@ -28,8 +27,6 @@ def engine_of(url: URL) -> Engine:
         isolation_level="AUTOCOMMIT",
         connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
     )
-
-    engine.dialect.colspecs = {**engine.dialect.colspecs, **sqlite_types.TYPES}
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: Any) -> None:
