@@ -12,7 +12,6 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
-from app_in_process import client_of
 from sign_in_story import add_person
 
 from attestlab.core.ids import new_id
@@ -23,6 +22,7 @@ from attestlab.orgs import rules, store
 from attestlab.orgs.rules import Environment, Plan, Scope
 from attestlab.orgs.service import TenantCreated
 from attestlab.web.routing.routes import Route
+from support.in_process_server import make_client
 
 PASSWORD = "a long enough password"
 
@@ -34,17 +34,17 @@ class Account:
 
     def __init__(self, lab: Installation, url: str, tenant: TenantCreated) -> None:
         self.lab, self.url, self.tenant = lab, url, tenant
-        self.with_key = client_of(url, key=tenant.api_key)
-        self.signed_in = client_of(url, token=self.token(tenant.owner_email, tenant.owner_password))
+        self.with_key = make_client(url, key=tenant.api_key)
+        self.signed_in = make_client(url, token=self.token(tenant.owner_email, tenant.owner_password))
         made = lab.orgs.add_consumer(f"{uuid4().hex[:8]}@example.com", PASSWORD, name="A consumer")
         lab.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # who may what is asked here, not how often
-        self.consumer = client_of(url, token=self.token(made.email, PASSWORD))
+        self.consumer = make_client(url, token=self.token(made.email, PASSWORD))
         answer = self.consumer.post("/v1/consumer/api-keys", json={"name": "mine"})
-        self.consumer_key = client_of(url, key=answer.json()["secret"])
+        self.consumer_key = make_client(url, key=answer.json()["secret"])
 
     def token(self, email: str, password: str) -> str:
         """Sign a person in and return the access token."""
-        with client_of(self.url) as client:
+        with make_client(self.url) as client:
             answer = client.post("/v1/auth/login", json={"email": email, "password": password})
         assert answer.status_code == 200, answer.text
         token: str = answer.json()["access_token"]
@@ -60,7 +60,7 @@ class Account:
     def asked_for(self, issuer_id: str, *, approved: bool = False) -> str:
         """A colleague's request about an issuer, which the owner may approve, or has approved."""
         path, body = "/v1/governance/issuer-requests", {"type": "SUSPEND_ISSUER", "reason": "a test"}
-        with client_of(self.url, token=self.colleague) as colleague:
+        with make_client(self.url, token=self.colleague) as colleague:
             made = colleague.post(path, json={**body, "target_issuer_id": issuer_id})
         assert made.status_code == 201, made.text
         request_id: str = made.json()["id"]
@@ -84,7 +84,7 @@ class Account:
 
     def signed_out_token(self) -> str:
         token = self.token(self.tenant.owner_email, self.tenant.owner_password)
-        with client_of(self.url, token=token) as client:
+        with make_client(self.url, token=token) as client:
             assert client.post("/v1/auth/logout").status_code == 204
         return token
 
@@ -126,7 +126,7 @@ class World:
             opened.close()
 
     def anonymous(self) -> httpx.Client:
-        return client_of(self.url)
+        return make_client(self.url)
 
     def key_with(self, *scopes: Scope) -> httpx.Client:
         """A fresh key of the tenant's that has just these scopes."""
@@ -150,7 +150,7 @@ class World:
             audited_write.insert(
                 tx, store.api_keys, row, AuditContext(self.tenant.tenant_id, actor, "api_key.create", now)
             )
-        return client_of(self.url, key=secret)
+        return make_client(self.url, key=secret)
 
     def owner_token(self) -> str:
         """An access token of the tenant's owner, who signs in for it."""

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from nursery import Nursery, close_the_nursery, the_nursery
-from running_server import RunningServer
 
 from attestlab.core.clock import FixedClock, SystemClock
 from attestlab.core.db.storage import Storage
@@ -31,11 +29,13 @@ from support.databases import (
     postgres_server,
     temporary_postgres_database,
 )
+from support.fork_server import ForkServer, close_fork_server, get_fork_server
 from support.installations import InstallationTemplate, remove_template
 from support.lab_checks import check_lab
 from support.memory_file_system import use_memory_file_system
 from support.password_hashing import use_cheap_passwords
 from support.property_tests import register_soak_profile
+from support.server_process import ServerProcess
 from support.statement_cache import share_compiled_statements
 
 MakeTemplate = Callable[..., InstallationTemplate]
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_unconfigure() -> None:
     """End what the tests of this process shared."""
-    close_the_nursery()
+    close_fork_server()
     remove_template()
 
 
@@ -214,24 +214,24 @@ def is_long(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Nursery:
+def fork_server() -> ForkServer:
     """One process with everything imported, which forks the others."""
-    return the_nursery()
+    return get_fork_server()
 
 
 @pytest.fixture
-def server(make_template: MakeTemplate, engine: str, tmp_path: Path) -> Iterator[RunningServer]:
+def server(make_template: MakeTemplate, engine: str, tmp_path: Path) -> Iterator[ServerProcess]:
     """The real `attestlab serve` on a fresh installation, over real HTTP."""
     with served_from(make_template(engine, is_of_now=True), tmp_path) as running:
         yield running
 
 
 @contextmanager
-def served_from(template: InstallationTemplate, folder: Path) -> Iterator[RunningServer]:
+def served_from(template: InstallationTemplate, folder: Path) -> Iterator[ServerProcess]:
     """A server on a copy of an installation, which is re-verified from outside when it has stopped."""
     with template.copy_to(folder) as settings:
         assert settings.database_url is not None
-        with RunningServer(settings.data, settings.database_url, template.made.public()) as running:
+        with ServerProcess(settings.data, settings.database_url, template.made.public()) as running:
             yield running
             running.stop()
             running.check()
@@ -240,7 +240,7 @@ def served_from(template: InstallationTemplate, folder: Path) -> Iterator[Runnin
 @pytest.fixture(scope="module")
 def running(
     make_template: MakeTemplate, engine: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningServer]:
+) -> Iterator[ServerProcess]:
     """The real `attestlab serve`, once for all tests of a module; re-verified from outside at the end."""
     with served_from(make_template(engine, is_of_now=True), tmp_path_factory.mktemp("served")) as server:
         yield server

@@ -14,11 +14,11 @@ import httpx
 from joserfc import jwt
 from joserfc.jwk import KeySet
 from jwcrypto.jwk import JWK
-from running_server import mint, mint_body
 from sd_jwt.verifier import SDJWTVerifier
 
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, generate, sign, spki
 from attestlab.core.encoding import b64url_encode, format_time
+from support.attestations import make_mint_body, mint
 
 ALGORITHMS = ["EdDSA", "ES256", "RS256", "PS256"]
 # One attestation of each badge-like schema, whose achievement is named "Rust".
@@ -38,7 +38,7 @@ BADGE_CLAIMS: dict[str, dict[str, Any]] = {
 
 def minted(client: httpx.Client, issuer: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A fresh attestation."""
-    answer = mint(client, mint_body(issuer, **changes))
+    answer = mint(client, make_mint_body(issuer, **changes))
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
@@ -56,7 +56,7 @@ def signed_outside(
     client: httpx.Client, issuer: dict[str, Any], private: PrivateKey, kid: str, *, created_at: datetime
 ) -> dict[str, Any]:
     """An attestation that an external key signed."""
-    body = mint_body(issuer, kid=kid, alg="Ed25519", created_at=format_time(created_at))
+    body = make_mint_body(issuer, kid=kid, alg="Ed25519", created_at=format_time(created_at))
     told = mint(client, body).json()["details"]
     message: str = told["signing_input_b64url"]
     token = f"{message}.{b64url_encode(sign(Algorithm.ED25519, private, message.encode()))}"

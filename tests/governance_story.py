@@ -9,13 +9,14 @@ from secrets import token_hex
 from typing import Any
 
 import httpx
-from app_in_process import served
-from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
+from support.attestations import make_mint_body, mint
+from support.in_process_server import serve_in_thread
+from support.issuers import register_issuer
 
 PATH = "/v1/governance/issuer-requests"
 
@@ -72,7 +73,7 @@ class Board:
         return found
 
     def minted(self, **changes: Any) -> httpx.Response:
-        return mint(self.key, mint_body(self.issuer, **changes))
+        return mint(self.key, make_mint_body(self.issuer, **changes))
 
     def verdict(self, attestation_id: str) -> dict[str, Any]:
         found: dict[str, Any] = self.key.post("/v1/verify", json={"attestation_id": attestation_id}).json()
@@ -88,7 +89,7 @@ def board_of(lab: Installation) -> Iterator[Board]:
     """The true application, with a tenant of its own."""
     operator: Caller = lab.operator  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         team = Team(lab, url, tenant)
         key = team.with_key()
         org_id = lab.orgs.list_page(caller=operator)[0]["id"]

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import httpx
-from app_in_process import client_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
+from support.in_process_server import make_client
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Place:
 
     def client(self, tenant: TenantCreated | None = None, *, address: str = "192.0.2.1") -> httpx.Client:
         """A caller with the tenant's key, or without any, who comes from this address."""
-        client = client_of(self.url, key=tenant and tenant.api_key)
+        client = make_client(self.url, key=tenant and tenant.api_key)
         client.headers["X-Forwarded-For"] = address
         self._opened.append(client)
         return client
@@ -47,7 +47,7 @@ class Place:
         """The tenant's owner, signed in."""
         sign_in = {"email": tenant.owner_email, "password": tenant.owner_password}
         answer = self.client(address="192.0.2.250").post("/v1/auth/login", json=sign_in)
-        self._opened.append(client := client_of(self.url, token=answer.json()["access_token"]))
+        self._opened.append(client := make_client(self.url, token=answer.json()["access_token"]))
         return client
 
     def close(self) -> None:

@@ -11,13 +11,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from log_world import World
-from sample_site import counters_in_memory, generous
 from tornado.netutil import bind_sockets
 
+from attestlab.core.limits.rate_counters import Counters
 from attestlab.log import routes as log_routes
 from attestlab.web.application import Application
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics
+from support.sample_application import make_unlimited_limiter
 from support.timeouts import WAIT_TIMEOUT_S
 
 
@@ -37,7 +38,7 @@ def serving(world: World) -> Iterator[str]:
         on_denied=nothing_is_written,
         on_blocked=nothing_is_written,
         on_metered=nothing_is_written,
-        limiter=generous(counters_in_memory()),
+        limiter=make_unlimited_limiter(Counters.in_memory()),
         clock=world.clock,
         metrics=Metrics(),
         reads_inline=world.storage.is_sqlite,

@@ -8,7 +8,6 @@ from secrets import token_hex
 from typing import Any
 
 import httpx
-from app_in_process import client_of
 from sign_in_story import add_person
 from sqlalchemy import select
 
@@ -20,6 +19,7 @@ from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.service import ConsumerCreated, TenantCreated
+from support.in_process_server import make_client
 
 PASSWORD = "correct horse battery staple"
 _TOKEN = re.compile(r"/invitations/accept\?token=([A-Za-z0-9_-]{43})\s")
@@ -34,17 +34,17 @@ class Team:
     tenant: TenantCreated
 
     def anonymous(self) -> httpx.Client:
-        return client_of(self.url)
+        return make_client(self.url)
 
     def with_key(self, *scopes: Scope, tenant: TenantCreated | None = None) -> httpx.Client:
         """A client with a fresh key that has these scopes."""
-        return client_of(self.url, key=key_of(self.lab, tenant or self.tenant, *scopes))
+        return make_client(self.url, key=key_of(self.lab, tenant or self.tenant, *scopes))
 
     def sign_in(self, email: str, password: str = PASSWORD) -> httpx.Client:
         with self.anonymous() as client:
             answer = client.post("/v1/auth/login", json={"email": email, "password": password})
         assert answer.status_code == 200, answer.text
-        return client_of(self.url, token=answer.json()["access_token"])
+        return make_client(self.url, token=answer.json()["access_token"])
 
     def owner(self, tenant: TenantCreated | None = None) -> httpx.Client:
         tenant = tenant or self.tenant

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from nursery import the_nursery
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import Clock, FixedClock
@@ -31,6 +30,7 @@ from attestlab.witness.rules import WitnessedLog
 from attestlab.witness.server import WitnessServer
 from attestlab.witness.service import Witness, create_witness, unseal_signer
 from attestlab.witness.store import WitnessStore
+from support.fork_server import get_fork_server
 from support.timeouts import WAIT_TIMEOUT_S
 
 ORIGIN = "log.example/watched"
@@ -185,8 +185,8 @@ class RunningWitness:
         logs = [argument for vkey in self.vkeys for argument in ("--log", vkey)]
         out, errors = (self.folder / f"witness.{next(_numbers)}.{name}" for name in ("out", "errors"))
         command = ("witness", "serve", "--data", str(self.folder), "--port", str(port), *logs)
-        self.process = the_nursery().start("attestlab", *command, out=out, errors=errors)
-        self.url = self.process.announced(out, errors)
+        self.process = get_fork_server().start("attestlab", *command, out=out, errors=errors)
+        self.url = self.process.wait_for_address(out, errors)
 
     def kill(self) -> None:
         """SIGKILL."""

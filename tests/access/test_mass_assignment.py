@@ -9,14 +9,14 @@ from uuid import uuid4
 
 import pytest
 from access_world import World, world_of
-from app_in_process import served
-from running_server import register_issuer
 from sqlalchemy import select
 
 from attestlab.installation import Installation
 from attestlab.migrations.models import metadata
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
+from support.in_process_server import serve_in_thread
+from support.issuers import register_issuer
 
 FIELDS: dict[str, Any] = {
     "id": str(uuid4()),
@@ -40,7 +40,7 @@ WRITES = [route for route in all_routes() if route.body is not None]
 
 @pytest.fixture
 def world(lab: Installation) -> Iterator[World]:
-    with served(lab) as url, world_of(lab, url) as made:
+    with serve_in_thread(lab) as url, world_of(lab, url) as made:
         yield made
 
 

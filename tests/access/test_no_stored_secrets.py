@@ -11,22 +11,22 @@ from typing import Any
 
 import httpx
 import psycopg
-from running_server import RunningServer
 from sqlalchemy import make_url
 from team_story import token_in
 
+from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
 
 WANTED = 100
 
 
-def sign_in(server: RunningServer) -> dict[str, Any]:
+def sign_in(server: ServerProcess) -> dict[str, Any]:
     sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
     answer: dict[str, Any] = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()
     return answer
 
 
-def keys_of_the_owner(server: RunningServer, token: str) -> Iterator[str]:
+def keys_of_the_owner(server: ServerProcess, token: str) -> Iterator[str]:
     """Also under an Idempotency-Key, so that the response with the secret is stored."""
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         for number in range(40):
@@ -35,7 +35,7 @@ def keys_of_the_owner(server: RunningServer, token: str) -> Iterator[str]:
             yield made.raise_for_status().json()["secret"]
 
 
-def tokens(server: RunningServer) -> Iterator[str]:
+def tokens(server: ServerProcess) -> Iterator[str]:
     """Returns the tokens of ten sessions, each refreshed twice."""
     for _ in range(10):
         pair = sign_in(server)
@@ -46,7 +46,7 @@ def tokens(server: RunningServer) -> Iterator[str]:
             yield from (pair["access_token"], pair["refresh_token"])
 
 
-def invitations(server: RunningServer, token: str) -> Iterator[str]:
+def invitations(server: ServerProcess, token: str) -> Iterator[str]:
     """Returns the mailed tokens; the e-mails themselves have left the installation."""
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         for number in range(5):
@@ -67,7 +67,7 @@ def spellings(secret: str) -> Iterator[bytes]:
         yield text[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
 
 
-def places(server: RunningServer) -> Iterator[tuple[str, bytes]]:
+def places(server: ServerProcess) -> Iterator[tuple[str, bytes]]:
     """Returns every file of the installation, and a backup of its database."""
     for path in server.data.rglob("*"):
         if path.is_file() and "maildir" not in path.parts:
@@ -85,7 +85,7 @@ def of_sqlite(path: Path) -> Iterator[tuple[str, bytes]]:
     yield "backup", copied.read_bytes()
 
 
-def of_postgresql(server: RunningServer) -> Iterator[tuple[str, bytes]]:
+def of_postgresql(server: ServerProcess) -> Iterator[tuple[str, bytes]]:
     """Returns the database's own files and log segments, and all rows as a dump."""
     with psycopg.connect(server.database_url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
@@ -99,7 +99,7 @@ def of_postgresql(server: RunningServer) -> Iterator[tuple[str, bytes]]:
                 yield f"dump of {table}", b"".join(bytes(row) for row in rows)
 
 
-def test_none_of_a_hundred_secrets_is_stored_in_any_encoding(server: RunningServer) -> None:
+def test_none_of_a_hundred_secrets_is_stored_in_any_encoding(server: ServerProcess) -> None:
     token = sign_in(server)["access_token"]
     secrets = [
         server.made["api_key"],
@@ -121,7 +121,7 @@ def test_none_of_a_hundred_secrets_is_stored_in_any_encoding(server: RunningServ
     assert found == set()
 
 
-def test_the_search_finds_a_stored_secret(server: RunningServer) -> None:
+def test_the_search_finds_a_stored_secret(server: ServerProcess) -> None:
     """A key's name, which is stored in clear, is found in the database, its log and the backup."""
     with server.client() as client:
         client.post("/v1/issuers", json={"name": "A needle in a haystack", "domain": "r.example"}).raise_for_status()

@@ -8,29 +8,30 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import client_of
-from running_server import RunningServer
+
+from support.in_process_server import make_client
+from support.server_process import ServerProcess
 
 pytestmark = pytest.mark.both_engines
 
 CONNECTIONS = 12  # shared out among the workers by the kernel
 
 
-def token_of(server: RunningServer) -> str:
+def token_of(server: ServerProcess) -> str:
     sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
     token: str = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()["access_token"]
     return token
 
 
 def test_every_worker_rejects_a_revoked_key_and_an_ended_session(empty_database: str, tmp_path: Path) -> None:
-    server = RunningServer.initialised(tmp_path / "data", empty_database)
+    server = ServerProcess.initialised(tmp_path / "data", empty_database)
     server.start("--workers", "2")
     with ExitStack() as stack:
         token = token_of(server)
-        owner = stack.enter_context(client_of(server.url, token=token))
+        owner = stack.enter_context(make_client(server.url, token=token))
         made = owner.post("/v1/api-keys", json={"name": "gone soon", "scopes": ["issuers:read"]}).json()
         by_key, by_token = (
-            [stack.enter_context(client_of(server.url, **shown)) for _ in range(CONNECTIONS)]
+            [stack.enter_context(make_client(server.url, **shown)) for _ in range(CONNECTIONS)]
             for shown in ({"key": made["secret"]}, {"token": token})
         )
         before = [client.get("/v1/issuers").status_code for client in (*by_key, *by_token)]
@@ -49,7 +50,7 @@ def test_every_worker_rejects_a_revoked_key_and_an_ended_session(empty_database:
 
 
 def test_the_tenant_header_is_ignored_in_production(empty_database: str, tmp_path: Path) -> None:
-    server = RunningServer.initialised(tmp_path / "data", empty_database)
+    server = ServerProcess.initialised(tmp_path / "data", empty_database)
     server.start("--env", "production")
 
     with server.client() as client:

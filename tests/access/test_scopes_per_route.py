@@ -11,12 +11,12 @@ import httpx
 import pytest
 import yaml
 from access_world import World, world_of
-from app_in_process import served
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
+from support.in_process_server import serve_in_thread
 
 EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
 ROUTES = {f"{route.method} {route.path}": route for route in all_routes()}
@@ -25,7 +25,7 @@ _IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
 
 @pytest.fixture
 def world(lab: Installation) -> Iterator[World]:
-    with served(lab) as url, world_of(lab, url) as made:
+    with serve_in_thread(lab) as url, world_of(lab, url) as made:
         yield made
 
 

@@ -10,14 +10,15 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from access_world import Account, World, world_of
-from app_in_process import served
-from running_server import mint, mint_body, register_issuer
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.issuers.rules import TrustTier
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
+from support.attestations import make_mint_body, mint
+from support.in_process_server import serve_in_thread
+from support.issuers import register_issuer
 
 LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]
 WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs is not None]
@@ -51,7 +52,7 @@ REQUEST_ID = {"X-Request-Id": "the-same"}
 
 @pytest.fixture
 def world(lab: Installation) -> Iterator[World]:
-    with served(lab) as url, world_of(lab, url) as made:
+    with serve_in_thread(lab) as url, world_of(lab, url) as made:
         yield made
 
 
@@ -72,7 +73,7 @@ def things_of(account: Account) -> dict[str, str]:
     for kid in kids.values():
         register_issuer(account.with_key, kid=kid)
     pack = account.with_key.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"]
-    for_somebody = mint_body(issuer, recipient_email="ada@people.example")
+    for_somebody = make_mint_body(issuer, recipient_email="ada@people.example")
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {
@@ -80,12 +81,12 @@ def things_of(account: Account) -> dict[str, str]:
         "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),
         "POST /v1/governance/issuer-requests/{id}/execute": account.asked_for(suspended, approved=True),
         "POST /v1/governance/issuer-requests/{id}/reject": account.asked_for(issuer["id"]),
-        "/v1/attestations": mint(account.with_key, mint_body(issuer)).json()["id"],
+        "/v1/attestations": mint(account.with_key, make_mint_body(issuer)).json()["id"],
         **{f"POST /v1/issuers/keys/{{kid}}/{verb}": kid for verb, kid in kids.items()},
         "/v1/issuers/keys": "main",
-        "POST /v1/attestations/{id}/supersede": mint(account.with_key, mint_body(issuer)).json()["id"],
+        "POST /v1/attestations/{id}/supersede": mint(account.with_key, make_mint_body(issuer)).json()["id"],
         **{
-            f"GET /v1/attestations/{{id}}/{form}": mint(account.with_key, mint_body(issuer)).json()["id"]
+            f"GET /v1/attestations/{{id}}/{form}": mint(account.with_key, make_mint_body(issuer)).json()["id"]
             for form in ("sd-jwt", "open-badge")
         },
         "GET /v1/attestations/{id}/delivery": mint(account.with_key, for_somebody).json()["id"],

@@ -7,11 +7,13 @@ from typing import Any
 
 import httpx
 import pytest
-from running_server import RunningServer, register_issuer
+
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 
 
 @pytest.fixture(scope="module")
-def client(running: RunningServer) -> Iterator[httpx.Client]:
+def client(running: ServerProcess) -> Iterator[httpx.Client]:
     with running.client() as opened:
         yield opened
 

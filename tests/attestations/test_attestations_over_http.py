@@ -14,13 +14,15 @@ import pytest
 from claim_examples import typical
 from joserfc import jws as joserfc_jws
 from joserfc.jwk import KeySet
-from running_server import mint, mint_body, printed, register_issuer
 
 from attestlab.attestations.schemas.catalogue import CONTENT_TYPES, SCHEMA_IDS
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.demos.documents import badge_png, diploma_pdf
+from support.attestations import make_mint_body, mint
+from support.issuers import register_issuer
+from support.server_process import run_json_command
 
 pytestmark = pytest.mark.both_engines
 
@@ -44,7 +46,7 @@ def minted(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
 def test_file_is_minted_fetched_and_verified_online_and_offline(
     running: Any, client: httpx.Client, issuer: dict[str, Any], tmp_path: Any, content: bytes, content_type: str
 ) -> None:
-    made = minted(client, mint_body(issuer, payload_b64url=b64url(content), content_type=content_type))
+    made = minted(client, make_mint_body(issuer, payload_b64url=b64url(content), content_type=content_type))
     got = client.get(f"/v1/attestations/{made['id']}").json()
     online = client.post("/v1/verify", json={"attestation_id": made["id"], "payload_b64url": b64url(content)}).json()
     bundle = tmp_path / "bundle.json"
@@ -52,7 +54,7 @@ def test_file_is_minted_fetched_and_verified_online_and_offline(
     document, trust = tmp_path / "document", tmp_path / "log.policy"
     document.write_bytes(content)
     trust.write_text(f"log {running.made['log_vkey']}\nquorum none\n")
-    offline = printed("verify", str(bundle), "--file", str(document), "--trust", str(trust), "--json")
+    offline = run_json_command("verify", str(bundle), "--file", str(document), "--trust", str(trust), "--json")
 
     digest = hashlib.sha256(content)
     assert made["document_hash"] == digest.hexdigest() == got["document_hash"]
@@ -64,7 +66,7 @@ def test_file_is_minted_fetched_and_verified_online_and_offline(
 
 
 def test_mint_response_is_complete(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    answer = mint(client, mint_body(issuer, document_hash=HASH))
+    answer = mint(client, make_mint_body(issuer, document_hash=HASH))
     made = answer.json()
 
     assert answer.status_code == 201
@@ -91,7 +93,7 @@ def test_mint_response_is_complete(client: httpx.Client, issuer: dict[str, Any])
 @pytest.mark.parametrize("alg", list(Algorithm))
 def test_jose_library_verifies_the_signature_of_each_algorithm(client: httpx.Client, alg: Algorithm) -> None:
     issuer = register_issuer(client, alg=alg.value)
-    made = minted(client, mint_body(issuer, document_hash=HASH))
+    made = minted(client, make_mint_body(issuer, document_hash=HASH))
     got = client.get(f"/v1/attestations/{made['id']}").json()
     keys = KeySet.import_key_set(client.get(f"/v1/issuers/{issuer['id']}/jwks.json").json())
 
@@ -118,8 +120,8 @@ def test_jose_library_verifies_the_signature_of_each_algorithm(client: httpx.Cli
 
 
 def test_every_schema_and_content_type_is_minted_in_one_batch(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    items = [mint_body(issuer, schema=schema, claims=typical(schema)) for schema in SCHEMA_IDS]
-    items += [mint_body(issuer, content_type=content_type) for content_type in CONTENT_TYPES]
+    items = [make_mint_body(issuer, schema=schema, claims=typical(schema)) for schema in SCHEMA_IDS]
+    items += [make_mint_body(issuer, content_type=content_type) for content_type in CONTENT_TYPES]
 
     answer = client.post("/v1/attestations/batch", json={"items": items})
     statuses = {item["http_status"] for item in answer.json()["items"]}
@@ -130,7 +132,7 @@ def test_every_schema_and_content_type_is_minted_in_one_batch(client: httpx.Clie
 
 
 def test_invalid_batch_item_fails_alone(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    good, bad = mint_body(issuer), mint_body(issuer, claims={})
+    good, bad = make_mint_body(issuer), make_mint_body(issuer, claims={})
 
     items = client.post("/v1/attestations/batch", json={"items": [good, bad, good]}).json()["items"]
 
@@ -146,7 +148,7 @@ def test_invalid_batch_item_fails_alone(client: httpx.Client, issuer: dict[str, 
 
 
 def test_rejected_batch_items_share_the_limit_of_twenty_errors(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    wide = {**mint_body(issuer), **{f"unknown_{number}": 1 for number in range(60)}}
+    wide = {**make_mint_body(issuer), **{f"unknown_{number}": 1 for number in range(60)}}
 
     answer = client.post("/v1/attestations/batch", json={"items": [wide] * 10})
 
@@ -156,7 +158,7 @@ def test_rejected_batch_items_share_the_limit_of_twenty_errors(client: httpx.Cli
 
 
 def test_batch_item_that_is_not_an_object_fails_alone(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    items = client.post("/v1/attestations/batch", json={"items": [mint_body(issuer), "x", None]}).json()["items"]
+    items = client.post("/v1/attestations/batch", json={"items": [make_mint_body(issuer), "x", None]}).json()["items"]
 
     assert [item["http_status"] for item in items] == [201, 400, 400]
 
@@ -199,7 +201,7 @@ def test_invalid_mint_is_rejected_by_field_and_changes_nothing(
 ) -> None:
     size = client.get("/v1/log/head").json()["tree_size"]
 
-    answer = mint(client, mint_body(issuer, **change))
+    answer = mint(client, make_mint_body(issuer, **change))
 
     assert (answer.status_code, answer.json()["code"]) == (400, "VALIDATION_ERROR"), answer.text
     assert any(fault["field"].startswith(field) for fault in answer.json()["details"]["fields"]), answer.text
@@ -208,13 +210,13 @@ def test_invalid_mint_is_rejected_by_field_and_changes_nothing(
 
 def test_unknown_issuers_keys_and_packs_are_not_found(client: httpx.Client, issuer: dict[str, Any]) -> None:
     for change in ({"issuer_id": str(uuid4())}, {"kid": "other"}, {"pack_id": str(uuid4())}):
-        assert mint(client, mint_body(issuer, **change)).status_code == 404
+        assert mint(client, make_mint_body(issuer, **change)).status_code == 404
 
 
 def test_mint_requires_an_idempotency_key_and_a_scope(
     running: Any, client: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    body = mint_body(issuer)
+    body = make_mint_body(issuer)
     without_key = client.post("/v1/attestations/mint", json=body)
     without_credentials = httpx.post(running.url + "/v1/attestations/mint", json=body)
     with_the_other_header = httpx.post(
@@ -231,9 +233,9 @@ def test_mint_requires_an_idempotency_key_and_a_scope(
 def test_repeated_mint_returns_the_same_bytes_and_rejects_another_body(
     client: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    key, body = str(uuid4()), mint_body(issuer)
+    key, body = str(uuid4()), make_mint_body(issuer)
     first, again = mint(client, body, key=key), mint(client, body, key=key)
-    other = mint(client, mint_body(issuer, document_hash=HASH), key=key)
+    other = mint(client, make_mint_body(issuer, document_hash=HASH), key=key)
 
     assert (again.status_code, again.content) == (201, first.content)
     assert again.headers["idempotent-replayed"] == "true"
@@ -242,7 +244,7 @@ def test_repeated_mint_returns_the_same_bytes_and_rejects_another_body(
 
 
 def test_verification_ignores_an_idempotency_key(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    made = minted(client, mint_body(issuer))
+    made = minted(client, make_mint_body(issuer))
     body, key = {"attestation_id": made["id"]}, {"Idempotency-Key": str(uuid4())}
 
     first = client.post("/v1/verify", json=body, headers=key)
@@ -262,7 +264,7 @@ def test_external_key_signs_the_given_signing_input(client: httpx.Client, issuer
     added = client.post(
         f"/v1/issuers/{issuer['id']}/keys", json={"kid": kid, "alg": "ES256", "public_key_b64url": public}
     )
-    body = mint_body(issuer, kid=kid, alg="ES256")
+    body = make_mint_body(issuer, kid=kid, alg="ES256")
 
     told = mint(client, body).json()["details"]
     signed = told["signing_input_b64url"]
@@ -287,12 +289,12 @@ def test_list_follows_the_order_of_the_log(client: httpx.Client, issuer: dict[st
     client.post(f"/v1/issuers/{issuer['id']}/keys", json={"kid": kid, "alg": "Ed25519", "public_key_b64url": public})
     named = [f"{digit}0000000-0000-4000-8000-{uuid4().hex[:12]}" for digit in "f0"]
     for attestation_id in named:
-        body = mint_body(issuer, kid=kid, alg="Ed25519", id=attestation_id)
+        body = make_mint_body(issuer, kid=kid, alg="Ed25519", id=attestation_id)
         told = mint(client, body).json()["details"]
         signed = told["signing_input_b64url"]
         token = f"{signed}.{b64url(signing.sign(Algorithm.ED25519, private, signed.encode()))}"
         assert mint(client, {**body, "created_at": told["created_at"], "signature": token}).status_code == 201
-        minted(client, mint_body(issuer))
+        minted(client, make_mint_body(issuer))
 
     pages = [client.get("/v1/attestations", params={"issuer_id": issuer["id"], "limit": 1}).json()]
     while cursor := pages[-1]["next_cursor"]:
@@ -309,10 +311,10 @@ def test_document_hash_precedence_is_claims_field_file(client: httpx.Client, iss
     of_file = hashlib.sha256(b"file").hexdigest()
     file = {"payload_b64url": b64url(b"file")}
 
-    both = minted(client, mint_body(issuer, claims=in_claims, document_hash=HASH, **file))
-    field = minted(client, mint_body(issuer, document_hash=HASH, **file))
-    alone = minted(client, mint_body(issuer, **file))
-    none = minted(client, mint_body(issuer))
+    both = minted(client, make_mint_body(issuer, claims=in_claims, document_hash=HASH, **file))
+    field = minted(client, make_mint_body(issuer, document_hash=HASH, **file))
+    alone = minted(client, make_mint_body(issuer, **file))
+    none = minted(client, make_mint_body(issuer))
 
     assert [made["document_hash"] for made in (both, field, alone, none)] == ["cd" * 32, HASH, of_file, None]
     assert any("differ" in warning for warning in both["warnings"])
@@ -322,8 +324,8 @@ def test_expiry_is_signed_and_decides_the_verdict(client: httpx.Client, issuer: 
     soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
     claims = {"full_name": "Ada Lovelace", "expiry_date": "2030-05-01"}
 
-    short = minted(client, mint_body(issuer, expiry_at=soon))
-    dated = minted(client, mint_body(issuer, schema="passport", claims=claims, expiry_from_claims=True))
+    short = minted(client, make_mint_body(issuer, expiry_at=soon))
+    dated = minted(client, make_mint_body(issuer, schema="passport", claims=claims, expiry_from_claims=True))
     while (verified := client.post("/v1/verify", json={"attestation_id": short["id"]}).json())["valid"]:
         pass
 
@@ -334,9 +336,9 @@ def test_expiry_is_signed_and_decides_the_verdict(client: httpx.Client, issuer: 
 
 def test_list_is_newest_first_filtered_and_stable(client: httpx.Client, issuer: dict[str, Any]) -> None:
     other = register_issuer(client)
-    made = [minted(client, mint_body(other))["id"] for _ in range(5)]
+    made = [minted(client, make_mint_body(other))["id"] for _ in range(5)]
     first = client.get("/v1/attestations", params={"issuer_id": other["id"], "limit": 2}).json()
-    minted(client, mint_body(other))
+    minted(client, make_mint_body(other))
     rest = client.get(
         "/v1/attestations", params={"issuer_id": other["id"], "limit": 100, "cursor": first["next_cursor"]}
     ).json()
@@ -350,9 +352,9 @@ def test_list_is_newest_first_filtered_and_stable(client: httpx.Client, issuer: 
 
 
 def test_another_tenants_attestation_is_not_found(running: Any, client: httpx.Client, issuer: dict[str, Any]) -> None:
-    made = minted(client, mint_body(issuer))
+    made = minted(client, make_mint_body(issuer))
     database = ("--data", str(running.data), "--database-url", running.database_url)
-    stranger = printed("tenant", "create", f"Stranger {uuid4()}", *database, "--json")
+    stranger = run_json_command("tenant", "create", f"Stranger {uuid4()}", *database, "--json")
     with running.client(key=stranger["api_key"]) as theirs:
         for path in ("/v1/attestations/{}", "/v1/attestations/{}/proof-bundle", "/v1/issuers/{}"):
             known = made["issuer_id"] if "issuers" in path else made["id"]
@@ -363,7 +365,7 @@ def test_another_tenants_attestation_is_not_found(running: Any, client: httpx.Cl
 
 
 def test_a_single_attestation_carries_a_strong_etag(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    path = f"/v1/attestations/{minted(client, mint_body(issuer))['id']}"
+    path = f"/v1/attestations/{minted(client, make_mint_body(issuer))['id']}"
     tag = client.get(path).headers["etag"]
 
     assert tag.startswith('"')
@@ -394,7 +396,7 @@ def test_schema_catalogue_is_paged(running: Any) -> None:
 
 def test_the_log_finds_an_attestation_by_id_document_and_leaf(client: httpx.Client, issuer: dict[str, Any]) -> None:
     digest = hashlib.sha256(str(uuid4()).encode()).hexdigest()
-    made = minted(client, mint_body(issuer, document_hash=digest))
+    made = minted(client, make_mint_body(issuer, document_hash=digest))
     named = (
         {"attestation_id": made["id"]},
         {"document_hash": digest},

@@ -9,7 +9,6 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from issuer_story import published_events
 from sqlalchemy import func, select
 
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
@@ -21,6 +20,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.installation import MAX_EXPIRIES_PER_WRITE, Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.outbox import read_events
 
 pytestmark = pytest.mark.both_engines
 
@@ -84,7 +84,7 @@ def test_expiries_during_downtime_are_published_once_while_mints_continue(
 
     minted = asyncio.run(swept_beside_mints(lab, caller, request_of_main, places))
 
-    events = [data["attestation_id"] for kind, data in published_events(lab, caller) if kind == "attestation.expired"]
+    events = [data["attestation_id"] for kind, data in read_events(lab, caller) if kind == "attestation.expired"]
     assert Counter(events) == Counter(overdue)
     assert minted >= 1
     with lab.storage.read() as connection:

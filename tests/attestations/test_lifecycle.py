@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from issuer_story import logged, published_events
 from sqlalchemy import delete, update
 
 from attestlab.attestations.minting import MintRequest
@@ -26,6 +25,8 @@ from attestlab.log import entries
 from attestlab.log.entries import reason_commitment, sha256_name
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
+from support.log.entries import read_log_entries
+from support.outbox import read_events
 
 pytestmark = pytest.mark.one_world
 
@@ -65,11 +66,11 @@ def test_revocation_is_published_logged_and_verifies_as_revoked(
     ended = lab.attestations.revoke(minted.id, reason="typo in name", caller=caller)
 
     assert verdict_and_reasons(lab, minted) == ("REVOKED", ["attestation_revoked"])
-    said = logged(lab)[ended.logged.index].members
+    said = read_log_entries(lab)[ended.logged.index].members
     assert (said["type"], said["id"], said["status"]) == ("attestation.status", str(minted.id), "REVOKED")
     assert said["minted_index"] == minted.logged.index
     assert said["reason"] == sha256_name(reason_commitment(minted.row["nonce"], "typo in name"))
-    assert published_events(lab, caller)[-1] == (
+    assert read_events(lab, caller)[-1] == (
         "attestation.revoked",
         {
             "attestation_id": str(minted.id),
@@ -89,9 +90,9 @@ def test_supersession_mints_and_supersedes_in_one_transaction(
     assert verdict_and_reasons(lab, newer)[0] == "VALID"
     assert lab.attestations.get(minted.id, caller=caller).superseded_by == newer.id
     assert lab.attestations.get(newer.id, caller=caller).supersedes == minted.id
-    assert [kind for kind, _ in published_events(lab, caller)[-2:]] == ["attestation.created", "attestation.superseded"]
+    assert [kind for kind, _ in read_events(lab, caller)[-2:]] == ["attestation.created", "attestation.superseded"]
     assert newer.ended is not None
-    assert logged(lab)[newer.ended.logged.index].members["superseded_by"] == str(newer.id)
+    assert read_log_entries(lab)[newer.ended.logged.index].members["superseded_by"] == str(newer.id)
 
 
 def test_supersession_counts_as_one_attestation_in_the_daily_quota(
@@ -126,8 +127,8 @@ def test_expiry_is_immediate_and_stored_by_the_sweep(
     assert (read_before, swept) == (Status.EXPIRED, [1, 0])
     assert lab.attestations.get(brief.id, caller=caller).status == "EXPIRED"
     assert verdict_and_reasons(lab, brief) == ("EXPIRED", ["attestation_expired"])
-    assert [kind for kind, _ in published_events(lab, caller)].count("attestation.expired") == 1
-    assert logged(lab)[-1].members["status"] == "EXPIRED"
+    assert [kind for kind, _ in read_events(lab, caller)].count("attestation.expired") == 1
+    assert read_log_entries(lab)[-1].members["status"] == "EXPIRED"
 
 
 def test_sweep_respects_its_limit_and_starts_with_the_earliest_expiry(
@@ -161,14 +162,14 @@ def test_final_status_never_changes(
         "run out and be swept": lambda: (clock.advance(timedelta(hours=1)), sweep(lab)),
     }
     acts[first]()
-    before = logged(lab)
+    before = read_log_entries(lab)
 
     with pytest.raises(Conflict) as told_why:
         acts[then]()
 
     now_is = {"revoke": "REVOKED", "supersede": "SUPERSEDED"}.get(first, "EXPIRED")
     assert told_why.value.details == {"status": now_is}
-    assert logged(lab) == before
+    assert read_log_entries(lab) == before
 
 
 def test_prepared_mint_cannot_supersede_an_attestation_revoked_meanwhile(
@@ -297,5 +298,5 @@ def test_fsck_reports_a_missing_row_of_a_logged_status_change(
 def test_status_entries_start_chains_of_their_own(lab: Installation, caller: Caller, minted: Minted) -> None:
     ended = lab.attestations.revoke(minted.id, reason="a test", caller=caller)
 
-    entry = logged(lab)[ended.logged.index]
+    entry = read_log_entries(lab)[ended.logged.index]
     assert (entry.subject, entry.link) == (f"attestation:{minted.id}", entries.FIRST_LINK)

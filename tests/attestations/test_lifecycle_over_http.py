@@ -8,8 +8,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import client_of, served
-from running_server import mint, mint_body, register_issuer
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.core.clock import FixedClock
@@ -17,6 +15,9 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.installation import Installation
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.orgs.rules import Plan
+from support.attestations import make_mint_body, mint
+from support.in_process_server import make_client, serve_in_thread
+from support.issuers import register_issuer
 
 
 def revoke(client: httpx.Client, attestation_id: str, **body: Any) -> httpx.Response:
@@ -39,7 +40,7 @@ def verify(client: httpx.Client, attestation_id: str, **query: str) -> dict[str,
 
 @pytest.mark.both_engines
 def test_revoked_status_is_shown_by_every_route(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    made = mint(client, mint_body(issuer)).json()
+    made = mint(client, make_mint_body(issuer)).json()
 
     answer = revoke(client, made["id"])
 
@@ -61,7 +62,7 @@ def test_revoked_status_is_shown_by_every_route(client: httpx.Client, issuer: di
 
 
 def test_second_revocation_is_a_conflict_with_the_status(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    made = mint(client, mint_body(issuer)).json()
+    made = mint(client, make_mint_body(issuer)).json()
     revoke(client, made["id"])
 
     again = revoke(client, made["id"])
@@ -71,7 +72,7 @@ def test_second_revocation_is_a_conflict_with_the_status(client: httpx.Client, i
 
 
 def test_revocation_is_idempotent_under_its_key(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    made, headers = mint(client, mint_body(issuer)).json(), {"Idempotency-Key": str(uuid4())}
+    made, headers = mint(client, make_mint_body(issuer)).json(), {"Idempotency-Key": str(uuid4())}
     path, body = f"/v1/attestations/{made['id']}/revoke", {"reason": "typo"}
 
     first, second = (client.post(path, json=body, headers=headers) for _ in range(2))
@@ -82,7 +83,7 @@ def test_revocation_is_idempotent_under_its_key(client: httpx.Client, issuer: di
 
 
 def test_revocation_requires_a_reason_and_an_attestation(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    made = mint(client, mint_body(issuer)).json()
+    made = mint(client, make_mint_body(issuer)).json()
 
     for body in ({}, {"reason": ""}, {"reason": "   "}, {"reason": "x" * 1025}, {"reason": 7}):
         assert client.post(f"/v1/attestations/{made['id']}/revoke", json=body).status_code == 400, body
@@ -94,8 +95,8 @@ def test_supersession_returns_both_attestations(client: httpx.Client, issuer: di
     """
     The issuer may be left out: it is the old one's.
     """
-    old = mint(client, mint_body(issuer)).json()
-    body = mint_body(issuer)
+    old = mint(client, make_mint_body(issuer)).json()
+    body = make_mint_body(issuer)
     del body["issuer_id"]
 
     answer = supersede(client, old["id"], body)
@@ -121,7 +122,7 @@ def test_supersession_requires_an_idempotency_key_and_repeats_exactly(
     """
     Although by then the old one is SUPERSEDED, and a fresh request would be refused.
     """
-    old, key, body = mint(client, mint_body(issuer)).json(), str(uuid4()), mint_body(issuer)
+    old, key, body = mint(client, make_mint_body(issuer)).json(), str(uuid4()), make_mint_body(issuer)
 
     bare = client.post(f"/v1/attestations/{old['id']}/supersede", json=body)
     first, second = (supersede(client, old["id"], body, key) for _ in range(2))
@@ -135,9 +136,9 @@ def test_supersession_requires_an_idempotency_key_and_repeats_exactly(
 
 @pytest.mark.both_engines
 def test_follow_latest_over_http(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    first = mint(client, mint_body(issuer)).json()["id"]
-    second = supersede(client, first, mint_body(issuer)).json()["new"]["id"]
-    third = supersede(client, second, mint_body(issuer)).json()["new"]["id"]
+    first = mint(client, make_mint_body(issuer)).json()["id"]
+    second = supersede(client, first, make_mint_body(issuer)).json()["new"]["id"]
+    third = supersede(client, second, make_mint_body(issuer)).json()["new"]["id"]
 
     found = verify(client, first, follow="latest")
 
@@ -148,8 +149,8 @@ def test_follow_latest_over_http(client: httpx.Client, issuer: dict[str, Any]) -
 
 
 def test_supersession_accepts_a_file(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    old = mint(client, mint_body(issuer)).json()
-    body = {**mint_body(issuer), "payload_b64url": b64url_encode(b"a corrected diploma")}
+    old = mint(client, make_mint_body(issuer)).json()
+    body = {**make_mint_body(issuer), "payload_b64url": b64url_encode(b"a corrected diploma")}
 
     new = supersede(client, old["id"], body).json()["new"]
 
@@ -163,7 +164,7 @@ def test_supersession_accepts_a_file(client: httpx.Client, issuer: dict[str, Any
 def test_pack_is_created_listed_and_filters_attestations(client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = client.post("/v1/attestation-packs", json={"name": "Graduates", "description": "of 2026"})
     pack = made.json()
-    inside = mint(client, {**mint_body(issuer), "pack_id": pack["id"]}).json()
+    inside = mint(client, {**make_mint_body(issuer), "pack_id": pack["id"]}).json()
 
     assert made.status_code == 201
     assert made.headers["Location"] == f"/v1/attestation-packs/{pack['id']}"
@@ -174,7 +175,7 @@ def test_pack_is_created_listed_and_filters_attestations(client: httpx.Client, i
 
 
 def test_mint_into_an_unknown_pack_is_a_404(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    answer = mint(client, {**mint_body(issuer), "pack_id": str(uuid4())})
+    answer = mint(client, {**make_mint_body(issuer), "pack_id": str(uuid4())})
 
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
@@ -194,9 +195,9 @@ def test_bundle_shows_every_final_status(client: httpx.Client, issuer: dict[str,
     Offline, by whoever pinned the log's key.
     """
     trust = TrustPolicy.without_witnesses(client.get("/v1/log/vkey").json()["vkey"])
-    made = {name: mint(client, mint_body(issuer)).json()["id"] for name in ("revoked", "superseded", "stays")}
+    made = {name: mint(client, make_mint_body(issuer)).json()["id"] for name in ("revoked", "superseded", "stays")}
     revoke(client, made["revoked"])
-    supersede(client, made["superseded"], mint_body(issuer))
+    supersede(client, made["superseded"], make_mint_body(issuer))
 
     shown = {}
     for name, attestation_id in made.items():
@@ -212,9 +213,12 @@ def test_bundle_shows_every_final_status(client: httpx.Client, issuer: dict[str,
 
 
 def test_expiry_over_http(lab: Installation, clock: FixedClock) -> None:
-    with served(lab) as url, client_of(url, key=lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).api_key) as client:
+    with (
+        serve_in_thread(lab) as url,
+        make_client(url, key=lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).api_key) as client,
+    ):
         issuer = register_issuer(client)
-        made = mint(client, mint_body(issuer, expiry_at="2026-11-21T13:00:00Z")).json()
+        made = mint(client, make_mint_body(issuer, expiry_at="2026-11-21T13:00:00Z")).json()
         before = verify(client, made["id"])["verdict"]
         clock.advance(timedelta(hours=1))
 

@@ -16,7 +16,6 @@ from faults.dying import settings_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
-from nursery import Nursery
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.minting import MintRequest
@@ -31,6 +30,7 @@ from attestlab.governance.rules import RequestType
 from attestlab.governance.service import ChangeRequest
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Role
+from support.fork_server import ForkServer
 
 pytestmark = pytest.mark.both_engines
 
@@ -55,7 +55,7 @@ class Story(RuleBasedStateMachine):
     lab: Installation
     caller: Caller
     clock: FixedClock
-    nursery: Nursery
+    fork_server: ForkServer
     folder: Path
 
     def __init__(self) -> None:
@@ -236,7 +236,7 @@ class Story(RuleBasedStateMachine):
             "statement": statement,
         }
         out = self.folder / "dying"
-        code = self.nursery.start("die", json.dumps(wish), out=out, errors=out).wait()
+        code = self.fork_server.start("die", json.dumps(wish), out=out, errors=out).wait()
         assert code == -signal.SIGKILL, out.read_text()
 
     @rule(minutes=st.sampled_from([1, 30, 60, 300, 6000, -45]))
@@ -279,7 +279,7 @@ class Story(RuleBasedStateMachine):
 
 
 def test_verdict_and_reasons_equal_the_model_after_every_step(
-    lab: Installation, caller: Caller, clock: FixedClock, nursery: Nursery, tmp_path: Path, is_long: bool
+    lab: Installation, caller: Caller, clock: FixedClock, fork_server: ForkServer, tmp_path: Path, is_long: bool
 ) -> None:
     """
     The stories share one log, so that lists and proofs grow; each has an issuer of its own.
@@ -287,7 +287,7 @@ def test_verdict_and_reasons_equal_the_model_after_every_step(
     story = type(
         "StoryOfThisLab",
         (Story,),
-        {"lab": lab, "caller": caller, "clock": clock, "nursery": nursery, "folder": tmp_path},
+        {"lab": lab, "caller": caller, "clock": clock, "fork_server": fork_server, "folder": tmp_path},
     )
     runs = RUNS["sqlite" if lab.storage.is_sqlite else "postgresql"] // (1 if is_long else SHORT)
     quiet = settings(

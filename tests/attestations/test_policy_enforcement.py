@@ -13,11 +13,9 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from app_in_process import eventually
 from governance_story import Board, board_of
 from policy_story import kept, simulated, switch_on, switched_on
 from policy_world import document, leaf, rule
-from running_server import mint_body, register_issuer
 from sqlalchemy import select
 from team_story import Team, events_of
 
@@ -31,6 +29,9 @@ from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.policy.language.document import Document
+from support.attestations import make_mint_body
+from support.in_process_server import wait_until
+from support.issuers import register_issuer
 
 pytestmark = pytest.mark.one_world
 
@@ -223,7 +224,7 @@ def test_each_batch_item_is_decided_separately(scene: Scene) -> None:
     free = register_issuer(scene.key)
     switched_on(scene.lab, scene.tenant, denying(**scene.own))
     switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK, name="all"))
-    items = [mint_body(each) for each in (scene.issuer, free, scene.issuer)]
+    items = [make_mint_body(each) for each in (scene.issuer, free, scene.issuer)]
 
     answer = scene.post("/v1/attestations/batch", items=items).json()["items"]
 
@@ -237,7 +238,7 @@ def test_each_batch_item_is_decided_separately(scene: Scene) -> None:
 def test_denied_supersession_leaves_the_old_attestation_valid(scene: Scene) -> None:
     old = scene.minted()
     switched_on(scene.lab, scene.tenant, denying())
-    body = {name: value for name, value in mint_body(scene.issuer).items() if name != "issuer_id"}
+    body = {name: value for name, value in make_mint_body(scene.issuer).items() if name != "issuer_id"}
 
     answer = scene.post(f"/v1/attestations/{old}/supersede", **body)
 
@@ -250,7 +251,7 @@ def test_denial_is_not_stored_under_the_idempotency_key(scene: Scene) -> None:
     Once the policy is gone the same request goes through.
     """
     policy = switched_on(scene.lab, scene.tenant, denying())
-    asked = {"json": mint_body(scene.issuer), "headers": {"Idempotency-Key": "the-same"}}
+    asked = {"json": make_mint_body(scene.issuer), "headers": {"Idempotency-Key": "the-same"}}
     assert scene.key.post("/v1/attestations/mint", **asked).status_code == 403  # type: ignore[arg-type]
     scene.lab.policies.archive(policy, caller=scene.tenant)
 
@@ -339,7 +340,7 @@ def test_denied_verification_is_invalid_and_the_issuers_tenant_sees_why(scene: S
     assert (why["action"], why["allowed"], why["reproduced"]) == ("VERIFY", False, True)
     assert why["matched_rules"] == ["nobody"]
     assert scene.actors() == ["SERVICE"]
-    eventually(lambda: [event["verdict"] for event in events_of(scene.lab, "verification.failed")], ["INVALID"])
+    wait_until(lambda: [event["verdict"] for event in events_of(scene.lab, "verification.failed")], ["INVALID"])
 
 
 def test_verification_policies_see_the_issuers_current_attributes(scene: Scene) -> None:
@@ -382,7 +383,7 @@ def test_public_page_and_export_enforce_policies(scene: Scene) -> None:
 def require_nothing_was_metered(scene: Scene, attestation_id: str) -> None:
     """What was metered before is written before, or together with, one verification more."""
     scene.verified(attestation_id)
-    eventually(lambda: _verifications_used(scene) > 0, True)
+    wait_until(lambda: _verifications_used(scene) > 0, True)
     assert _verifications_used(scene) == 1
 
 

@@ -7,14 +7,15 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import served
-from running_server import mint_body, register_issuer
 from sqlalchemy import select
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.web.idempotency.share_keys import remove_keys, restore_keys
 from attestlab.web.idempotency.store import answers
+from support.attestations import make_mint_body
+from support.in_process_server import serve_in_thread
+from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
 
 
@@ -22,18 +23,21 @@ from support.timeouts import WAIT_TIMEOUT_S
 def client(lab: Installation) -> Iterator[httpx.Client]:
     """A tenant of its own, over HTTP."""
     key = lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).public()["api_key"]
-    with served(lab) as url, httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=WAIT_TIMEOUT_S) as opened:
+    with (
+        serve_in_thread(lab) as url,
+        httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=WAIT_TIMEOUT_S) as opened,
+    ):
         yield opened
 
 
 def test_stored_mint_response_has_no_share_key_and_repeats_exactly(lab: Installation, client: httpx.Client) -> None:
     issuer, headers = register_issuer(client), {"Idempotency-Key": "once"}
-    first = client.post("/v1/attestations/mint", json=mint_body(issuer), headers=headers)
+    first = client.post("/v1/attestations/mint", json=make_mint_body(issuer), headers=headers)
     key = first.json()["share_url"].partition("?k=")[2]
 
     with lab.storage.read() as connection:
         stored = b"".join(connection.execute(select(answers.c.body)).scalars())
-    again = client.post("/v1/attestations/mint", json=mint_body(issuer), headers=headers)
+    again = client.post("/v1/attestations/mint", json=make_mint_body(issuer), headers=headers)
 
     assert len(key) == 22
     assert key.encode() not in stored

@@ -8,10 +8,12 @@ from typing import Any
 import httpx
 import pytest
 import rfc8785
-from running_server import RunningServer, mint, mint_body, register_issuer
 
 from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Plan
+from support.attestations import make_mint_body, mint
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 
 HASHES = ("integrity_hash", "prev_hash")
 
@@ -30,10 +32,10 @@ def trail(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.both_engines
-def test_a_reader_can_recompute_the_chain(server: RunningServer) -> None:
+def test_a_reader_can_recompute_the_chain(server: ServerProcess) -> None:
     """From the responses alone: no event is missing or changed, and the first has no predecessor."""
     with server.client() as client:
-        mint(client, mint_body(register_issuer(client)))
+        mint(client, make_mint_body(register_issuer(client)))
         lines = trail(client, limit=3)
 
     before = bytes(32)
@@ -48,10 +50,10 @@ def test_a_reader_can_recompute_the_chain(server: RunningServer) -> None:
 
 
 @pytest.mark.both_engines
-def test_each_filter_selects_exactly_the_matching_events(server: RunningServer) -> None:
+def test_each_filter_selects_exactly_the_matching_events(server: ServerProcess) -> None:
     with server.client() as client:
         issuer = register_issuer(client)
-        mint(client, mint_body(issuer))
+        mint(client, make_mint_body(issuer))
         client.get("/v1/issuers", headers={"X-API-Key": "wrong"})
         every = trail(client)
         for name in ("actor_id", "action", "resource_type", "resource_id", "outcome"):
@@ -80,14 +82,14 @@ def test_each_filter_selects_exactly_the_matching_events(server: RunningServer) 
         {"action": ""},
     ],
 )
-def test_an_invalid_query_is_rejected(running: RunningServer, query: dict[str, Any]) -> None:
+def test_an_invalid_query_is_rejected(running: ServerProcess, query: dict[str, Any]) -> None:
     with running.client() as client:
         refused = client.get("/v1/audit/events", params=query)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "VALIDATION_ERROR")
 
 
-def test_a_denied_attempt_is_in_the_callers_trail(server: RunningServer) -> None:
+def test_a_denied_attempt_is_in_the_callers_trail(server: ServerProcess) -> None:
     lab = server.open_lab()
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     lab.close()
@@ -105,7 +107,7 @@ def test_a_denied_attempt_is_in_the_callers_trail(server: RunningServer) -> None
     assert {line["tenant_id"] for line in theirs} == {str(tenant.tenant_id)}
 
 
-def test_times_have_the_common_wire_format(server: RunningServer) -> None:
+def test_times_have_the_common_wire_format(server: ServerProcess) -> None:
     with server.client() as client:
         (newest, *_) = trail(client)
 

@@ -17,9 +17,11 @@ from typing import Any
 
 import httpx
 import pytest
-from nursery import run
-from running_server import COMMAND, RunningServer, mint, mint_body, printed, register_issuer
 
+from support.attestations import make_mint_body, mint
+from support.fork_server import run_command
+from support.issuers import register_issuer
+from support.server_process import COMMAND, ServerProcess, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
 
 COUNT_OF_SCHEMAS = 'attestlab_http_requests_total{method="GET",route="/v1/schemas",status="200"}'
@@ -50,9 +52,9 @@ def first_line(process: subprocess.Popen[str]) -> str:
 @pytest.fixture
 def bundle(tmp_path: Path) -> tuple[Path, Path]:
     """A bundle and the policy that trusts its log."""
-    with RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
+    with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
         with server.client() as client:
-            made = mint(client, mint_body(register_issuer(client))).json()
+            made = mint(client, make_mint_body(register_issuer(client))).json()
             found = client.get(f"/v1/attestations/{made['id']}/proof-bundle").content
         server.stop()
     (tmp_path / "bundle.json").write_bytes(found)
@@ -61,22 +63,24 @@ def bundle(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_init_prints_credentials_only_once(tmp_path: Path) -> None:
-    made = printed("init", "--data", str(tmp_path / "d"), "--json")
-    again = run("init", "--data", str(tmp_path / "d"), "--json")
+    made = run_json_command("init", "--data", str(tmp_path / "d"), "--json")
+    again = run_command("init", "--data", str(tmp_path / "d"), "--json")
 
     assert set(made) == {"tenant_id", "org_id", "owner_email", "owner_password", "api_key", "log_vkey"}
     assert (again.returncode, again.stdout) == (2, "")
     assert "initialized already" in again.stderr
-    assert printed("log", "vkey", "--data", str(tmp_path / "d"), "--json") == {"vkey": made["log_vkey"]}
+    assert run_json_command("log", "vkey", "--data", str(tmp_path / "d"), "--json") == {"vkey": made["log_vkey"]}
 
 
 def test_a_further_tenant_gets_the_same_object(tmp_path: Path) -> None:
-    made = printed("init", "--data", str(tmp_path), "--json")
-    other = printed("tenant", "create", "Registry of Deeds", "--plan", "STARTER", "--data", str(tmp_path), "--json")
+    made = run_json_command("init", "--data", str(tmp_path), "--json")
+    other = run_json_command(
+        "tenant", "create", "Registry of Deeds", "--plan", "STARTER", "--data", str(tmp_path), "--json"
+    )
 
     assert set(other) == set(made)
     assert other["tenant_id"] != made["tenant_id"]
-    assert run("tenant", "create", "X", "--plan", "GOLD", "--data", str(tmp_path)).returncode == 2
+    assert run_command("tenant", "create", "X", "--plan", "GOLD", "--data", str(tmp_path)).returncode == 2
 
 
 def test_serve_initializes_an_installation_from_the_environment(tmp_path: Path) -> None:
@@ -91,10 +95,10 @@ def test_serve_initializes_an_installation_from_the_environment(tmp_path: Path) 
 
 
 def test_sigterm_finishes_accepted_requests(tmp_path: Path) -> None:
-    with RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
+    with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
         assert server.process is not None
         with server.client() as client:
-            body = mint_body(register_issuer(client, alg="RS512"))
+            body = make_mint_body(register_issuer(client, alg="RS512"))
             # The request arrives while the server sleeps; when it wakes, SIGTERM is there as well.
             os.kill(server.process.pid, signal.SIGSTOP)
             awaken = f"sleep 0.5; kill -TERM {server.process.pid}; kill -CONT {server.process.pid}"
@@ -126,19 +130,19 @@ def test_verify_exit_status_follows_the_verdict(bundle: tuple[Path, Path], tmp_p
     altered.write_text(json.dumps(changed))
     junk.write_text("{}")
 
-    assert run("verify", str(sound), "--trust", str(policy)).returncode == 0
-    assert run("verify", str(sound), ATTESTLAB_TRUST=str(policy)).returncode == 0
-    assert run("verify", str(altered), "--trust", str(policy)).returncode == 1
-    assert run("verify", str(junk), "--trust", str(policy)).returncode == 2
-    assert run("verify", str(tmp_path / "none.json"), "--trust", str(policy)).returncode == 2
-    assert run("verify", str(sound)).returncode == 3
-    assert run("verify", str(sound), "--trust", str(junk)).returncode == 3
-    unchecked = run("verify", str(sound), "--file", str(policy), "--trust", str(policy))
+    assert run_command("verify", str(sound), "--trust", str(policy)).returncode == 0
+    assert run_command("verify", str(sound), ATTESTLAB_TRUST=str(policy)).returncode == 0
+    assert run_command("verify", str(altered), "--trust", str(policy)).returncode == 1
+    assert run_command("verify", str(junk), "--trust", str(policy)).returncode == 2
+    assert run_command("verify", str(tmp_path / "none.json"), "--trust", str(policy)).returncode == 2
+    assert run_command("verify", str(sound)).returncode == 3
+    assert run_command("verify", str(sound), "--trust", str(junk)).returncode == 3
+    unchecked = run_command("verify", str(sound), "--file", str(policy), "--trust", str(policy))
     assert (unchecked.returncode, "has no document hash" in unchecked.stderr) == (3, True)
 
 
 def test_verify_prints_checked_and_unchecked_steps(bundle: tuple[Path, Path]) -> None:
-    done = run("verify", str(bundle[0]), "--trust", str(bundle[1]))
+    done = run_command("verify", str(bundle[0]), "--trust", str(bundle[1]))
 
     assert done.stdout.startswith("VALID")
     assert "transparency_proof_ok" in done.stdout
@@ -148,27 +152,27 @@ def test_verify_prints_checked_and_unchecked_steps(bundle: tuple[Path, Path]) ->
 def test_fsck_tells_clean_from_damaged(tmp_path: Path) -> None:
     import sqlite3
 
-    printed("init", "--data", str(tmp_path), "--json")
-    clean = run("log", "fsck", "--data", str(tmp_path), "--json")
+    run_json_command("init", "--data", str(tmp_path), "--json")
+    clean = run_command("log", "fsck", "--data", str(tmp_path), "--json")
     with sqlite3.connect(tmp_path / "records.db") as database:
         database.execute("UPDATE tenants SET plan = 'FREE'")
     database.close()
-    damaged = run("log", "fsck", "--data", str(tmp_path), "--json")
+    damaged = run_command("log", "fsck", "--data", str(tmp_path), "--json")
 
     assert (clean.returncode, json.loads(clean.stdout)["clean"]) == (0, True)
     assert (damaged.returncode, json.loads(damaged.stdout)["problems"][0]["kind"]) == (1, "tenant")
 
 
 def test_an_export_is_a_tile_tree_with_its_checkpoint(tmp_path: Path) -> None:
-    printed("init", "--data", str(tmp_path / "d"), "--json")
-    told = printed("log", "export", str(tmp_path / "out"), "--data", str(tmp_path / "d"), "--json")
+    run_json_command("init", "--data", str(tmp_path / "d"), "--json")
+    told = run_json_command("log", "export", str(tmp_path / "out"), "--data", str(tmp_path / "d"), "--json")
 
     assert told["tree_size"] == 0
     assert (tmp_path / "out" / "checkpoint").read_text().splitlines()[1] == "0"
 
 
 def test_folder_without_an_installation_is_an_error(tmp_path: Path) -> None:
-    done = run("log", "vkey", "--data", str(tmp_path))
+    done = run_command("log", "vkey", "--data", str(tmp_path))
 
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
@@ -178,7 +182,7 @@ def test_folder_without_an_installation_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [(), ("serve",), ("verify",), ("log", "fsck"), ("init",), ("demo",)])
 def test_every_help_begins_with_an_example(command: tuple[str, ...]) -> None:
     begun = time.monotonic()
-    done = run(*command, "--help")
+    done = run_command(*command, "--help")
 
     assert done.returncode == 0
     assert "Example" in done.stdout
@@ -186,7 +190,7 @@ def test_every_help_begins_with_an_example(command: tuple[str, ...]) -> None:
 
 
 def test_mistyped_command_gets_a_suggestion() -> None:
-    done = run("verfy")
+    done = run_command("verfy")
 
     assert done.returncode == 2
     assert "verify" in done.stderr
@@ -197,10 +201,10 @@ def test_missing_kek_leaves_the_installation_unchanged(tmp_path: Path, command: 
     """
     A new key beside an old log would open nothing, and be kept in place of the one that does.
     """
-    printed("init", "--data", str(tmp_path), "--json")
+    run_json_command("init", "--data", str(tmp_path), "--json")
     (tmp_path / "keyring.key").rename(tmp_path / "elsewhere")
 
-    refused = run(*command, "--data", str(tmp_path))
+    refused = run_command(*command, "--data", str(tmp_path))
 
     assert (refused.returncode, "ready" in refused.stdout) == (2, False)
     assert not (tmp_path / "keyring.key").exists()
@@ -209,10 +213,10 @@ def test_missing_kek_leaves_the_installation_unchanged(tmp_path: Path, command: 
 
 def test_kek_of_another_installation_is_rejected_at_start(tmp_path: Path) -> None:
     for name in ("one", "other"):
-        printed("init", "--data", str(tmp_path / name), "--json")
+        run_json_command("init", "--data", str(tmp_path / name), "--json")
     shutil.copy(tmp_path / "other" / "keyring.key", tmp_path / "one" / "keyring.key")
 
-    refused = run("serve", "--port", "0", "--data", str(tmp_path / "one"))
+    refused = run_command("serve", "--port", "0", "--data", str(tmp_path / "one"))
 
     assert refused.returncode == 2
     assert "key-encryption key" in refused.stderr
@@ -232,10 +236,10 @@ def test_kek_of_another_installation_is_rejected_at_start(tmp_path: Path) -> Non
 )
 def test_unusable_input_is_one_line_and_exit_2(tmp_path: Path, command: tuple[str, ...]) -> None:
     if "--data" not in command:
-        printed("init", "--data", str(tmp_path), "--json")
+        run_json_command("init", "--data", str(tmp_path), "--json")
         command = (*command, "--data", str(tmp_path))
 
-    failed = run(*command)
+    failed = run_command(*command)
 
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "Traceback" not in failed.stderr
@@ -243,7 +247,7 @@ def test_unusable_input_is_one_line_and_exit_2(tmp_path: Path, command: tuple[st
 
 
 def test_a_setting_that_makes_no_sense_is_named(tmp_path: Path) -> None:
-    failed = run("serve", "--port", "0", "--data", str(tmp_path), ATTESTLAB_BODY_TIMEOUT_S="soon")
+    failed = run_command("serve", "--port", "0", "--data", str(tmp_path), ATTESTLAB_BODY_TIMEOUT_S="soon")
 
     assert failed.returncode == 2
     assert "body_timeout_s" in failed.stderr
@@ -251,19 +255,19 @@ def test_a_setting_that_makes_no_sense_is_named(tmp_path: Path) -> None:
 
 
 def test_records_that_are_no_database_are_a_problem(tmp_path: Path) -> None:
-    printed("init", "--data", str(tmp_path), "--json")
+    run_json_command("init", "--data", str(tmp_path), "--json")
     for name in ("records.db", "records.db-wal", "records.db-shm"):
         (tmp_path / name).unlink(missing_ok=True)
     (tmp_path / "records.db").write_bytes(b"this is no database, " * 1000)
 
-    found = run("log", "fsck", "--data", str(tmp_path))
+    found = run_command("log", "fsck", "--data", str(tmp_path))
 
     assert (found.returncode, "cannot be read" in found.stdout) == (1, True)
 
 
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        failed = run("serve", "--data", str(tmp_path), "--port", str(taken.getsockname()[1]))
+        failed = run_command("serve", "--data", str(tmp_path), "--port", str(taken.getsockname()[1]))
 
     assert (failed.returncode, "Traceback" in failed.stderr) == (2, False)
 
@@ -272,7 +276,7 @@ def test_when_several_workers_stop_the_port_is_free_at_once(tmp_path: Path) -> N
     """
     While one of them still finishes what it accepted, nobody is let in to be cut off.
     """
-    server = RunningServer.initialised(tmp_path, f"sqlite:///{tmp_path / 'r.db'}").start("--workers", "2")
+    server = ServerProcess.initialised(tmp_path, f"sqlite:///{tmp_path / 'r.db'}").start("--workers", "2")
     assert server.process is not None
     address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
     try:

@@ -9,7 +9,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from nursery import run
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
@@ -17,6 +16,7 @@ from attestlab.installation import Installation
 from attestlab.mail.messages import Sender, compose
 from attestlab.settings import Settings
 from attestlab.witness import service as witness
+from support.fork_server import run_command
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -78,7 +78,7 @@ def test_init_warns_of_a_folder_that_other_users_can_write_to(tmp_path: Path, mo
     folder.mkdir()
     folder.chmod(mode)
 
-    done = run("init", "--data", str(folder))
+    done = run_command("init", "--data", str(folder))
 
     assert done.returncode == 0
     assert (f"chmod 700 {folder}" in done.stderr) is is_told

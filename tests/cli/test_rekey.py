@@ -7,9 +7,7 @@ import subprocess
 from pathlib import Path
 
 import httpx
-import nursery
 import pytest
-from running_server import RunningServer, mint, mint_body, register_issuer
 
 from attestlab.cli import rekey
 from attestlab.core.crypto import keyring
@@ -20,42 +18,46 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Unavailable
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support import fork_server
+from support.attestations import make_mint_body, mint
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 
 pytestmark = pytest.mark.both_engines
 
 
-def rewrap(server: RunningServer, **environment: str) -> subprocess.CompletedProcess[str]:
+def rewrap(server: ServerProcess, **environment: str) -> subprocess.CompletedProcess[str]:
     where = ("--data", str(server.data), "--database-url", server.database_url)
-    return nursery.run("keyring", "rewrap", *where, "--json", **environment)
+    return fork_server.run_command("keyring", "rewrap", *where, "--json", **environment)
 
 
-def settings_of(server: RunningServer) -> Settings:
+def settings_of(server: ServerProcess) -> Settings:
     return Settings(data=server.data, database_url=server.database_url)
 
 
 @pytest.fixture
-def used(empty_database: str, tmp_path: Path) -> RunningServer:
+def used(empty_database: str, tmp_path: Path) -> ServerProcess:
     """An installation with an issuer's key, a key for tokens and an e-mail that waits."""
-    server = RunningServer.initialised(tmp_path / "data", empty_database)
+    server = ServerProcess.initialised(tmp_path / "data", empty_database)
     with server, server.client() as client:
-        mint(client, mint_body(register_issuer(client))).raise_for_status()
+        mint(client, make_mint_body(register_issuer(client))).raise_for_status()
         client.post("/v1/users", json={"email": "ada@example.org", "role": "member"}).raise_for_status()
         sign_in(server)
         server.stop()
     return server
 
 
-def sign_in(server: RunningServer) -> str:
+def sign_in(server: ServerProcess) -> str:
     sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
     token: str = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()["access_token"]
     return token
 
 
-def works(server: RunningServer) -> None:
+def works(server: ServerProcess) -> None:
     """It mints with the key that it had, its tokens are good, and nothing is amiss."""
     with server, server.client() as client:
         issuer = client.get("/v1/issuers").json()["items"][0]
-        assert mint(client, mint_body(issuer)).status_code == 201
+        assert mint(client, make_mint_body(issuer)).status_code == 201
         bearer = {"Authorization": f"Bearer {sign_in(server)}"}
         assert httpx.get(server.url + "/v1/me", headers=bearer).status_code == 200
         server.stop()
@@ -63,16 +65,16 @@ def works(server: RunningServer) -> None:
 
 
 @pytest.fixture
-def used_on_sqlite(tmp_path: Path) -> RunningServer:
+def used_on_sqlite(tmp_path: Path) -> ServerProcess:
     """An installation with an issuer, where the engine does not matter."""
-    server = RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    server = ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with server, server.client() as client:
-        mint(client, mint_body(register_issuer(client))).raise_for_status()
+        mint(client, make_mint_body(register_issuer(client))).raise_for_status()
         server.stop()
     return server
 
 
-def test_rewrap_is_rejected_while_a_server_runs(used: RunningServer) -> None:
+def test_rewrap_is_rejected_while_a_server_runs(used: ServerProcess) -> None:
     old = (used.data / "keyring.key").read_text()
     with used, used.client() as client:
         refused = rewrap(used)
@@ -86,7 +88,7 @@ def test_rewrap_is_rejected_while_a_server_runs(used: RunningServer) -> None:
     assert rewrap(used).returncode == 0
 
 
-def test_no_process_opens_an_installation_that_is_being_rewrapped(used_on_sqlite: RunningServer) -> None:
+def test_no_process_opens_an_installation_that_is_being_rewrapped(used_on_sqlite: ServerProcess) -> None:
     storage = Storage(used_on_sqlite.database_url)
     with occupancy.hold_exclusively(storage), pytest.raises(Unavailable, match="being rewrapped"):
         Installation.open(settings_of(used_on_sqlite))
@@ -94,7 +96,7 @@ def test_no_process_opens_an_installation_that_is_being_rewrapped(used_on_sqlite
     storage.close()
 
 
-def test_server_with_a_replaced_kek_seals_nothing(used_on_sqlite: RunningServer) -> None:
+def test_server_with_a_replaced_kek_seals_nothing(used_on_sqlite: ServerProcess) -> None:
     """
     The lock is circumvented: the records move to another key while a server runs.
     """
@@ -140,7 +142,7 @@ def test_every_capability_seals_within_a_transaction() -> None:
     assert found == []
 
 
-def test_all_secrets_open_only_under_the_new_kek(used: RunningServer) -> None:
+def test_all_secrets_open_only_under_the_new_kek(used: ServerProcess) -> None:
     old = (used.data / "keyring.key").read_text()
 
     done = rewrap(used)
@@ -152,11 +154,11 @@ def test_all_secrets_open_only_under_the_new_kek(used: RunningServer) -> None:
     assert not (used.data / keyring.NEXT_FILE_NAME).exists()
     works(used)
     (used.data / "keyring.key").write_text(old)
-    refused = nursery.run("log", "vkey", "--data", str(used.data), "--database-url", used.database_url)
+    refused = fork_server.run_command("log", "vkey", "--data", str(used.data), "--database-url", used.database_url)
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
-def test_rewrap_killed_before_the_commit_starts_over(used: RunningServer) -> None:
+def test_rewrap_killed_before_the_commit_starts_over(used: ServerProcess) -> None:
     Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
 
     assert rewrap(used).returncode == 0
@@ -165,7 +167,7 @@ def test_rewrap_killed_before_the_commit_starts_over(used: RunningServer) -> Non
     works(used)
 
 
-def test_rewrap_killed_after_the_commit_is_completed(used: RunningServer) -> None:
+def test_rewrap_killed_after_the_commit_is_completed(used: ServerProcess) -> None:
     lab = Installation.open(settings_of(used))
     new = Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
     rekey._reseal_all(lab, new)
@@ -183,7 +185,7 @@ def test_rewrap_uses_keks_of_the_environment(tmp_path: Path) -> None:
     data = tmp_path / "data"
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return nursery.run(*arguments, "--data", str(data), **environment)
+        return fork_server.run_command(*arguments, "--data", str(data), **environment)
 
     run("init", ATTESTLAB_KEK=first)
     missing = run("keyring", "rewrap", ATTESTLAB_KEK=first)
@@ -195,7 +197,7 @@ def test_rewrap_uses_keks_of_the_environment(tmp_path: Path) -> None:
     assert run("log", "vkey", ATTESTLAB_KEK=first).returncode == 2
 
 
-def test_unopenable_secret_aborts_the_rewrap(used: RunningServer) -> None:
+def test_unopenable_secret_aborts_the_rewrap(used: ServerProcess) -> None:
     good = (used.data / "keyring.key").read_text()
     (used.data / "keyring.key").write_text(b64url_encode(bytes(32)) + "\n")
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from running_server import COMMAND
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import render_bundle as rendered
@@ -20,6 +19,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.server_process import COMMAND
 from support.timeouts import WAIT_TIMEOUT_S
 
 BROKEN_PIPE = -signal.SIGPIPE  # a shell reports 141

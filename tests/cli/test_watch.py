@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nursery import run
-from running_server import COMMAND, printed
 from witness_world import Branch, folder_served, log_signer
 
 from attestlab.log.note.note import SignatureType, VerifierKey
+from support.fork_server import run_command
+from support.server_process import COMMAND, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
 
 VKEY = str(log_signer().vkey)
@@ -29,7 +29,7 @@ def served(tmp_path: Path) -> Iterator[SERVED]:
 def watch(served: SERVED, *options: str) -> subprocess.CompletedProcess[str]:
     url, folder = served
     state = str(folder.with_name("state.json"))
-    return run("log", "watch", url, "--vkey", VKEY, "--state", state, "--once", *options)
+    return run_command("log", "watch", url, "--vkey", VKEY, "--state", state, "--once", *options)
 
 
 def test_each_entry_is_printed_once_on_a_line(served: SERVED) -> None:
@@ -58,7 +58,7 @@ def test_an_alarm_has_a_name_and_ends_with_1(served: SERVED) -> None:
 
 def test_invalid_address_exits_2_without_retry(served: SERVED) -> None:
     state = str(served[1].with_name("state.json"))
-    done = run("log", "watch", "notaurl", "--vkey", VKEY, "--state", state)
+    done = run_command("log", "watch", "notaurl", "--vkey", VKEY, "--state", state)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "must begin with http" in done.stderr
@@ -106,8 +106,8 @@ def test_ctrl_c_ends_watch_without_a_traceback(served: SERVED) -> None:
 
 
 def test_witness_init_prints_its_key_and_never_overwrites(tmp_path: Path) -> None:
-    made = printed("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
-    again = run("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w")
+    made = run_json_command("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
+    again = run_command("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w")
 
     key = VerifierKey.parse(made["vkey"])
     assert (key.name, key.type) == ("witness.example/w", SignatureType.COSIGNATURE_V1)
@@ -116,7 +116,7 @@ def test_witness_init_prints_its_key_and_never_overwrites(tmp_path: Path) -> Non
 
 def test_a_verifier_key_of_small_order_is_refused_by_every_command(served: SERVED, tmp_path: Path) -> None:
     hostile = str(VerifierKey("log.example/a", SignatureType.ED25519, bytes(32)))
-    printed("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
+    run_json_command("witness", "init", "--data", str(tmp_path / "w"), "--name", "witness.example/w", "--json")
     for command in (
         ["log", "watch", served[0], "--vkey", hostile, "--state", str(tmp_path / "s"), "--once"],
         ["witness", "serve", "--data", str(tmp_path / "w"), "--log", hostile, "--port", "0"],

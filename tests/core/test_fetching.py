@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import pytest
-from hostile_server import (
+
+from attestlab.core.fetching import MAX_ERROR_BYTES, Fetched, Fetcher, FetchLimits, HostUnreachable, UnacceptableAnswer
+from support.hostile_server import (
     BOMB_BYTES,
-    CODED,
+    ENCODERS,
     Answer,
-    answer,
-    bomb,
-    dripping,
+    compression_bomb,
+    drip_answer,
     endless_chunks,
     endless_header,
     endless_length,
-    hostile_server,
+    make_answer,
+    serve_hostile_answers,
 )
-
-from attestlab.core.fetching import MAX_ERROR_BYTES, Fetched, Fetcher, FetchLimits, HostUnreachable, UnacceptableAnswer
 from support.timeouts import WAIT_TIMEOUT_S
 
 LIMITS = FetchLimits(max_body_bytes=100_000, deadline_s=WAIT_TIMEOUT_S)
@@ -55,18 +55,20 @@ def little_memory() -> Iterator[None]:
 
 
 def test_response_is_returned_unchanged(fetch: Callable[..., Fetched]) -> None:
-    with hostile_server(answer(b"body", "Content-Type: text/plain", "Content-Encoding: identity")) as server:
+    with serve_hostile_answers(
+        make_answer(b"body", "Content-Type: text/plain", "Content-Encoding: identity")
+    ) as server:
         assert fetch(server.url) == Fetched(200, "text/plain", b"body")
     assert b"accept-encoding: identity\r\n" in server.requests[0].lower()
 
 
-@pytest.mark.parametrize("coding", CODED)
+@pytest.mark.parametrize("coding", ENCODERS)
 def test_encoded_response_is_rejected_unread(fetch: Callable[..., Fetched], coding: str) -> None:
     """
     26 KB of gzip in gzip unfold to gigabytes.
     """
     with (
-        hostile_server(bomb(coding)) as server,
+        serve_hostile_answers(compression_bomb(coding)) as server,
         little_memory(),
         pytest.raises(UnacceptableAnswer, match="content coding"),
     ):
@@ -74,19 +76,19 @@ def test_encoded_response_is_rejected_unread(fetch: Callable[..., Fetched], codi
 
 
 def test_encoded_error_response_has_an_empty_body(fetch: Callable[..., Fetched]) -> None:
-    with hostile_server(bomb("gzip, gzip", status="404 Not Found")) as server, little_memory():
+    with serve_hostile_answers(compression_bomb("gzip, gzip", status="404 Not Found")) as server, little_memory():
         assert fetch(server.url) == Fetched(404, "", b"")
 
 
 def test_error_body_is_truncated(fetch: Callable[..., Fetched]) -> None:
-    with hostile_server(answer(b"x" * 1_000_000, status="500 Oops")) as server:
+    with serve_hostile_answers(make_answer(b"x" * 1_000_000, status="500 Oops")) as server:
         assert fetch(server.url).body == b"x" * MAX_ERROR_BYTES
 
 
 @pytest.mark.parametrize("endless", [endless_chunks, endless_length])
 def test_a_body_is_read_up_to_its_limit(fetch: Callable[..., Fetched], endless: Answer) -> None:
     with (
-        hostile_server(endless) as server,
+        serve_hostile_answers(endless) as server,
         little_memory(),
         pytest.raises(UnacceptableAnswer, match=r"limit of 100,000 bytes"),
     ):
@@ -95,40 +97,42 @@ def test_a_body_is_read_up_to_its_limit(fetch: Callable[..., Fetched], endless: 
 
 
 def test_a_body_may_be_exactly_as_long_as_its_limit(fetch: Callable[..., Fetched]) -> None:
-    with hostile_server(answer(bytes(LIMITS.max_body_bytes))) as server:
+    with serve_hostile_answers(make_answer(bytes(LIMITS.max_body_bytes))) as server:
         assert len(fetch(server.url).body) == LIMITS.max_body_bytes
 
 
 def test_endless_header_is_rejected(fetch: Callable[..., Fetched]) -> None:
-    with hostile_server(endless_header) as server, little_memory(), pytest.raises(HostUnreachable):
+    with serve_hostile_answers(endless_header) as server, little_memory(), pytest.raises(HostUnreachable):
         fetch(server.url)
 
 
 @pytest.mark.parametrize(
     "drips",
     [
-        dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n", b"x"),
-        dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", b"X: x\r\n"),
-        dripping(b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
+        drip_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n", b"x"),
+        drip_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", b"X: x\r\n"),
+        drip_answer(b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
     ],
     ids=["body", "header", "informational answers"],
 )
 def test_slow_host_fails_at_the_deadline(fetch: Callable[..., Fetched], drips: Answer) -> None:
-    with hostile_server(drips) as server, pytest.raises(HostUnreachable, match=r"within 0\.2 seconds"):
+    with serve_hostile_answers(drips) as server, pytest.raises(HostUnreachable, match=r"within 0\.2 seconds"):
         fetch(server.url, FetchLimits(100_000, deadline_s=0.2))
 
 
 def test_redirect_is_returned_and_not_followed(fetch: Callable[..., Fetched]) -> None:
     with (
-        hostile_server(answer(b"elsewhere")) as elsewhere,
-        hostile_server(answer(b"", f"Location: {elsewhere.url}/secret", status="307 Temporary Redirect")) as server,
+        serve_hostile_answers(make_answer(b"elsewhere")) as elsewhere,
+        serve_hostile_answers(
+            make_answer(b"", f"Location: {elsewhere.url}/secret", status="307 Temporary Redirect")
+        ) as server,
     ):
         assert fetch(server.url).status == 307
     assert elsewhere.requests == []
 
 
 def test_cookies_are_not_stored(fetch: Callable[..., Fetched]) -> None:
-    with hostile_server(answer(b"", "Set-Cookie: a=b")) as server:
+    with serve_hostile_answers(make_answer(b"", "Set-Cookie: a=b")) as server:
         fetch(server.url)
         fetch(server.url)
     assert [b"cookie" in request.lower() for request in server.requests] == [False, False]
@@ -153,7 +157,7 @@ def test_close_cancels_running_fetches() -> None:
         with pytest.raises(asyncio.CancelledError):
             await fetching
 
-    with hostile_server(dripping(b"", b"HTTP/1.1 102 Processing\r\n\r\n")) as server:
+    with serve_hostile_answers(drip_answer(b"", b"HTTP/1.1 102 Processing\r\n\r\n")) as server:
         asyncio.run(close_in_flight(server.url))
 
 

@@ -58,7 +58,7 @@ SEEN_BY_ENGINE = {
     },
 }
 # Imports once and forks, because a start costs a second; a line holds all that are to start at once.
-NURSERY = """
+FORK_SERVER = """
 import json, os, signal, sys
 from sqlalchemy import event
 from attestlab.core.db.storage import Storage
@@ -136,9 +136,9 @@ def failing_at(storage: Storage, *, statement: int) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def start() -> Iterator[Start]:
     """Processes that start at once on the same database; how each of them ended."""
-    command = [sys.executable, "-c", NURSERY, str(WITH_ALEMBIC)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
-        asked, told = nursery.stdin, nursery.stdout
+    command = [sys.executable, "-c", FORK_SERVER, str(WITH_ALEMBIC)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as fork_server:
+        asked, told = fork_server.stdin, fork_server.stdout
         assert asked is not None
         assert told is not None
 

@@ -9,8 +9,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import client_of, served
-from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 from team_story import accept, key_of, token_in, trail
 
@@ -19,6 +17,9 @@ from attestlab.installation import Installation
 from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Plan, Role
+from support.attestations import make_mint_body, mint
+from support.in_process_server import make_client, serve_in_thread
+from support.issuers import register_issuer
 
 PASSWORD = "correct horse battery staple"
 
@@ -32,7 +33,7 @@ class Registry:
     issuer: dict[str, Any]
 
     def mint_for(self, address: str | None) -> dict[str, Any]:
-        answer = mint(self.client, mint_body(self.issuer, recipient_email=address))
+        answer = mint(self.client, make_mint_body(self.issuer, recipient_email=address))
         assert answer.status_code == 201, answer.text
         found: dict[str, Any] = answer.json()
         return found
@@ -51,7 +52,7 @@ class Registry:
 @pytest.fixture
 def registry(lab: Installation) -> Iterator[Registry]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
+    with serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as client:
         yield Registry(lab, client, register_issuer(client))
 
 
@@ -101,7 +102,7 @@ def test_accepting_an_invitation_delivers_pending_attestations(registry: Registr
     registry.lab.people.invite("Ada@people.example", role=Role.MEMBER, caller=caller)
     late, other = registry.mint_for("ADA@people.example"), registry.mint_for("grace@people.example")
 
-    with client_of(str(registry.client.base_url)) as client:
+    with make_client(str(registry.client.base_url)) as client:
         joined = accept(client, token_in(invitation_of(registry)))
 
     assert joined.status_code == 200, joined.text
@@ -132,7 +133,7 @@ def test_a_missing_and_a_foreign_delivery_answer_alike(registry: Registry) -> No
     stranger = registry.lab.orgs.create_tenant("Stranger", plan=Plan.FREE)
     path = f"/v1/attestations/{for_ada['id']}/delivery"
 
-    with client_of(str(registry.client.base_url), key=stranger.api_key) as client:
+    with make_client(str(registry.client.base_url), key=stranger.api_key) as client:
         hidden = client.get(path)
 
     assert (registry.delivery_of(for_nobody).status_code, hidden.status_code) == (404, 404)
@@ -142,7 +143,7 @@ def test_a_missing_and_a_foreign_delivery_answer_alike(registry: Registry) -> No
 
 @pytest.mark.parametrize("address", ["nonsense", "a@b", "ada@people.example\nBcc: eve@evil.example", "@people.example"])
 def test_an_invalid_recipient_address_mints_nothing(registry: Registry, address: str) -> None:
-    refused = mint(registry.client, mint_body(registry.issuer, recipient_email=address))
+    refused = mint(registry.client, make_mint_body(registry.issuer, recipient_email=address))
 
     assert refused.status_code == 400
     assert [fault["field"] for fault in refused.json()["details"]["fields"]] == ["/recipient_email"]
@@ -158,7 +159,7 @@ def test_an_issuer_name_cannot_inject_headers(registry: Registry) -> None:
 @pytest.mark.both_engines
 def test_mail_and_delivery_are_stored_only_with_the_attestation(registry: Registry) -> None:
     """In a batch, a failed item leaves nothing behind, and the others are delivered."""
-    good = mint_body(registry.issuer, recipient_email="ada@people.example")
+    good = make_mint_body(registry.issuer, recipient_email="ada@people.example")
     bad = {**good, "kid": "unknown", "recipient_email": "grace@people.example"}
 
     answer = registry.client.post("/v1/attestations/batch", json={"items": [good, bad, good]}).json()

@@ -7,16 +7,16 @@ from typing import Any
 
 import httpx
 import pytest
-from app_in_process import client_of, served
-from running_server import register_issuer
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
+from support.in_process_server import make_client, serve_in_thread
+from support.issuers import register_issuer
 
 
 @pytest.fixture
 def url(lab: Installation) -> Iterator[str]:
-    with served(lab) as address:
+    with serve_in_thread(lab) as address:
         yield address
 
 
@@ -24,14 +24,14 @@ def url(lab: Installation) -> Iterator[str]:
 def owner(lab: Installation, url: str) -> Iterator[httpx.Client]:
     """The key of a tenant of its own."""
     tenant = lab.orgs.create_tenant("Northfield", plan=Plan.ENTERPRISE)
-    with client_of(url, key=tenant.api_key) as client:
+    with make_client(url, key=tenant.api_key) as client:
         yield client
 
 
 @pytest.fixture
 def stranger(url: str) -> Iterator[httpx.Client]:
     """Whoever verifies: no credential."""
-    with client_of(url) as client:
+    with make_client(url) as client:
         yield client
 
 

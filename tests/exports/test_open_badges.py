@@ -10,13 +10,13 @@ from uuid import UUID
 import httpx
 import pytest
 from exports_story import BADGE_CLAIMS, badge_of, minted, part_of, refused, status_list
-from running_server import register_issuer
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.exports.badges import BADGES
 from attestlab.installation import Installation
+from support.issuers import register_issuer
 
 pytestmark = [pytest.mark.one_world, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
 # What the data model of the standard demands of each class, written down from it: the members, and the type.

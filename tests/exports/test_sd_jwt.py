@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from app_in_process import client_of
 from exports_story import (
     external_key,
     fetched,
@@ -24,7 +23,6 @@ from exports_story import (
     status_list,
 )
 from jwcrypto.jws import InvalidJWSSignature
-from running_server import register_issuer
 from sd_jwt.holder import SDJWTHolder
 
 from attestlab.core.clock import FixedClock
@@ -32,6 +30,8 @@ from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs.rules import Plan
+from support.in_process_server import make_client
+from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
@@ -262,7 +262,7 @@ def test_another_tenants_attestation_is_as_unknown_as_none(
     made, nothing = minted(owner, issuer)["id"], str(uuid4())
     other = lab.orgs.create_tenant("Somebody else", plan=Plan.ENTERPRISE)
 
-    with client_of(url, key=other.api_key) as somebody:
+    with make_client(url, key=other.api_key) as somebody:
         answers = [somebody.get(f"/v1/attestations/{asked}/{form}").json() for asked in (made, nothing)]
 
     assert [answer["message"].replace(made, nothing) for answer in answers] == [

@@ -12,7 +12,6 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from exports_story import List, external_key, minted, part_of, signed_outside, status_list
-from running_server import RunningServer, mint_body, register_issuer
 from sqlalchemy import text
 
 from attestlab.core.clock import FixedClock
@@ -21,6 +20,9 @@ from attestlab.core.encoding import b64url_decode, format_time
 from attestlab.exports import rules, store
 from attestlab.exports.jwt_signing import STATUS_LIST_KEY_PURPOSE, ServiceKey
 from attestlab.installation import Installation
+from support.attestations import make_mint_body
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
 pytestmark = [
@@ -42,7 +44,7 @@ def supersede(client: httpx.Client, attestation_id: str, body: dict[str, Any]) -
     return new
 
 
-def test_a_mint_is_0_and_its_revocation_is_1_at_once(server: RunningServer) -> None:
+def test_a_mint_is_0_and_its_revocation_is_1_at_once(server: ServerProcess) -> None:
     """
     With the real server; every list is verified with the key that its `iss` leads to.
     """
@@ -64,7 +66,7 @@ def test_superseded_attestation_is_1_and_its_successor_is_0(
 ) -> None:
     old = minted(owner, issuer)
 
-    new = supersede(owner, old["id"], mint_body(issuer))
+    new = supersede(owner, old["id"], make_mint_body(issuer))
 
     found = status_list(stranger, issuer["id"])
     assert (found.says(old["log_index"]), found.says(new["log_index"])) == (True, False)

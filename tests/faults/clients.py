@@ -17,8 +17,8 @@ from uuid import uuid4
 import httpx
 from faults.minting import Acknowledged
 from faults.servers import QuickServer
-from running_server import mint, mint_body
 
+from support.attestations import make_mint_body, mint
 from support.timeouts import WAIT_TIMEOUT_S
 
 IN_FLIGHT, UNAVAILABLE = 409, 503
@@ -74,7 +74,7 @@ class Client:
 
     def body(self, key: str) -> dict[str, Any]:
         """The mint that belongs to a key."""
-        return mint_body(self.issuer, subject_reference=key)
+        return make_mint_body(self.issuer, subject_reference=key)
 
 
 class Crowd:

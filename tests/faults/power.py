@@ -20,7 +20,8 @@ from typing import Any
 
 from faults import tracing
 from faults.minting import Acknowledged
-from nursery import Nursery
+
+from support.fork_server import ForkServer
 
 SECTOR = 512
 CALLS = (*tracing.CHANGING, "openat", "write")
@@ -159,17 +160,17 @@ def _sectors(event: Event, chance: random.Random, *, ordered: bool) -> list[Even
 
 @dataclass
 class Recording:
-    """A run of the nursery: the folder it began with, and everything that happened in it."""
+    """A run of the fork server: the folder it began with, and everything that happened in it."""
 
     before: Path
     events: list[Event]
 
     @classmethod
-    def of(cls, nursery: Nursery, job: str, *arguments: str, before: Path, scratch: Path) -> Recording:
+    def of(cls, fork_server: ForkServer, job: str, *arguments: str, before: Path, scratch: Path) -> Recording:
         """Let a job run on a copy of a folder under the eyes of strace."""
         folder, log, out = scratch / "data", scratch / "strace.log", scratch / "out"
         shutil.copytree(before, folder)
-        process = nursery.start(job, str(folder), *arguments, out=out, errors=scratch / "errors", is_traced=True)
+        process = fork_server.start(job, str(folder), *arguments, out=out, errors=scratch / "errors", is_traced=True)
         with tracing.attached(process.pid, *tracing.recording(log, CALLS), "-xx", "-s", "65536"):
             assert process.wait() == 0, (scratch / "errors").read_text()
         events = list(_events(log.read_text(), folder, out, {path.name for path in before.iterdir()}))

@@ -1,4 +1,4 @@
-"""Servers of the nursery: the real `attestlab serve` in a process of its own, quick to start again after each kill."""
+"""Servers that the fork server starts: the real `attestlab serve`, quick to start again after each kill."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import itertools
 import os
 from pathlib import Path
 
-from nursery import Nursery
-from running_server import RunningServer
 from sqlalchemy import create_engine, text
 
 from attestlab.core.db.storage import database_url
+from support.fork_server import ForkServer
 from support.installations import install
+from support.server_process import ServerProcess
 
 _numbers = itertools.count(1)
 
@@ -26,21 +26,21 @@ def new_postgres_database(postgres_url: str, *, template: str = "template1") -> 
     return postgres_url.replace("/postgres?", f"/{name}?")
 
 
-class QuickServer(RunningServer):
-    """A `RunningServer` of a given nursery, of which several may share one installation."""
+class QuickServer(ServerProcess):
+    """A `ServerProcess` of a given fork server, of which several may share one installation."""
 
-    def __init__(self, nursery: Nursery, data: Path, database_url: str, made: dict[str, str]) -> None:
+    def __init__(self, fork_server: ForkServer, data: Path, database_url: str, made: dict[str, str]) -> None:
         super().__init__(data, database_url, made)
-        self.nursery = nursery
+        self.fork_server = fork_server
 
     @classmethod
-    def founded(cls, nursery: Nursery, data: Path, database_url: str) -> QuickServer:
+    def founded(cls, fork_server: ForkServer, data: Path, database_url: str) -> QuickServer:
         """A fresh installation, without a running server yet."""
-        return cls(nursery, data, database_url, install(data, database_url))
+        return cls(fork_server, data, database_url, install(data, database_url))
 
     def another(self, database_url: str | None = None) -> QuickServer:
         """A further server of the same data folder, on the same records or others."""
-        return QuickServer(self.nursery, self.data, database_url or self.database_url, self.made)
+        return QuickServer(self.fork_server, self.data, database_url or self.database_url, self.made)
 
     def workers(self) -> list[int]:
         """The processes that serve where `--workers` asked for several."""

@@ -9,8 +9,11 @@ import httpx
 import pytest
 from faults.clients import UNUSED
 from faults.servers import QuickServer
-from nursery import Nursery
-from running_server import mint, mint_body, printed, register_issuer
+
+from support.attestations import make_mint_body, mint
+from support.fork_server import ForkServer
+from support.issuers import register_issuer
+from support.server_process import run_json_command
 
 pytestmark = pytest.mark.on_postgresql
 
@@ -29,13 +32,13 @@ def signed_in(server: QuickServer, http: httpx.Client) -> dict[str, str]:
 
 
 def test_clock_skew_of_one_host_does_not_affect_clients_of_another(
-    nursery: Nursery, tmp_path: Path, empty_database: str
+    fork_server: ForkServer, tmp_path: Path, empty_database: str
 ) -> None:
-    right = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    right = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
     ahead = right.another()
     ahead.host = ("attestlab_ahead", str(AHEAD_S))
     where = ("--data", str(right.data), "--database-url", right.database_url, "--json")
-    tenant = printed("tenant", "create", "Clocks", "--plan", "STARTER", *where)
+    tenant = run_json_command("tenant", "create", "Clocks", "--plan", "STARTER", *where)
     with (
         right,
         ahead,
@@ -49,7 +52,7 @@ def test_clock_skew_of_one_host_does_not_affect_clients_of_another(
         token = signed_in(ahead, anyone_there)
         known_here = anyone_here.get("/v1/me", headers=token).status_code
         with right.client(verify=UNUSED) as operator:
-            minted = mint(operator, mint_body(register_issuer(operator))).status_code
+            minted = mint(operator, make_mint_body(register_issuer(operator))).status_code
         right.stop()
         ahead.stop()
 

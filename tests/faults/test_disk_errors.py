@@ -15,18 +15,20 @@ from faults import tracing
 from faults.clients import UNUSED, Client, Crowd, fact_of
 from faults.servers import QuickServer
 from faults.stories import check_crowd, check_story, minted_in
-from nursery import Nursery
-from running_server import mint, mint_body, register_issuer
+
+from support.attestations import make_mint_body, mint
+from support.fork_server import ForkServer
+from support.issuers import register_issuer
 
 WRITES_OF_A_MINT = 40
 pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 
 
 @pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[QuickServer]:
+def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[QuickServer]:
     """A running server on SQLite."""
     url = f"sqlite:///{tmp_path / 'records.db'}"
-    with QuickServer.founded(nursery, tmp_path / "data", url).start() as running:
+    with QuickServer.founded(fork_server, tmp_path / "data", url).start() as running:
         yield running
 
 
@@ -107,7 +109,7 @@ def test_full_disk_rejects_mints_and_serves_reads(
     assert server.process is not None
     with tracing.attached(server.process.pid, *tracing.injecting("pwrite64", "1+", "error=ENOSPC")):
         for _ in range(5):
-            refused = mint(http, mint_body(issuer))
+            refused = mint(http, make_mint_body(issuer))
             assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE"), refused.text
             assert int(refused.headers["Retry-After"]) >= 1
         assert http.get(f"/v1/attestations/{kept['id']}").status_code == 200
@@ -127,7 +129,7 @@ def test_records_locked_by_others_are_unavailable_in_time(
     """
     with sqlite3.connect(tmp_path / "records.db", isolation_level=None) as hog:
         hog.execute("BEGIN IMMEDIATE")
-        refused = mint(http, mint_body(issuer))
+        refused = mint(http, make_mint_body(issuer))
         assert refused.status_code == 503, refused.text
         hog.execute("ROLLBACK")
     hog.close()

@@ -15,9 +15,10 @@ from faults import tracing
 from faults.clients import UNUSED, Client, fact_of
 from faults.servers import QuickServer
 from faults.stories import check_story, minted_in
-from nursery import Nursery
-from running_server import mint, mint_body, register_issuer
 
+from support.attestations import make_mint_body, mint
+from support.fork_server import ForkServer
+from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
@@ -45,18 +46,18 @@ async def at_once(server: QuickServer, body: dict[str, Any], key: str) -> list[h
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_fifty_concurrent_mints_with_one_key_are_one_leaf(
-    nursery: Nursery, tmp_path: Path, empty_database: str, workers: int
+    fork_server: ForkServer, tmp_path: Path, empty_database: str, workers: int
 ) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
     done: list[httpx.Response] = []
     with server.start("--workers", str(workers)), server.client() as http:
         issuer = register_issuer(http)
         for number in range(ROUNDS):
-            body, key = mint_body(issuer, subject_reference=f"round {number}"), f"round {number}"
+            body, key = make_mint_body(issuer, subject_reference=f"round {number}"), f"round {number}"
             answers = asyncio.run(at_once(server, body, key))
             done.append(require_one_mint(answers))
             require_replay(mint(http, body, key=key), done[-1])
-            require_refusal_of_another_body(mint(http, mint_body(issuer), key=key))
+            require_refusal_of_another_body(mint(http, make_mint_body(issuer), key=key))
         server.stop()
     check(server, done)
 
@@ -90,12 +91,12 @@ def require_refusal_of_another_body(answer: httpx.Response) -> None:
 @pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
 def test_retry_after_a_crash_gets_the_committed_response(
-    nursery: Nursery, tmp_path: Path, empty_database: str, call: str
+    fork_server: ForkServer, tmp_path: Path, empty_database: str, call: str
 ) -> None:
     """
     The first thing after the commit is the head guard: the server dies as it writes, or syncs, that file.
     """
-    server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
     with server.start().client() as http:
         client = Client(register_issuer(http))
         client.step(http)

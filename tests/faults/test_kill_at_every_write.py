@@ -12,10 +12,10 @@ from faults import minting, tracing
 from faults.minting import Acknowledged
 from faults.power import Recording
 from faults.stories import check_story, require_kept
-from nursery import Nursery
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.fork_server import ForkServer
 
 MINTS = 30
 KILLS = 6  # of each kind of call, the first and the last with them; all of them in `make soak`
@@ -26,28 +26,28 @@ pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no str
 
 
 @pytest.fixture(scope="module")
-def calls(nursery: Nursery, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+def calls(fork_server: ForkServer, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
     """How often a run that nobody disturbs makes each call that changes what is stored."""
     folder = shutil.copytree(installation, tmp_path_factory.mktemp("clean") / "data")
     log = folder.parent / "strace.log"
-    code, acknowledged = run(nursery, folder, tracing.recording(log))
+    code, acknowledged = run(fork_server, folder, tracing.recording(log))
     assert (code, len(acknowledged)) == (0, MINTS)
     return tracing.counted(log, folder)
 
 
-def run(nursery: Nursery, folder: Path, options: list[str]) -> tuple[int, list[Acknowledged]]:
+def run(fork_server: ForkServer, folder: Path, options: list[str]) -> tuple[int, list[Acknowledged]]:
     """A traced run of mints; its exit code, and what it acknowledged until then."""
     out = folder.parent / f"{folder.name}.out"
-    process = nursery.start("mint", str(folder), str(MINTS), out=out, errors=out, is_traced=True)
+    process = fork_server.start("mint", str(folder), str(MINTS), out=out, errors=out, is_traced=True)
     with tracing.attached(process.pid, *options):
         code = process.wait()
     return code, Acknowledged.read(out.read_text())
 
 
-def kill_at(nursery: Nursery, installation: Path, folder: Path, call: str, number: int) -> None:
+def kill_at(fork_server: ForkServer, installation: Path, folder: Path, call: str, number: int) -> None:
     """One run that is killed as it makes the call of that number; then the log goes on from what is stored."""
     shutil.copytree(installation, folder)
-    code, acknowledged = run(nursery, folder, tracing.injecting(call, number, "signal=SIGKILL"))
+    code, acknowledged = run(fork_server, folder, tracing.injecting(call, number, "signal=SIGKILL"))
     assert code == -signal.SIGKILL, "the run did not come to this call"
     lab = Installation.open(Settings(data=folder))
     acknowledged += minting.mints(lab, 1)
@@ -58,12 +58,12 @@ def kill_at(nursery: Nursery, installation: Path, folder: Path, call: str, numbe
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_kill_at_any_write_or_sync_loses_nothing(
-    nursery: Nursery, installation: Path, calls: Counter[str], tmp_path: Path, part: int, is_long: bool
+    fork_server: ForkServer, installation: Path, calls: Counter[str], tmp_path: Path, part: int, is_long: bool
 ) -> None:
     assert calls["fdatasync"] >= 2 * MINTS, "each mint is two syncs: the records' and the head guard's"
     for call, count in calls.items():
         for number in spread(count, at_most=count if is_long else KILLS)[part::2]:
-            kill_at(nursery, installation, tmp_path / f"{call}-{number}", call, number)
+            kill_at(fork_server, installation, tmp_path / f"{call}-{number}", call, number)
 
 
 def spread(count: int, *, at_most: int) -> list[int]:
@@ -73,12 +73,12 @@ def spread(count: int, *, at_most: int) -> list[int]:
 
 
 def test_disk_holds_acknowledged_mints_after_every_write(
-    nursery: Nursery, installation: Path, tmp_path: Path, is_long: bool
+    fork_server: ForkServer, installation: Path, tmp_path: Path, is_long: bool
 ) -> None:
     """
     The same without the killing: a process finds what another wrote until it was killed.
     """
-    made = Recording.of(nursery, "mint", str(MINTS), before=installation, scratch=tmp_path)
+    made = Recording.of(fork_server, "mint", str(MINTS), before=installation, scratch=tmp_path)
     assert len(made.events) > 10 * MINTS, "a mint is many writes"
     looked_at = set(spread(len(made.events), at_most=len(made.events) if is_long else IMAGES))
     for number, image in enumerate(made.kills(looked_at)):

@@ -10,7 +10,6 @@ import pytest
 from faults import minting, tracing
 from faults.power import SECTOR, Image, Recording
 from faults.stories import check_story, require_kept
-from nursery import Nursery
 
 from attestlab.cli.serve import ensure_initialized
 from attestlab.installation import Installation
@@ -18,6 +17,7 @@ from attestlab.log.head_guard import SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.note import TreeHead
 from attestlab.settings import Settings
+from support.fork_server import ForkServer
 from support.lab_checks import require_acknowledged
 
 MINTS = 120  # enough for SQLite to write its WAL back into the database twice on the way
@@ -28,10 +28,10 @@ pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no str
 
 
 @pytest.fixture(scope="module")
-def recording(nursery: Nursery, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+def recording(fork_server: ForkServer, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """A run of mints with the settings that are promised, but for a WAL that is written back four times as often."""
     often, scratch = "wal_autocheckpoint=1000", tmp_path_factory.mktemp("recording")
-    made = Recording.of(nursery, "mint", str(MINTS), often, before=installation, scratch=scratch)
+    made = Recording.of(fork_server, "mint", str(MINTS), often, before=installation, scratch=scratch)
     written_back = [event for event in made.events if (event.kind, event.name) == ("sync", "records.db")]
     assert len(written_back) >= 2, "the WAL was never written back, so that no power cut can meet that"
     return made
@@ -47,12 +47,12 @@ def test_no_power_cut_loses_an_acknowledged_mint(
 
 
 def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(
-    nursery: Nursery, installation: Path, tmp_path: Path
+    fork_server: ForkServer, installation: Path, tmp_path: Path
 ) -> None:
     """
     The control: what these images are able to show, they show.
     """
-    weak = Recording.of(nursery, "mint", str(MINTS), "synchronous=NORMAL", before=installation, scratch=tmp_path)
+    weak = Recording.of(fork_server, "mint", str(MINTS), "synchronous=NORMAL", before=installation, scratch=tmp_path)
     lost = sum(has_lost(image, tmp_path / "image") for image in weak.power_cuts(random.Random(1), 24))
     assert lost > 12
 
@@ -71,13 +71,13 @@ def has_lost(image: Image, folder: Path) -> bool:
 
 
 def test_init_interrupted_by_a_power_cut_is_completed_by_the_next(
-    nursery: Nursery, tmp_path: Path, is_long: bool
+    fork_server: ForkServer, tmp_path: Path, is_long: bool
 ) -> None:
     """
     What its owner was told holds; where nothing was told yet, the next start makes one.
     """
     (tmp_path / "empty").mkdir()
-    making = Recording.of(nursery, "init", before=tmp_path / "empty", scratch=tmp_path)
+    making = Recording.of(fork_server, "init", before=tmp_path / "empty", scratch=tmp_path)
     for image in making.power_cuts(random.Random(2), 150 if is_long else 16):
         settings = Settings(data=image.write_to(tmp_path / "image"))
         made = ensure_initialized(settings)

@@ -11,8 +11,9 @@ from pathlib import Path
 from faults.clients import Crowd
 from faults.servers import QuickServer, new_postgres_database
 from faults.stories import check_crowd
-from nursery import Nursery
-from running_server import register_issuer
+
+from support.fork_server import ForkServer
+from support.issuers import register_issuer
 
 CLIENTS = 4
 WORKERS = 2
@@ -40,23 +41,23 @@ def kill_at_random_moments(server: QuickServer, chance: random.Random, *, kills:
 
 
 def test_after_many_kills_every_key_has_one_leaf_and_nothing_is_lost(
-    nursery: Nursery, tmp_path: Path, is_long: bool
+    fork_server: ForkServer, tmp_path: Path, is_long: bool
 ) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    server = QuickServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     crowd = kill_at_random_moments(server, random.Random("sqlite"), kills=KILLS if is_long else KILLS // 6)
     check_crowd(server, crowd)
 
 
 def test_after_kills_between_a_server_and_its_postgresql_nothing_is_lost(
-    nursery: Nursery, tmp_path: Path, postgres_url: str, is_long: bool
+    fork_server: ForkServer, tmp_path: Path, postgres_url: str, is_long: bool
 ) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", new_postgres_database(postgres_url))
+    server = QuickServer.founded(fork_server, tmp_path / "data", new_postgres_database(postgres_url))
     crowd = kill_at_random_moments(server, random.Random("postgresql"), kills=KILLS if is_long else KILLS // 12)
     check_crowd(server, crowd)
 
 
-def test_killed_worker_is_replaced(nursery: Nursery, tmp_path: Path) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+def test_killed_worker_is_replaced(fork_server: ForkServer, tmp_path: Path) -> None:
+    server = QuickServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     chance = random.Random("workers")
     with server.start("--workers", str(WORKERS)):
         with server.client() as http:
@@ -72,8 +73,8 @@ def test_killed_worker_is_replaced(nursery: Nursery, tmp_path: Path) -> None:
     check_crowd(server, crowd)
 
 
-def test_stop_during_a_worker_replacement_stops_the_server(nursery: Nursery, tmp_path: Path) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+def test_stop_during_a_worker_replacement_stops_the_server(fork_server: ForkServer, tmp_path: Path) -> None:
+    server = QuickServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with server.start("--workers", str(WORKERS)):
         os.kill(server.workers()[0], signal.SIGKILL)
         while len(server.workers()) == WORKERS:

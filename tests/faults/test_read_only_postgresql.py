@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from app_in_process import eventually
 from faults.clients import UNUSED
 from faults.servers import QuickServer
 from faults.test_reads_during_write_failures import Reader, require_writes_reported
-from nursery import Nursery, run
-from running_server import mint
 from sqlalchemy import create_engine, text
 
 from attestlab.core.db.storage import database_url
 from attestlab.orgs import usage
+from support.attestations import mint
 from support.databases import create_postgres_database, database_name, execute_as_administrator
+from support.fork_server import ForkServer, run_command
+from support.in_process_server import wait_until
 
 
 @contextmanager
@@ -42,9 +42,9 @@ def used(url: str) -> int:
 
 @pytest.mark.on_postgresql
 def test_verify_and_the_log_answer_while_postgresql_is_read_only(
-    nursery: Nursery, tmp_path: Path, empty_database: str, postgres_url: str
+    fork_server: ForkServer, tmp_path: Path, empty_database: str, postgres_url: str
 ) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
     with server, server.client(verify=UNUSED) as http:
         known = Reader(http)
         with read_only(postgres_url, empty_database):
@@ -55,7 +55,7 @@ def test_verify_and_the_log_answer_while_postgresql_is_read_only(
                 known.reads_all()
             assert used(empty_database) == counted
         require_writes_reported(http, "ok")
-        eventually(lambda: used(empty_database), known.verified)
+        wait_until(lambda: used(empty_database), known.verified)
         assert mint(http, known.mint_body).status_code == 201
         server.stop()
     server.check()
@@ -66,7 +66,7 @@ def test_init_on_a_database_without_an_encoding_ends_in_one_line(postgres_url: s
     execute_as_administrator(postgres_url, f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     url = postgres_url.replace("/postgres?", f"/{name}?")
 
-    done = run("init", "--data", str(tmp_path / "data"), "--database-url", url)
+    done = run_command("init", "--data", str(tmp_path / "data"), "--database-url", url)
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert "SQL_ASCII" in done.stderr

@@ -12,15 +12,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from app_in_process import client_of, eventually, served
 from faults import tracing
 from faults.clients import UNUSED
 from faults.disks import SmallDisk
 from faults.servers import QuickServer
-from nursery import Nursery
 from policy_story import switched_on
 from policy_world import document, leaf, rule
-from running_server import mint, mint_body, register_issuer
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.service import Minted
@@ -30,6 +27,10 @@ from attestlab.installation import Installation
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.server.write_queue import PROBE_INTERVAL_S, WriteQueue
+from support.attestations import make_mint_body, mint
+from support.fork_server import ForkServer
+from support.in_process_server import make_client, serve_in_thread, wait_until
+from support.issuers import register_issuer
 
 NOBODY = document(rule("nobody", "DENY", leaf("status", "eq", "SUSPENDED")), category="VERIFY", default_effect="ALLOW")
 
@@ -44,9 +45,9 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @contextmanager
-def serving(nursery: Nursery, data: Path) -> Iterator[QuickServer]:
+def serving(fork_server: ForkServer, data: Path) -> Iterator[QuickServer]:
     """A real server whose records, counters, head guard and log file are all in `data`."""
-    with QuickServer.founded(nursery, data, f"sqlite:///{data / 'records.db'}").start() as running:
+    with QuickServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}").start() as running:
         yield running
         running.stop()
         running.check()
@@ -57,7 +58,7 @@ class Reader:
 
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
-        self.mint_body = mint_body(register_issuer(http))
+        self.mint_body = make_mint_body(register_issuer(http))
         self.minted = mint(http, self.mint_body).json()
         self.verified = 0
 
@@ -81,7 +82,7 @@ class Reader:
 
 def require_writes_reported(http: httpx.Client, state: str) -> None:
     """`/readyz` says how writes do, and that reads are well."""
-    eventually(lambda: checks(http)["writes"], state)
+    wait_until(lambda: checks(http)["writes"], state)
     assert checks(http)["records"] == checks(http)["log"] == "ok"
 
 
@@ -102,10 +103,12 @@ def used(data: Path) -> int:
     return found
 
 
-def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(nursery: Nursery, disk: SmallDisk) -> None:
+def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(
+    fork_server: ForkServer, disk: SmallDisk
+) -> None:
     """Records, counters and the server's own log are on it; what was verified meanwhile is counted afterwards."""
     data = disk.folder / "data"
-    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
         known = Reader(http)
         with disk.full():
             time.sleep(PROBE_INTERVAL_S)
@@ -116,15 +119,15 @@ def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(nursery:
                 known.reads_all()
             assert used(data) == 0
         require_writes_reported(http, "ok")
-        eventually(lambda: used(data), known.verified)
+        wait_until(lambda: used(data), known.verified)
         assert mint(http, known.mint_body).status_code == 201
 
 
 @pytest.mark.parametrize("begin", [pytest.param("BEGIN IMMEDIATE", marks=pytest.mark.soak), "BEGIN EXCLUSIVE"])
-def test_reads_continue_while_a_backup_locks_the_records(nursery: Nursery, tmp_path: Path, begin: str) -> None:
+def test_reads_continue_while_a_backup_locks_the_records(fork_server: ForkServer, tmp_path: Path, begin: str) -> None:
     """The counters are locked too, as by a tool that backs up every database of the folder."""
     data = tmp_path / "data"
-    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
         known = Reader(http)
         hogs = [sqlite3.connect(data / name, isolation_level=None) for name in ("records.db", "counters.db")]
         for hog in hogs:
@@ -136,13 +139,13 @@ def test_reads_continue_while_a_backup_locks_the_records(nursery: Nursery, tmp_p
             hog.execute("ROLLBACK")
             hog.close()
         require_writes_reported(http, "ok")
-        eventually(lambda: used(data), known.verified)
+        wait_until(lambda: used(data), known.verified)
 
 
 @pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
-def test_failed_commits_are_counted_and_logged_at_most_once_a_second(nursery: Nursery, tmp_path: Path) -> None:
+def test_failed_commits_are_counted_and_logged_at_most_once_a_second(fork_server: ForkServer, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
         known = Reader(http)
         assert server.process is not None
         with tracing.attached(server.process.pid, *tracing.injecting("fdatasync", "1+", "error=EIO")):
@@ -167,10 +170,10 @@ def test_failed_commits_are_counted_and_logged_at_most_once_a_second(nursery: Nu
 
 @pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
-def test_reads_continue_while_every_commit_fails(nursery: Nursery, tmp_path: Path, error: str) -> None:
+def test_reads_continue_while_every_commit_fails(fork_server: ForkServer, tmp_path: Path, error: str) -> None:
     """The disk takes what is written and refuses to sync it; a commit that failed is counted once when it is well."""
     data = tmp_path / "data"
-    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
         known = Reader(http)
         assert server.process is not None
         with tracing.attached(server.process.pid, *tracing.injecting("fdatasync", "1+", f"error={error}")):
@@ -179,7 +182,7 @@ def test_reads_continue_while_every_commit_fails(nursery: Nursery, tmp_path: Pat
             require_writes_reported(http, "failed")
             known.reads_all()
         require_writes_reported(http, "ok")
-        eventually(lambda: used(data), known.verified)
+        wait_until(lambda: used(data), known.verified)
 
 
 def test_reads_continue_without_the_writer(lab: Installation, caller: Caller) -> None:
@@ -192,7 +195,7 @@ def test_reads_continue_without_the_writer(lab: Installation, caller: Caller) ->
         assert isinstance(desk._writer, LoopGroupCommit)
         desk._writer._thread.shutdown()
 
-    with served(lab, spoil=end_thread) as url, client_of(url) as http:
+    with serve_in_thread(lab, spoil=end_thread) as url, make_client(url) as http:
         kept = [http.post("/v1/verify", json={"attestation_id": str(judged.id)}).status_code for _ in range(2)]
         assert verdict_of(http, str(plain.id)) == "VALID"
         beyond = http.post("/v1/verify", json={"attestation_id": str(plain.id)})
@@ -211,10 +214,10 @@ def minted_by(lab: Installation, caller: Caller, name: str) -> Minted:
     return lab.attestations.mint(request, caller=caller)
 
 
-def test_a_crash_loses_counts_and_no_answer(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_crash_loses_counts_and_no_answer(fork_server: ForkServer, tmp_path: Path) -> None:
     """What is lost is missing from usage, tallies and events alike, so that fsck finds nothing."""
     data = tmp_path / "data"
-    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
         known = Reader(http)
         for _ in range(5):
             known.reads_all()
@@ -225,12 +228,12 @@ def test_a_crash_loses_counts_and_no_answer(nursery: Nursery, tmp_path: Path) ->
         server.start()
         with server.client(verify=UNUSED) as again:
             assert verdict_of(again, known.minted["id"]) == "VALID"
-            eventually(lambda: used(data), counted + 1)
+            wait_until(lambda: used(data), counted + 1)
 
 
-def test_stopping_a_server_writes_what_is_pending(nursery: Nursery, tmp_path: Path) -> None:
+def test_stopping_a_server_writes_what_is_pending(fork_server: ForkServer, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with serving(nursery, data) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
         known = Reader(http)
         with ThreadPoolExecutor(4) as pool:
             statuses = list(pool.map(lambda _: verdict_of(http, known.minted["id"]), range(40)))

@@ -14,20 +14,21 @@ from typing import Any
 import httpx
 import pytest
 from faults.servers import QuickServer, new_postgres_database
-from nursery import Nursery, run
-from running_server import mint, mint_body, register_issuer
 
 from attestlab.core.db.storage import database_url
 from attestlab.log.head_guard import HeadGuard
+from support.attestations import make_mint_body, mint
+from support.fork_server import ForkServer, run_command
+from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
 
 @pytest.fixture
-def server(nursery: Nursery, tmp_path: Path, empty_database: str) -> QuickServer:
+def server(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> QuickServer:
     """An installation on either engine, not yet running."""
-    return QuickServer.founded(nursery, tmp_path / "data", empty_database)
+    return QuickServer.founded(fork_server, tmp_path / "data", empty_database)
 
 
 def backup_of(server: QuickServer, tmp_path: Path, postgres_url: str | None) -> str:
@@ -42,7 +43,7 @@ def backup_of(server: QuickServer, tmp_path: Path, postgres_url: str | None) -> 
 
 
 def minted(http: httpx.Client, issuer: dict[str, Any]) -> dict[str, Any]:
-    answer = mint(http, mint_body(issuer))
+    answer = mint(http, make_mint_body(issuer))
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -55,7 +56,7 @@ def fsck(server: QuickServer) -> subprocess.CompletedProcess[str]:
 
 def typed(server: QuickServer, *words: str) -> subprocess.CompletedProcess[str]:
     """A command about the log, typed by an operator at no terminal."""
-    return run("log", *words, "--data", str(server.data), "--database-url", server.database_url)
+    return run_command("log", *words, "--data", str(server.data), "--database-url", server.database_url)
 
 
 def test_a_restored_older_backup_refuses_to_mint_until_the_newest_is_back(
@@ -72,7 +73,7 @@ def test_a_restored_older_backup_refuses_to_mint_until_the_newest_is_back(
     server.stop()
 
     with older, older.client() as http:
-        refused = mint(http, mint_body(issuer))
+        refused = mint(http, make_mint_body(issuer))
         assert refused.status_code == 503, refused.text
         assert refused.json()["code"] == "SERVICE_UNAVAILABLE"
         assert int(refused.headers["Retry-After"]) >= 1
@@ -105,11 +106,11 @@ def verdict(http: httpx.Client, attestation: dict[str, Any]) -> str:
     return found
 
 
-def test_server_does_not_mint_on_records_restored_under_it(nursery: Nursery, tmp_path: Path) -> None:
+def test_server_does_not_mint_on_records_restored_under_it(fork_server: ForkServer, tmp_path: Path) -> None:
     """
     The file is exchanged while the server runs, and the guard with it: what the process itself committed, it remembers.
     """
-    server = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    server = QuickServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with server.start(), server.client() as http:
         issuer = register_issuer(http)
         minted(http, issuer)
@@ -122,17 +123,19 @@ def test_server_does_not_mint_on_records_restored_under_it(nursery: Nursery, tmp
             source.backup(target)
         (server.data / "head.guard").write_bytes(guard)
 
-        refused = mint(http, mint_body(issuer))
+        refused = mint(http, make_mint_body(issuer))
 
         assert refused.status_code == 503, refused.text
         server.stop()
 
 
 @pytest.fixture
-def on_a_new_machine(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[QuickServer, dict[str, Any], dict[str, Any]]]:
+def on_a_new_machine(
+    fork_server: ForkServer, tmp_path: Path
+) -> Iterator[tuple[QuickServer, dict[str, Any], dict[str, Any]]]:
     """Records and key-encryption key of an older copy without `head.guard`; an issuer, and what it minted last."""
     url = f"sqlite:///{tmp_path / 'records.db'}"
-    old = QuickServer.founded(nursery, tmp_path / "old", url)
+    old = QuickServer.founded(fork_server, tmp_path / "old", url)
     with old.start(), old.client() as http:
         issuer = register_issuer(http)
         kept = minted(http, issuer)
@@ -141,7 +144,7 @@ def on_a_new_machine(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[QuickSe
         old.stop()
     (tmp_path / "new").mkdir()
     shutil.copy(old.data / "keyring.key", tmp_path / "new")
-    with QuickServer(nursery, tmp_path / "new", f"sqlite:///{tmp_path / 'backup.db'}", old.made).start() as server:
+    with QuickServer(fork_server, tmp_path / "new", f"sqlite:///{tmp_path / 'backup.db'}", old.made).start() as server:
         yield server, issuer, kept
         server.stop()
 
@@ -151,7 +154,7 @@ def test_records_without_their_guard_are_read_only_until_accept_head(
 ) -> None:
     server, issuer, kept = on_a_new_machine
     with server.client() as http:
-        refused, unready = mint(http, mint_body(issuer)), http.get("/readyz")
+        refused, unready = mint(http, make_mint_body(issuer)), http.get("/readyz")
         assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
         assert "attestlab log accept-head" in refused.json()["message"]
         assert refused.json()["details"]["reason"] == "head_guard_missing"
@@ -166,7 +169,7 @@ def test_records_without_their_guard_are_read_only_until_accept_head(
         other_root = typed(server, "accept-head", "--size", str(size), "--root", shown["root_hash"][::-1])
         assert (unconfirmed.returncode, other_root.returncode) == (2, 2), (unconfirmed, other_root)
         assert f"entry {kept['log_index']}" in unconfirmed.stdout
-        assert mint(http, mint_body(issuer)).status_code == 503
+        assert mint(http, make_mint_body(issuer)).status_code == 503
         assert not (server.data / "head.guard").exists()
 
         accepted = typed(server, "accept-head", "--size", str(size), "--root", shown["root_hash"], "--json")
@@ -196,15 +199,15 @@ def test_proven_fork_is_reported_before_and_after_the_next_mint(
     assert (found.returncode, found.stdout.startswith("fork ")) == (3, True), found
 
 
-def test_idle_server_observes_heads_of_other_servers(nursery: Nursery, tmp_path: Path) -> None:
+def test_idle_server_observes_heads_of_other_servers(fork_server: ForkServer, tmp_path: Path) -> None:
     """
     Two machines on one database have a guard each; after a restore the idle one must not mint on an older copy.
     """
-    one = QuickServer.founded(nursery, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    one = QuickServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with one.start(), one.client() as http:
         issuer = register_issuer(http)
         shutil.copytree(one.data, tmp_path / "idle", ignore=shutil.ignore_patterns("*.out", "*.log"))
-        with QuickServer(nursery, tmp_path / "idle", one.database_url, one.made).start() as idle:
+        with QuickServer(fork_server, tmp_path / "idle", one.database_url, one.made).start() as idle:
             newest = minted(http, issuer)
             guard = HeadGuard(idle.data / "head.guard")
             deadline = time.monotonic() + WAIT_TIMEOUT_S

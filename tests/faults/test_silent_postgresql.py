@@ -13,11 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
-from app_in_process import client_of, eventually, served
 from conftest import MakeTemplate
-from running_server import mint, mint_body, register_issuer
 from sqlalchemy.exc import OperationalError
-from tcp_proxy import Proxy, proxied
 
 from attestlab.core.db import occupancy, postgresql
 from attestlab.core.db.group_commit.thread import ThreadGroupCommit
@@ -26,6 +23,10 @@ from attestlab.core.db.storage import NotBegun, Storage
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.installation import Installation
+from support.attestations import make_mint_body, mint
+from support.in_process_server import make_client, serve_in_thread, wait_until
+from support.issuers import register_issuer
+from support.tcp_proxy import TcpProxy, proxy_database
 from support.timeouts import WAIT_TIMEOUT_S
 
 QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
@@ -40,8 +41,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def through(postgres_url: str) -> Iterator[tuple[Proxy, str]]:
-    with proxied(postgres_url) as found:
+def through(postgres_url: str) -> Iterator[tuple[TcpProxy, str]]:
+    with proxy_database(postgres_url) as found:
         yield found
 
 
@@ -71,7 +72,7 @@ def failure_of(work: Callable[[], object]) -> BaseException | None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_reads_of_a_silent_database_share_one_wait(through: tuple[Proxy, str]) -> None:
+def test_reads_of_a_silent_database_share_one_wait(through: tuple[TcpProxy, str]) -> None:
     proxy, url = through
     with storage_at(url) as storage:
         assert ask(storage) == 1
@@ -90,7 +91,7 @@ def test_reads_of_a_silent_database_share_one_wait(through: tuple[Proxy, str]) -
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.soak
-def test_first_request_after_the_outage_succeeds(through: tuple[Proxy, str]) -> None:
+def test_first_request_after_the_outage_succeeds(through: tuple[TcpProxy, str]) -> None:
     proxy, url = through
     with storage_at(url) as storage:
         ask(storage)
@@ -98,11 +99,11 @@ def test_first_request_after_the_outage_succeeds(through: tuple[Proxy, str]) -> 
         assert failure_of(lambda: ask(storage))
         proxy.come_back()
 
-        eventually(lambda: failure_of(lambda: ask(storage)), None)
+        wait_until(lambda: failure_of(lambda: ask(storage)), None)
 
 
 @pytest.mark.usefixtures("quick")
-def test_dropped_connections_are_replaced_after_one_failure(through: tuple[Proxy, str]) -> None:
+def test_dropped_connections_are_replaced_after_one_failure(through: tuple[TcpProxy, str]) -> None:
     proxy, url = through
     with storage_at(url) as storage:
         ask(storage)
@@ -113,7 +114,7 @@ def test_dropped_connections_are_replaced_after_one_failure(through: tuple[Proxy
 
 
 def test_a_commit_that_was_not_confirmed_is_unknown(
-    through: tuple[Proxy, str], quick: None, migrated_postgres: str
+    through: tuple[TcpProxy, str], quick: None, migrated_postgres: str
 ) -> None:
     proxy, url = through
     with storage_at(url) as storage:
@@ -127,14 +128,14 @@ def test_a_commit_that_was_not_confirmed_is_unknown(
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.soak
-def test_a_writer_that_vanished_frees_the_lock(through: tuple[Proxy, str], postgres_url: str) -> None:
+def test_a_writer_that_vanished_frees_the_lock(through: tuple[TcpProxy, str], postgres_url: str) -> None:
     proxy, url = through
     with storage_at(url) as vanished, storage_at(postgres_url) as other:
         tx = vanished.begin()
         storage_is_held = failure_of(other.begin)
         proxy.fall_silent()
 
-        eventually(lambda: failure_of(lambda: other.rollback(other.begin())), None)
+        wait_until(lambda: failure_of(lambda: other.rollback(other.begin())), None)
 
         assert isinstance(storage_is_held, NotBegun)
         assert failure_of(lambda: vanished.commit(tx)) is not None
@@ -198,7 +199,7 @@ def _sleep(storage: Storage, seconds: float) -> None:
         connection.exec_driver_sql(f"SELECT pg_sleep({seconds})")
 
 
-def test_cancel_waits_ends_a_wait_immediately(through: tuple[Proxy, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_waits_ends_a_wait_immediately(through: tuple[TcpProxy, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql, "REQUESTS", replace(QUICK, answer_s=10 * WAIT_TIMEOUT_S))
     proxy, url = through
     with storage_at(url) as storage:
@@ -215,20 +216,20 @@ def test_cancel_waits_ends_a_wait_immediately(through: tuple[Proxy, str], monkey
 
 
 @pytest.mark.usefixtures("quick")
-def test_installation_lock_is_renewed(through: tuple[Proxy, str], postgres_url: str) -> None:
+def test_installation_lock_is_renewed(through: tuple[TcpProxy, str], postgres_url: str) -> None:
     proxy, url = through
     with storage_at(url) as storage, storage_at(postgres_url) as other, occupancy.share(storage) as held:
         proxy.cut()
-        eventually(lambda: failure_of(lambda: occupancy.hold_exclusively(other).release()), None)
+        wait_until(lambda: failure_of(lambda: occupancy.hold_exclusively(other).release()), None)
 
-        eventually(lambda: failure_of(held.renew), None)
+        wait_until(lambda: failure_of(held.renew), None)
 
         assert failure_of(lambda: occupancy.hold_exclusively(other)) is not None
 
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.soak
-def test_counts_are_kept_in_memory_while_the_database_is_silent(through: tuple[Proxy, str], tmp_path: Path) -> None:
+def test_counts_are_kept_in_memory_while_the_database_is_silent(through: tuple[TcpProxy, str], tmp_path: Path) -> None:
     proxy, url = through
     with storage_at(url) as storage:
         counters = Counters.open(storage.url, tmp_path, reachability=storage.reachability)
@@ -246,12 +247,12 @@ def test_server_returns_503_during_an_outage_and_recovers(make_template: MakeTem
     """More requests than there are threads: `/healthz` needs none of them."""
     with make_template("postgresql", is_of_now=True).copy_to(tmp_path) as settings:
         assert settings.database_url is not None
-        with proxied(settings.database_url) as (proxy, url):
+        with proxy_database(settings.database_url) as (proxy, url):
             lab = Installation.open(settings.model_copy(update={"database_url": url}))
             lab.storage.serve_requests()
             key = make_template("postgresql", is_of_now=True).made.tenant.api_key
-            with served(lab) as address, client_of(address, key=key) as http:
-                body = mint_body(register_issuer(http))
+            with serve_in_thread(lab) as address, make_client(address, key=key) as http:
+                body = make_mint_body(register_issuer(http))
                 minted = mint(http, body).json()
                 proxy.fall_silent()
                 with ThreadPoolExecutor(12) as pool:
@@ -272,10 +273,10 @@ def test_server_returns_503_during_an_outage_and_recovers(make_template: MakeTem
 
 
 def require_ready(http: httpx.Client) -> None:
-    eventually(lambda: http.get("/readyz").json().get("details", {}).get("checks"), None)
+    wait_until(lambda: http.get("/readyz").json().get("details", {}).get("checks"), None)
 
 
-def test_each_connection_has_keepalives_on_both_sides(through: tuple[Proxy, str], postgres_url: str) -> None:
+def test_each_connection_has_keepalives_on_both_sides(through: tuple[TcpProxy, str], postgres_url: str) -> None:
     """The proxy's own hop to the server is a Unix socket, where keepalives are nothing; so the settings are read."""
     _, url = through
     with storage_at(url) as storage, storage.read() as connection:

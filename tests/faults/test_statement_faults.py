@@ -13,11 +13,11 @@ import pytest
 from faults.clients import UNUSED, Client, fact_of
 from faults.in_process import COMMIT, Serving, Statements, asks_for_lock, serving
 from faults.stories import check_story, minted_in
-from running_server import register_issuer
 from sqlalchemy import create_engine, text
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
 
 GROUP = 4

@@ -11,15 +11,16 @@ import pytest
 from faults.clients import UNUSED, Client, Crowd
 from faults.servers import QuickServer
 from faults.stories import check_crowd
-from nursery import Nursery
-from running_server import register_issuer
+
+from support.fork_server import ForkServer
+from support.issuers import register_issuer
 
 TRAFFIC_S = 2.0
 pytestmark = pytest.mark.both_engines
 
 
-def test_two_servers_on_one_database_keep_one_log(nursery: Nursery, tmp_path: Path, empty_database: str) -> None:
-    with QuickServer.founded(nursery, tmp_path / "data", empty_database) as one, one.another() as other:
+def test_two_servers_on_one_database_keep_one_log(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> None:
+    with QuickServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
         with one.client() as http:
             crowd = Crowd(register_issuer(http), 6)
         with crowd.at_work(one, other):
@@ -31,8 +32,8 @@ def test_two_servers_on_one_database_keep_one_log(nursery: Nursery, tmp_path: Pa
     check_crowd(one, crowd)
 
 
-def test_workers_behind_one_port_keep_one_log(nursery: Nursery, tmp_path: Path, empty_database: str) -> None:
-    server = QuickServer.founded(nursery, tmp_path / "data", empty_database)
+def test_workers_behind_one_port_keep_one_log(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> None:
+    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
     with server.start("--workers", "2"):
         with server.client() as http:
             crowd = Crowd(register_issuer(http), 6)
@@ -43,11 +44,11 @@ def test_workers_behind_one_port_keep_one_log(nursery: Nursery, tmp_path: Path, 
     check_crowd(server, crowd)
 
 
-def test_two_servers_execute_one_key_once(nursery: Nursery, tmp_path: Path, empty_database: str) -> None:
+def test_two_servers_execute_one_key_once(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> None:
     """
     The same mints under the same keys go to both at once; each is done by one of them and repeated by the other.
     """
-    with QuickServer.founded(nursery, tmp_path / "data", empty_database) as one, one.another() as other:
+    with QuickServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
         with one.client() as http:
             issuer = register_issuer(http)
         crowd = Crowd(issuer, 2)
@@ -78,11 +79,11 @@ def mint_all(client: Client, server: QuickServer, keys: list[str]) -> None:
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_servers_that_start_at_once_in_an_empty_folder_share_one_installation(
-    nursery: Nursery, tmp_path: Path, empty_database: str, attempt: int
+    fork_server: ForkServer, tmp_path: Path, empty_database: str, attempt: int
 ) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    servers = [QuickServer(nursery, folder, empty_database, {}) for _ in range(3)]
+    servers = [QuickServer(fork_server, folder, empty_database, {}) for _ in range(3)]
     with servers[0].launched(), servers[1].launched(), servers[2].launched():
         keys = {httpx.get(server.ready().url + "/v1/log/vkey").text for server in servers}
         assert len(keys) == 1, keys

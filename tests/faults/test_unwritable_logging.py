@@ -11,10 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from app_in_process import eventually
 from faults.clients import UNUSED
 from faults.servers import QuickServer
-from nursery import Nursery
+
+from support.fork_server import ForkServer
+from support.in_process_server import wait_until
 
 
 def full_disk(_folder: Path) -> tuple[Path, int | None]:
@@ -29,8 +30,8 @@ def pipe_whose_reader_dies(folder: Path) -> tuple[Path, int | None]:
 
 
 @contextmanager
-def serving(nursery: Nursery, data: Path, log: tuple[Path, int | None]) -> Iterator[QuickServer]:
-    server = QuickServer.founded(nursery, data, f"sqlite:///{data / 'records.db'}")
+def serving(fork_server: ForkServer, data: Path, log: tuple[Path, int | None]) -> Iterator[QuickServer]:
+    server = QuickServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}")
     server.log, reading = log
     with server.start() as running:
         if reading is not None:
@@ -74,14 +75,14 @@ def mails(data: Path) -> int:
 
 @pytest.mark.parametrize("log", [pytest.param(full_disk, marks=pytest.mark.soak), pipe_whose_reader_dies])
 def test_mail_worker_survives_an_unwritable_log(
-    nursery: Nursery, tmp_path: Path, log: Callable[[Path], tuple[Path, int | None]]
+    fork_server: ForkServer, tmp_path: Path, log: Callable[[Path], tuple[Path, int | None]]
 ) -> None:
     """`/readyz` reports the failed worker until it has run again; the mail of the outage is delivered."""
     data = tmp_path / "data"
-    with serving(nursery, data, log(tmp_path)) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data, log(tmp_path)) as server, server.client(verify=UNUSED) as http:
         with every_change_refused(data, "mails"):
             invite(http, "ada@people.example")
-            eventually(lambda: background(http), "failed")
-        eventually(lambda: mails(data), 1)
-        eventually(lambda: background(http), "ok")
+            wait_until(lambda: background(http), "failed")
+        wait_until(lambda: mails(data), 1)
+        wait_until(lambda: background(http), "ok")
         assert "attestlab_log_lines_lost_total 0.0" not in http.get("/metrics").text

@@ -9,14 +9,14 @@ from uuid import uuid4
 
 import pytest
 from governance_story import PATH, Board
-from issuer_story import logged
-from running_server import register_issuer
 from sqlalchemy import update
 from team_story import events_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.issuers import integrity
 from attestlab.issuers.store import issuers
+from support.issuers import register_issuer
+from support.log.entries import read_log_entries
 
 pytestmark = pytest.mark.one_world
 
@@ -38,7 +38,7 @@ def test_request_is_approved_by_another_and_executed_by_the_tenant(board: Board)
 
     assert (approved["status"], len(approved["approvals"]), approved["impact"]["attestations"]) == ("APPROVED", 1, 2)
     assert done["status"] == "EXECUTED"
-    entry = logged(board.lab, done["log_index"])[0].members
+    entry = read_log_entries(board.lab, done["log_index"])[0].members
     assert (entry["type"], entry["status"], entry["issuer_id"]) == ("issuer.status", "SUSPENDED", board.issuer["id"])
     assert [event["issuer_id"] for event in events_of(board.lab, "issuer.suspended")] == [board.issuer["id"]]
     refused = board.minted()
@@ -160,13 +160,13 @@ def test_request_overtaken_by_another_change_is_not_executed(board: Board) -> No
 def test_concurrent_executions_apply_once(board: Board) -> None:
     request_id = board.asked("SUSPEND_ISSUER")
     board.do("approve", request_id, who="reviewer")
-    before = len(logged(board.lab))
+    before = len(read_log_entries(board.lab))
 
     with ThreadPoolExecutor(8) as pool:
         statuses = list(pool.map(lambda _: board.do("execute", request_id, who="owner").status_code, range(8)))
 
     assert sorted(statuses) == [200] + [409] * 7
-    assert len(logged(board.lab)) == before + 1
+    assert len(read_log_entries(board.lab)) == before + 1
 
 
 @pytest.mark.parametrize(

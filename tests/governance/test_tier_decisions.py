@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from governance_story import Board
-from issuer_story import logged
-from name_server import NameServer, name_server
 
 from attestlab.issuers.txt_resolver import DnsResolver
+from support.log.entries import read_log_entries
+from support.name_server import NameServer, serve_dns
 
 
 @pytest.fixture
 def dns(board: Board) -> Iterator[NameServer]:
-    with name_server() as opened:
+    with serve_dns() as opened:
         board.lab.domain_proofs.resolver = DnsResolver(opened.address)
         yield opened
 
@@ -35,12 +35,12 @@ def prove(board: Board, dns: NameServer) -> dict[str, Any]:
 def test_proof_does_not_restore_a_tier_lowered_by_the_platform(board: Board, dns: NameServer) -> None:
     assert prove(board, dns)["trust_tier"] == "BASIC"
     board.decide("CHANGE_TRUST_TIER", "reviewer", new_trust_tier="SELF_SIGNED")
-    entries = len(logged(board.lab))
+    entries = len(read_log_entries(board.lab))
 
     again = prove(board, dns)
 
     assert (again["proven"], again["trust_tier"]) == (True, "SELF_SIGNED")
-    assert len(logged(board.lab)) == entries
+    assert len(read_log_entries(board.lab)) == entries
 
 
 def test_proof_of_another_domain_is_recorded_without_restoring_the_tier(board: Board, dns: NameServer) -> None:

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_in_process import client_of
 from exports_story import minted
-from running_server import register_issuer
 
 from support.documentation import (
     PAGES,
@@ -23,6 +21,8 @@ from support.documentation import (
     require_shown_output,
     runnable_blocks,
 )
+from support.in_process_server import make_client
+from support.issuers import register_issuer
 
 LANGUAGES = {*SHELLS, "console", "json", "python", "toml"}
 NOT_RUN = {
@@ -112,7 +112,7 @@ def test_the_targets_of_make_that_the_readme_names_exist() -> None:
 def test_a_stranger_verifies_each_export_with_the_code_of_the_page(documented: DocumentationRun) -> None:
     """Every URL in an export leads somewhere: the server names its own address."""
     reader = documented.run_python(ROOT / "docs" / "exports.md")
-    with client_of(documented.url, key=documented.world.made.public()["api_key"]) as client:
+    with make_client(documented.url, key=documented.world.made.public()["api_key"]) as client:
         made = minted(client, register_issuer(client))
         sd_jwt, badge = (client.get(f"/v1/attestations/{made['id']}/{form}").text for form in ("sd-jwt", "open-badge"))
 
@@ -130,7 +130,7 @@ def test_code_of_exports_page_queries_trusted_addresses_only(
 ) -> None:
     reader = documented.run_python(ROOT / "docs" / "exports.md")
     reader["TRUSTED"] = "https://attest.example.org/"
-    with client_of(documented.url, key=documented.world.made.public()["api_key"]) as client:
+    with make_client(documented.url, key=documented.world.made.public()["api_key"]) as client:
         made = minted(client, register_issuer(client))
         token = client.get(f"/v1/attestations/{made['id']}/open-badge").text
 

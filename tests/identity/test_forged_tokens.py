@@ -16,7 +16,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from app_in_process import client_of, served
 from cryptography.hazmat.primitives import serialization
 from sign_in_story import REFUSED, Door, add_person, change_person, refusal
 
@@ -29,6 +28,7 @@ from attestlab.identity import store
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
+from support.in_process_server import make_client, serve_in_thread
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ORDER = 2**252 + 27742317777372353535851937790883648493  # of the group that Ed25519 signs in
@@ -337,7 +337,7 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
     lab, made = Installation.init(Settings(data=tmp_path_factory.mktemp("forge")), clock=clock)
     lab.operator = lab.orgs.service_caller(made.tenant.tenant_id)  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url, client_of(url) as client:
+    with serve_in_thread(lab) as url, make_client(url) as client:
         yield forge_of(lab, Door(client, tenant))
     lab.close()
 

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_in_process import client_of, served
-from issuer_story import published_events
-from running_server import RunningServer
 from sign_in_story import REFUSED, Door, bearer, change_person, refusal
 from sqlalchemy import select
 
@@ -20,6 +17,9 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
+from support.in_process_server import make_client, serve_in_thread
+from support.outbox import read_events
+from support.server_process import ServerProcess
 
 TOGETHER = 8
 
@@ -32,7 +32,7 @@ def ended_because(lab: Installation) -> list[str]:
 
 
 def suspicions(lab: Installation, tenant: TenantCreated) -> list[dict[str, Any]]:
-    events = published_events(lab, lab.orgs.service_caller(tenant.tenant_id))
+    events = read_events(lab, lab.orgs.service_caller(tenant.tenant_id))
     return [data for kind, data in events if kind == "security.suspicious_activity"]
 
 
@@ -164,7 +164,7 @@ def test_a_session_ends_in_all_workers(door: Door, lab: Installation, clock: Fix
     """The second worker has verified this very token before, and gets no notification."""
     settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
     other_lab = Installation.open(settings, clock=clock)
-    with served(other_lab) as url, client_of(url) as client:
+    with serve_in_thread(other_lab) as url, make_client(url) as client:
         other = Door(client, door.tenant)
         tokens, elsewhere = door.signed_in(), other.signed_in()
         assert [at.me(tokens["access_token"]).status_code for at in (door, other, other)] == [200, 200, 200]
@@ -186,7 +186,7 @@ def test_two_workers_sign_with_the_same_key(door: Door, lab: Installation, clock
     """A worker that was already running finds the key of the first login, to sign and to verify."""
     settings = Settings(data=lab.settings.data, database_url=lab.settings.database_url)
     other_lab = Installation.open(settings, clock=clock)
-    with served(other_lab) as url, client_of(url) as client:
+    with serve_in_thread(other_lab) as url, make_client(url) as client:
         other = Door(client, door.tenant)
         assert door.client.get("/.well-known/jwks.json").json() == {"keys": []}
 
@@ -199,17 +199,17 @@ def test_two_workers_sign_with_the_same_key(door: Door, lab: Installation, clock
 
 
 @pytest.mark.both_engines
-def test_a_session_survives_a_server_restart(server: RunningServer) -> None:
+def test_a_session_survives_a_server_restart(server: ServerProcess) -> None:
     """The real server, stopped and started: it unseals the signing key again, and its log contains no secret."""
     made = TenantCreated(
         **{name: server.made[name] for name in ("tenant_id", "org_id", "owner_email", "owner_password", "api_key")}  # type: ignore[arg-type]
     )
-    with client_of(server.url) as client:
+    with make_client(server.url) as client:
         tokens = Door(client, made).signed_in()
     server.stop()
     server.start()
 
-    with client_of(server.url) as client:
+    with make_client(server.url) as client:
         door = Door(client, made)
         assert door.me(tokens["access_token"]).json()["realm"] == "platform"
         assert door.refresh(tokens["refresh_token"]).status_code == 200

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
-from issuer_story import published_events
 from sign_in_story import REFUSED, Door, add_person, bearer, change_person, make_consumer, refusal
 from sqlalchemy import select
 
@@ -22,6 +21,7 @@ from attestlab.installation import Installation
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.web.idempotency.store import StoredResponse
+from support.outbox import read_events
 
 pytestmark = pytest.mark.one_world
 
@@ -293,7 +293,7 @@ def test_a_new_password_ends_all_other_sessions_with_an_event(door: Door, lab: I
     assert refusal(door.login()) == REFUSED
     assert door.login(password="another long one").status_code == 200
     caller = lab.orgs.service_caller(door.tenant.tenant_id)
-    ((kind, data),) = published_events(lab, caller)
+    ((kind, data),) = read_events(lab, caller)
     assert (kind, data["sessions_ended"], data["changed_at"]) == (
         "security.password_changed",
         1,

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from issuer_story import Registered
 
 from attestlab.core.clock import SystemClock
 from attestlab.installation import Installation
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.settings import Settings
+from support.issuers import RegisterIssuer
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def stranger(lab: Installation) -> Caller:
 
 
 @pytest.fixture
-def register(lab: Installation, caller: Caller) -> Registered:
+def register(lab: Installation, caller: Caller) -> RegisterIssuer:
     """Register an issuer, by default a valid one of the operator's tenant, without a key."""
 
     def registered(*, by: Caller = caller, alg: Any = None, kid: str | None = None, **profile: str) -> IssuerWithKeys:

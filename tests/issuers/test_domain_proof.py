@@ -10,10 +10,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from app_in_process import client_of, served
-from issuer_story import logged
-from name_server import NameServer, name_server
-from running_server import register_issuer
 from team_story import key_of
 
 from attestlab.installation import Installation
@@ -21,6 +17,10 @@ from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.txt_resolver import DnsResolver
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.settings import Settings
+from support.in_process_server import make_client, serve_in_thread
+from support.issuers import register_issuer
+from support.log.entries import read_log_entries
+from support.name_server import NameServer, serve_dns
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Registry:
 @pytest.fixture
 def registry(lab: Installation) -> Iterator[Registry]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with name_server() as dns, served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
+    with serve_dns() as dns, serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as client:
         lab.domain_proofs.resolver = DnsResolver(dns.address)
         yield Registry(lab, client, register_issuer(client), dns)
 
@@ -63,12 +63,12 @@ def test_verified_record_raises_the_issuer_to_basic(registry: Registry) -> None:
     assert (before["proven"], before["trust_tier"]) == (False, "SELF_SIGNED")
     assert (done.status_code, done.json()["proven"], done.json()["trust_tier"]) == (200, True, "BASIC")
     assert registry.client.get(f"/v1/issuers/{registry.issuer['id']}").json()["trust_tier"] == "BASIC"
-    last = logged(registry.lab)[-1].members
+    last = read_log_entries(registry.lab)[-1].members
     assert (last["type"], last["trust_tier"]) == ("issuer.status", "BASIC")
 
 
 def test_without_the_record_nothing_changes(registry: Registry) -> None:
-    entries = len(logged(registry.lab))
+    entries = len(read_log_entries(registry.lab))
 
     missing = registry.check()
     registry.dns.texts["_attestlab-challenge.northfield.example.edu"] = ["attestlab-domain-verification=somebody-elses"]
@@ -77,7 +77,7 @@ def test_without_the_record_nothing_changes(registry: Registry) -> None:
     assert [answer.status_code for answer in (missing, wrong)] == [409, 409]
     assert missing.json()["details"]["reason"] == "record_not_found"
     assert registry.dns.asked == ["_attestlab-challenge.northfield.example.edu"] * 2
-    assert len(logged(registry.lab)) == entries
+    assert len(read_log_entries(registry.lab)) == entries
 
 
 def test_failing_name_server_is_a_503(registry: Registry) -> None:
@@ -95,12 +95,12 @@ def test_proven_domain_stays_proven_without_another_look_up(registry: Registry) 
     registry.write_record()
     registry.check()
     registry.dns.texts.clear()
-    asked, entries = len(registry.dns.asked), len(logged(registry.lab))
+    asked, entries = len(registry.dns.asked), len(read_log_entries(registry.lab))
 
     again = registry.check()
 
     assert (again.status_code, again.json()["proven"]) == (200, True)
-    assert (len(registry.dns.asked), len(logged(registry.lab))) == (asked, entries)
+    assert (len(registry.dns.asked), len(read_log_entries(registry.lab))) == (asked, entries)
 
 
 def test_a_record_proves_one_issuer_and_one_domain(registry: Registry) -> None:

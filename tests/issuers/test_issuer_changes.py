@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from issuer_story import Registered, logged, published_events
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
@@ -15,11 +14,14 @@ from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.log.entries import sha256_name
 from attestlab.orgs.rules import Caller
+from support.issuers import RegisterIssuer
+from support.log.entries import read_log_entries
+from support.outbox import read_events
 
 
-def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Installation, register: Registered) -> None:
+def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Installation, register: RegisterIssuer) -> None:
     made = register(alg=Algorithm.ED25519, kid="first", jurisdiction="CH")
-    standing, key = logged(lab)
+    standing, key = read_log_entries(lab)
     issuer_id = str(made.issuer["id"])
 
     assert standing.members == {
@@ -49,19 +51,19 @@ def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Installation, regis
     assert made.keys[0]["log_index"] == 1
 
 
-def test_an_issuer_without_a_key_is_possible(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_an_issuer_without_a_key_is_possible(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
     made = register()
 
     assert list(made.keys) == []
-    assert [type_ for type_, _ in published_events(lab, caller)] == ["issuer.created"]
+    assert [type_ for type_, _ in read_events(lab, caller)] == ["issuer.created"]
 
 
 def test_a_new_jurisdiction_continues_the_issuers_chain(
-    lab: Installation, register: Registered, caller: Caller
+    lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     issuer_id = register(jurisdiction="CH").issuer["id"]
     lab.issuers.update(issuer_id, {"jurisdiction": "nl"}, caller=caller)
-    _, second = logged(lab)
+    _, second = read_log_entries(lab)
     with lab.storage.read() as connection:
         first_leaf = lab.log.inclusion(connection, 0).leaf_hash
 
@@ -70,14 +72,14 @@ def test_a_new_jurisdiction_continues_the_issuers_chain(
 
 
 def test_a_new_display_name_is_an_event_and_no_entry(
-    lab: Installation, register: Registered, caller: Caller, clock: FixedClock
+    lab: Installation, register: RegisterIssuer, caller: Caller, clock: FixedClock
 ) -> None:
     issuer_id = register().issuer["id"]
     clock.advance(timedelta(hours=1))
     changed = lab.issuers.update(issuer_id, {"display_name": "R", "primary_color": "#FFFFFF"}, caller=caller)
 
-    assert len(logged(lab)) == 1
-    assert published_events(lab, caller)[-1] == (
+    assert len(read_log_entries(lab)) == 1
+    assert read_events(lab, caller)[-1] == (
         "issuer.updated",
         {
             "issuer_id": str(issuer_id),
@@ -93,18 +95,18 @@ def test_a_new_display_name_is_an_event_and_no_entry(
 
 
 def test_change_to_the_same_value_writes_nothing(
-    lab: Installation, register: Registered, caller: Caller, clock: FixedClock
+    lab: Installation, register: RegisterIssuer, caller: Caller, clock: FixedClock
 ) -> None:
     made = register(jurisdiction="CH")
     clock.advance(timedelta(hours=1))
     again = lab.issuers.update(made.issuer["id"], {"jurisdiction": "ch", "name": "Registry"}, caller=caller)
 
     assert again == made
-    assert (len(logged(lab)), len(published_events(lab, caller))) == (1, 1)
+    assert (len(read_log_entries(lab)), len(read_events(lab, caller))) == (1, 1)
 
 
 def test_suspension_is_logged_published_and_stops_mints(
-    lab: Installation, register: Registered, caller: Caller
+    lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
     lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
@@ -112,21 +114,21 @@ def test_suspension_is_logged_published_and_stops_mints(
         key = lab.issuers.get_signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
 
     assert key.issuer_status is IssuerStatus.SUSPENDED
-    assert logged(lab)[-1].members["status"] == "SUSPENDED"
-    assert published_events(lab, caller)[-1][0] == "issuer.suspended"
+    assert read_log_entries(lab)[-1].members["status"] == "SUSPENDED"
+    assert read_events(lab, caller)[-1][0] == "issuer.suspended"
 
 
-def test_revocation_stores_its_log_index(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_revocation_stores_its_log_index(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
     issuer_id = register().issuer["id"]
     lab.issuers.set_governance(issuer_id, risk_rating=RiskRating.CRITICAL, caller=caller)
     revoked = lab.issuers.set_governance(issuer_id, status=IssuerStatus.REVOKED, caller=caller)
 
     assert revoked.issuer["revoked_index"] == 2
-    assert [entry.members["status"] for entry in logged(lab)] == ["ACTIVE", "ACTIVE", "REVOKED"]
-    assert [entry.members["risk_rating"] for entry in logged(lab)] == ["LOW", "CRITICAL", "CRITICAL"]
+    assert [entry.members["status"] for entry in read_log_entries(lab)] == ["ACTIVE", "ACTIVE", "REVOKED"]
+    assert [entry.members["risk_rating"] for entry in read_log_entries(lab)] == ["LOW", "CRITICAL", "CRITICAL"]
 
 
-def test_domain_can_change_until_it_is_verified(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_domain_can_change_until_it_is_verified(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
     issuer_id = register(domain="typo.example").issuer["id"]
     assert lab.issuers.update(issuer_id, {"domain": "R.Example"}, caller=caller).issuer["domain"] == "r.example"
     lab.issuers.set_governance(issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
@@ -138,14 +140,14 @@ def test_domain_can_change_until_it_is_verified(lab: Installation, register: Reg
 
 
 def test_two_changes_of_one_transaction_are_two_chained_entries(
-    lab: Installation, register: Registered, caller: Caller
+    lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     with lab.storage.write():
         issuer_id = register().issuer["id"]
         lab.issuers.update(issuer_id, {"jurisdiction": "CH"}, caller=caller)
         lab.issuers.update(issuer_id, {"jurisdiction": None}, caller=caller)
 
-    assert [(entry.members["seq"], entry.members["jurisdiction"]) for entry in logged(lab)] == [
+    assert [(entry.members["seq"], entry.members["jurisdiction"]) for entry in read_log_entries(lab)] == [
         (0, None),
         (1, "CH"),
         (2, None),

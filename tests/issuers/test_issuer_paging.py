@@ -7,12 +7,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from app_in_process import client_of, served
 from sqlalchemy import Connection, event
 
 from attestlab.installation import Installation
 from attestlab.issuers import store
 from attestlab.orgs.rules import Caller, Plan
+from support.in_process_server import make_client, serve_in_thread
 
 INDEX = "ix_issuers_tenant_id_id"
 
@@ -60,7 +60,7 @@ def test_offset_query_runs_in_a_thread(lab: Installation, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(store, "page", page)
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url, client_of(url, key=tenant.api_key) as client:
+    with serve_in_thread(lab) as url, make_client(url, key=tenant.api_key) as client:
         client.get("/v1/issuers").raise_for_status()
         client.get("/v1/issuers?offset=1000").raise_for_status()
 

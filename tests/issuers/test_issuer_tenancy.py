@@ -7,7 +7,6 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from issuer_story import Registered, logged
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
@@ -17,6 +16,8 @@ from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
+from support.issuers import RegisterIssuer
+from support.log.entries import read_log_entries
 
 Ask = Callable[[Issuers, UUID, Caller], object]
 
@@ -48,7 +49,7 @@ QUESTIONS: dict[str, Ask] = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_another_tenants_issuer_is_not_found(
-    lab: Installation, register: Registered, stranger: Caller, question: str
+    lab: Installation, register: RegisterIssuer, stranger: Caller, question: str
 ) -> None:
     foreign, unknown = register(alg=Algorithm.ED25519, kid="k").issuer["id"], new_id(lab.clock.now())
     answers = []
@@ -58,11 +59,11 @@ def test_another_tenants_issuer_is_not_found(
         answers.append((refused.value.message.replace(str(issuer_id), "ID"), refused.value.details))
 
     assert answers[0] == answers[1]
-    assert len(logged(lab)) == 2
+    assert len(read_log_entries(lab)) == 2
 
 
 def test_a_list_holds_the_tenants_own_issuers_newest_first(
-    lab: Installation, register: Registered, caller: Caller, stranger: Caller, clock: FixedClock
+    lab: Installation, register: RegisterIssuer, caller: Caller, stranger: Caller, clock: FixedClock
 ) -> None:
     mine = []
     for number in range(4):
@@ -75,7 +76,7 @@ def test_a_list_holds_the_tenants_own_issuers_newest_first(
 
 
 def test_list_is_stable_while_issuers_are_added(
-    lab: Installation, register: Registered, caller: Caller, clock: FixedClock
+    lab: Installation, register: RegisterIssuer, caller: Caller, clock: FixedClock
 ) -> None:
     before = [register().issuer["id"] for _ in range(3) if clock.advance(timedelta(milliseconds=1)) is None]
     [first] = lab.issuers.page(caller=caller, limit=1)
@@ -86,7 +87,9 @@ def test_list_is_stable_while_issuers_are_added(
     assert [one.issuer["id"] for one in [first, *rest]] == before[::-1]
 
 
-def test_a_list_shows_each_issuer_with_its_own_keys(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_a_list_shows_each_issuer_with_its_own_keys(
+    lab: Installation, register: RegisterIssuer, caller: Caller
+) -> None:
     kids = {register(alg=Algorithm.ED25519, kid=f"k-{n}").issuer["id"]: [f"k-{n}"] for n in range(3)}
 
     found = {one.issuer["id"]: [key["kid"] for key in one.keys] for one in lab.issuers.page(caller=caller)}

@@ -11,16 +11,17 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from running_server import RunningServer, register_issuer
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 
 pytestmark = pytest.mark.both_engines
 
 
 @pytest.fixture(scope="module")
-def client(running: RunningServer) -> Iterator[httpx.Client]:
+def client(running: ServerProcess) -> Iterator[httpx.Client]:
     with running.client() as opened:
         yield opened
 

@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import pytest
-from issuer_story import Registered, logged, published_events
 
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
@@ -14,6 +13,9 @@ from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs.rules import Caller
+from support.issuers import RegisterIssuer
+from support.log.entries import read_log_entries
+from support.outbox import read_events
 
 
 def attempts(lab: Installation, *jobs: Any) -> list[Any]:
@@ -29,21 +31,23 @@ def attempts(lab: Installation, *jobs: Any) -> list[Any]:
         return [one(tx, job) for job in jobs]
 
 
-def test_omitted_kid_is_generated(register: Registered) -> None:
+def test_omitted_kid_is_generated(register: RegisterIssuer) -> None:
     kids = [register(alg=Algorithm.ES256).keys[0]["kid"] for _ in range(3)]
 
     assert all(re.fullmatch(r"es256-[0-9a-f]{12}", kid) for kid in kids)
     assert len(set(kids)) == 3
 
 
-def test_a_kid_without_an_algorithm_is_refused(register: Registered) -> None:
+def test_a_kid_without_an_algorithm_is_refused(register: RegisterIssuer) -> None:
     with pytest.raises(ValidationFailed) as refused:
         register(kid="k")
 
     assert refused.value.fields[0].field == "/kid"
 
 
-def test_a_kid_is_taken_for_every_issuer_of_the_tenant(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_a_kid_is_taken_for_every_issuer_of_the_tenant(
+    lab: Installation, register: RegisterIssuer, caller: Caller
+) -> None:
     register(alg=Algorithm.ED25519, kid="k")
     other = register()
 
@@ -52,24 +56,24 @@ def test_a_kid_is_taken_for_every_issuer_of_the_tenant(lab: Installation, regist
     assert refused.value.details == {"kid": "k"}
 
 
-def test_another_tenant_may_have_a_key_of_the_same_kid(register: Registered, stranger: Caller) -> None:
+def test_another_tenant_may_have_a_key_of_the_same_kid(register: RegisterIssuer, stranger: Caller) -> None:
     mine, theirs = register(alg=Algorithm.ED25519, kid="k"), register(by=stranger, alg=Algorithm.ED25519, kid="k")
 
     assert mine.keys[0]["spki"] != theirs.keys[0]["spki"]
 
 
-def test_issuer_with_a_taken_kid_is_not_created(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_issuer_with_a_taken_kid_is_not_created(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
     register(alg=Algorithm.ED25519, kid="k")
 
     with pytest.raises(Conflict):
         register(alg=Algorithm.ED25519, kid="k", name="Never")
 
     assert [one.issuer["name"] for one in lab.issuers.page(caller=caller)] == ["Registry"]
-    assert len(logged(lab)) == 2
+    assert len(read_log_entries(lab)) == 2
 
 
 def test_second_use_of_a_kid_in_one_group_commit_is_rejected(
-    lab: Installation, register: Registered, caller: Caller
+    lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     """The refused one is taken back whole; those before and after it in the group stay."""
     results = attempts(
@@ -81,11 +85,11 @@ def test_second_use_of_a_kid_in_one_group_commit_is_rejected(
 
     assert [isinstance(result, Conflict) for result in results] == [False, True, False]
     assert {one.issuer["name"] for one in lab.issuers.page(caller=caller)} == {"First", "Third"}
-    assert [entry.kind for entry in logged(lab)] == ["issuer.status", "key.status"] * 2
-    assert [kind for kind, _ in published_events(lab, caller)] == ["issuer.created", "key.created"] * 2
+    assert [entry.kind for entry in read_log_entries(lab)] == ["issuer.status", "key.status"] * 2
+    assert [kind for kind, _ in read_events(lab, caller)] == ["issuer.created", "key.created"] * 2
 
 
-def test_failed_request_rolls_back_its_key(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_failed_request_rolls_back_its_key(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
     issuer_id = register().issuer["id"]
 
     def fails() -> None:
@@ -100,7 +104,7 @@ def test_failed_request_rolls_back_its_key(lab: Installation, register: Register
 
 
 def test_mint_sees_changes_of_earlier_requests_in_its_group_commit(
-    lab: Installation, register: Registered, caller: Caller
+    lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
 
@@ -118,7 +122,7 @@ def test_mint_sees_changes_of_earlier_requests_in_its_group_commit(
     assert seen == [IssuerStatus.ACTIVE, IssuerStatus.SUSPENDED, IssuerStatus.SUSPENDED]
 
 
-def test_rolled_back_change_is_not_visible(lab: Installation, register: Registered, caller: Caller) -> None:
+def test_rolled_back_change_is_not_visible(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
     issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
     names = {"tenant_id": caller.tenant_id, "issuer_id": issuer_id, "kid": "k"}
 
@@ -134,7 +138,7 @@ def test_rolled_back_change_is_not_visible(lab: Installation, register: Register
 
 
 def test_a_key_of_another_issuer_of_the_tenant_is_not_found(
-    lab: Installation, register: Registered, caller: Caller
+    lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     register(alg=Algorithm.ED25519, kid="k")
     other = register().issuer["id"]

@@ -10,9 +10,7 @@ from uuid import UUID
 
 import httpx
 import pytest
-from app_in_process import client_of, served
 from PIL import Image
-from running_server import mint, mint_body, register_issuer
 from team_story import key_of
 
 from attestlab.core.clock import FixedClock
@@ -20,6 +18,9 @@ from attestlab.core.errors import PayloadTooLarge, ValidationFailed
 from attestlab.installation import Installation
 from attestlab.issuers import logo_validation
 from attestlab.orgs.rules import Plan
+from support.attestations import make_mint_body, mint
+from support.in_process_server import make_client, serve_in_thread
+from support.issuers import register_issuer
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">{}</svg>'
 DRAWING = SVG.format(
@@ -123,7 +124,7 @@ def test_a_logo_has_at_most_256_kib() -> None:
 @pytest.fixture
 def client(lab: Installation) -> Iterator[httpx.Client]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as opened:
+    with serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as opened:
         yield opened
 
 
@@ -137,10 +138,10 @@ def test_uploaded_logo_is_public_and_sandboxed(client: httpx.Client) -> None:
     path = f"/v1/issuers/{issuer['id']}/logo"
 
     done = put(client, issuer, DRAWING.encode())
-    with client_of(str(client.base_url)) as anyone:
+    with make_client(str(client.base_url)) as anyone:
         shown = anyone.get(path)
         again = anyone.get(path, headers={"If-None-Match": shown.headers["ETag"]})
-    minted = mint(client, mint_body(issuer)).json()
+    minted = mint(client, make_mint_body(issuer)).json()
     verified = client.post("/v1/verify", json={"attestation_id": minted["id"]}).json()
 
     told = done.json()

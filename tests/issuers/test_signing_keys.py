@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from issuer_story import logged, published_events
 from sqlalchemy import delete, update
 
 from attestlab.attestations.minting import MintRequest
@@ -23,6 +22,8 @@ from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log import entries
 from attestlab.orgs.rules import Caller, Plan
+from support.log.entries import read_log_entries
+from support.outbox import read_events
 
 pytestmark = pytest.mark.one_world
 
@@ -84,18 +85,19 @@ def test_rotated_key_cannot_sign_and_its_attestations_stay_valid(
 def test_rotation_is_logged_for_both_keys_and_published(
     lab: Installation, caller: Caller, issuer_id: UUID, clock: FixedClock
 ) -> None:
-    start = len(logged(lab))
+    start = len(read_log_entries(lab))
     clock.advance(timedelta(days=1))
 
     done = rotate(lab, caller)
 
     said = [
-        (entry.members["kid"], entry.members["status"], entry.link and entry.link.seq) for entry in logged(lab, start)
+        (entry.members["kid"], entry.members["status"], entry.link and entry.link.seq)
+        for entry in read_log_entries(lab, start)
     ]
     assert said == [("first", "rotated", 1), ("second", "active", 0)]
     assert (done.old["changed_index"], done.new["log_index"]) == (start, start + 1)
-    assert [kind for kind, _ in published_events(lab, caller)[-2:]] == ["key.created", "key.rotated"]
-    assert published_events(lab, caller)[-1][1] == {
+    assert [kind for kind, _ in read_events(lab, caller)[-2:]] == ["key.created", "key.rotated"]
+    assert read_events(lab, caller)[-1][1] == {
         "issuer_id": str(issuer_id),
         "kid": "first",
         "new_kid": "second",
@@ -117,8 +119,11 @@ def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Installation, c
     assert (done.new["kid"], done.new["status"], done.new["custody"]) == ("second", "active", "managed")
     assert judged(lab, mint(lab, caller, issuer_id, "second")) == ("VALID", [])
     subject = entries.key_subject(issuer_id, "second")
-    assert [entry.members["status"] for entry in logged(lab) if entry.subject == subject] == ["pending", "active"]
-    assert [kind for kind, _ in published_events(lab, caller)].count("key.created") == 2
+    assert [entry.members["status"] for entry in read_log_entries(lab) if entry.subject == subject] == [
+        "pending",
+        "active",
+    ]
+    assert [kind for kind, _ in read_events(lab, caller)].count("key.created") == 2
 
 
 def test_a_rotation_to_another_public_key_makes_an_external_one(
@@ -163,12 +168,12 @@ def test_only_managed_keys_can_be_pending(lab: Installation, caller: Caller, iss
 def test_rejected_rotation_changes_nothing(
     lab: Installation, caller: Caller, issuer_id: UUID, changes: dict[str, Any], refusal: type[Exception]
 ) -> None:
-    before = logged(lab)
+    before = read_log_entries(lab)
 
     with pytest.raises(refusal):
         rotate(lab, caller, **changes)
 
-    assert logged(lab) == before
+    assert read_log_entries(lab) == before
     assert judged(lab, mint(lab, caller, issuer_id)) == ("VALID", [])
 
 
@@ -211,10 +216,10 @@ def test_attestation_before_the_keys_revocation_stays_valid(lab: Installation, c
 
     assert [judged(lab, each) for each in made] == [("VALID", ["key_revoked"])] * 3
     assert (done.key["status"], done.affected) == ("revoked", 3)
-    said = logged(lab)[-1].members
+    said = read_log_entries(lab)[-1].members
     assert (said["status"], said["reason"]) == ("revoked", "retired")
-    assert published_events(lab, caller)[-1][0] == "key.revoked"
-    assert published_events(lab, caller)[-1][1]["affected_attestations"] == 3
+    assert read_events(lab, caller)[-1][0] == "key.revoked"
+    assert read_events(lab, caller)[-1][1]["affected_attestations"] == 3
     with pytest.raises(Conflict):
         mint(lab, caller, issuer_id)
 
@@ -235,8 +240,8 @@ def test_attestations_logged_since_the_compromise_are_invalid(
     assert judged(lab, early) == ("VALID", ["key_compromised"])
     assert judged(lab, at_once) == judged(lab, late) == ("INVALID", ["key_compromised"])
     assert done.affected == 3
-    assert logged(lab)[-1].members["compromised_at"] == "2026-11-21T13:00:00.000Z"
-    assert published_events(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
+    assert read_log_entries(lab)[-1].members["compromised_at"] == "2026-11-21T13:00:00.000Z"
+    assert read_events(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
 
 
 def test_compromise_without_a_time_counts_from_the_report(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
@@ -245,7 +250,7 @@ def test_compromise_without_a_time_counts_from_the_report(lab: Installation, cal
     lab.signing_keys.compromise("first", reason="seen elsewhere", caller=caller)
 
     assert judged(lab, made) == ("VALID", ["key_compromised"])
-    assert "compromised_at" not in logged(lab)[-1].members
+    assert "compromised_at" not in read_log_entries(lab)[-1].members
 
 
 def test_compromise_time_in_the_future_is_rejected(
@@ -358,7 +363,7 @@ def test_a_keys_entries_form_one_chain(lab: Installation, caller: Caller, issuer
     lab.signing_keys.compromise("first", reason="worse", caller=caller)
 
     subject = entries.key_subject(issuer_id, "first")
-    chain = [entry for entry in logged(lab) if entry.subject == subject]
+    chain = [entry for entry in read_log_entries(lab) if entry.subject == subject]
     assert [entry.members["status"] for entry in chain] == ["active", "rotated", "revoked", "compromised"]
     assert [entry.link.seq for entry in chain if entry.link] == [0, 1, 2, 3]
 

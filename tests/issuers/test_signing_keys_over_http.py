@@ -7,15 +7,17 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from running_server import RunningServer, mint, mint_body, register_issuer
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.encoding import b64url_encode
+from support.attestations import make_mint_body, mint
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 
 
 @pytest.fixture
-def client(server: RunningServer) -> Any:
+def client(server: ServerProcess) -> Any:
     with server.client() as opened:
         yield opened
 
@@ -35,7 +37,7 @@ def test_the_life_of_keys(client: httpx.Client) -> None:
     From a managed key to a fresh one, to a prepared one, to an external one; then the worst happens.
     """
     issuer = register_issuer(client, kid="one")
-    old = mint(client, mint_body(issuer)).json()
+    old = mint(client, make_mint_body(issuer)).json()
 
     fresh = act(client, "one", "rotate", new_kid="two", alg="Ed25519")
     assert fresh.status_code == 200, fresh.text
@@ -45,9 +47,9 @@ def test_the_life_of_keys(client: httpx.Client) -> None:
     assert (told["new_key"]["kid"], told["new_key"]["status"], told["new_key"]["alg"]) == ("two", "active", "Ed25519")
     assert told["new_key"]["custody"] == "managed"
     assert reasons_of(client, old["id"]) == ("VALID", ["key_rotated"])
-    refused = mint(client, mint_body(issuer))
+    refused = mint(client, make_mint_body(issuer))
     assert (refused.status_code, refused.json()["details"]["key_status"]) == (409, "rotated")
-    by_second = mint(client, {**mint_body(issuer), "kid": "two"}).json()
+    by_second = mint(client, {**make_mint_body(issuer), "kid": "two"}).json()
 
     ready = {"kid": "three", "alg": "Ed25519", "status": "pending"}
     prepared = client.post(f"/v1/issuers/{issuer['id']}/keys", json=ready).json()
@@ -56,7 +58,7 @@ def test_the_life_of_keys(client: httpx.Client) -> None:
         client, "two", "rotate", new_kid="three", alg="Ed25519", new_public_key_b64url=prepared["public_key"]
     ).json()
     assert (third["new_key"]["custody"], third["new_key"]["public_key"]) == ("managed", prepared["public_key"])
-    by_third = mint(client, {**mint_body(issuer), "kid": "three"}).json()
+    by_third = mint(client, {**make_mint_body(issuer), "kid": "three"}).json()
 
     public = b64url_encode(signing.spki(signing.generate(Algorithm.ED25519).public_key()))
     fourth = act(client, "three", "rotate", new_kid="four", alg="Ed25519", new_public_key_b64url=public).json()

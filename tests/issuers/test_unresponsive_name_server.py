@@ -8,15 +8,16 @@ from itertools import islice
 
 import httpx
 import pytest
-from app_in_process import client_of, served
-from name_server import name_server
-from running_server import mint, mint_body, register_issuer
 from sign_in_story import Door
 from team_story import key_of
 
 from attestlab.installation import Installation
 from attestlab.issuers.txt_resolver import DnsResolver
 from attestlab.orgs.rules import Plan
+from support.attestations import make_mint_body, mint
+from support.in_process_server import make_client, serve_in_thread
+from support.issuers import register_issuer
+from support.name_server import serve_dns
 
 CHECKS = 12
 LOOKUP_TIMEOUT_S = 30
@@ -26,7 +27,7 @@ LOOKUP_TIMEOUT_S = 30
 def others(lab: Installation) -> Iterator[Door]:
     """A served installation, and a tenant that asks no name server."""
     tenant = lab.orgs.create_tenant("Another Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url, client_of(url, key=key_of(lab, tenant)) as client:
+    with serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as client:
         yield Door(client, tenant)
 
 
@@ -36,10 +37,10 @@ def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installatio
     On PostgreSQL, where reads have threads.
     """
     tenant = lab.orgs.create_tenant("A Registry", plan=Plan.ENTERPRISE)
-    minted = mint(others.client, mint_body(register_issuer(others.client))).json()["id"]
+    minted = mint(others.client, make_mint_body(register_issuer(others.client))).json()["id"]
     with (
-        name_server() as dns,
-        client_of(str(others.client.base_url), key=key_of(lab, tenant)) as client,
+        serve_dns() as dns,
+        make_client(str(others.client.base_url), key=key_of(lab, tenant)) as client,
         ThreadPoolExecutor(CHECKS) as clients,
     ):
         lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=LOOKUP_TIMEOUT_S)
@@ -66,7 +67,7 @@ def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installatio
 
 def test_unanswered_look_up_is_a_503(lab: Installation, others: Door) -> None:
     issuer = register_issuer(others.client)
-    with name_server() as dns:
+    with serve_dns() as dns:
         lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=0.1)
         dns.is_silent = True
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from lake_world import Owner, World, damage, ids_recorded, ids_seen, require_whole, statuses_recorded
-from nursery import Nursery
 
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.installation import Installation
@@ -21,6 +20,7 @@ from attestlab.lake.parts import find_parts, write_part
 from attestlab.lake.service import PARTS_A_SWEEP, Lake
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
+from support.fork_server import ForkServer
 
 KILLS = 60
 
@@ -315,7 +315,7 @@ def test_concurrent_reads_and_writes(world: World) -> None:
     require_whole(world)
 
 
-def test_killed_exporter_writes_every_fact_once(nursery: Nursery, tmp_path: Path, is_long: bool) -> None:
+def test_killed_exporter_writes_every_fact_once(fork_server: ForkServer, tmp_path: Path, is_long: bool) -> None:
     """
     A process that mints, decides and exports is killed again and again; the next goes on where its parts end.
     """
@@ -325,7 +325,7 @@ def test_killed_exporter_writes_every_fact_once(nursery: Nursery, tmp_path: Path
     chance = random.Random("kill the exporter")
     for number in range(KILLS if is_long else KILLS // 3):
         out = tmp_path / f"{number}.out"
-        child = nursery.start("export", str(settings.data), out=out, errors=out)
+        child = fork_server.start("export", str(settings.data), out=out, errors=out)
         while not (out.exists() and out.stat().st_size):
             assert child.poll() is None, out.read_text()
             time.sleep(0.001)

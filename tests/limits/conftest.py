@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 
 import pytest
-from app_in_process import served
 from limits_story import Place
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
+from support.in_process_server import serve_in_thread
 
 
 @pytest.fixture
 def place(lab: Installation, clock: FixedClock) -> Iterator[Place]:
     lab.settings = lab.settings.model_copy(update={"trusted_proxies": (ip_network("127.0.0.1/32"),)})
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         opened = Place(lab, url, clock)
         yield opened
         opened.close()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from nursery import run
-from running_server import RunningServer, printed
 
+from support.fork_server import run_command
+from support.server_process import ServerProcess, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.both_engines
 STARTER = 300
 
 
-def in_the_installation(server: RunningServer) -> tuple[str, ...]:
+def in_the_installation(server: ServerProcess) -> tuple[str, ...]:
     return ("--data", str(server.data), "--database-url", server.database_url, "--json")
 
 
-def seen(server: RunningServer, key: str, times: int) -> list[int]:
+def seen(server: ServerProcess, key: str, times: int) -> list[int]:
     """Returns the statuses of requests on one connection, which one worker serves."""
     with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=WAIT_TIMEOUT_S) as client:
         return [client.get("/v1/issuers").status_code for _ in range(times)]
@@ -30,9 +30,9 @@ def seen(server: RunningServer, key: str, times: int) -> list[int]:
 
 def test_two_workers_share_one_rate_limit(empty_database: str, tmp_path: Path) -> None:
     """A burst of 64 succeeds up to the bucket's size plus its refill meanwhile, within one in a hundred."""
-    server = RunningServer.initialised(tmp_path / "data", empty_database)
+    server = ServerProcess.initialised(tmp_path / "data", empty_database)
     server.start("--workers", "2")
-    tenant = printed("tenant", "create", "Burst", "--plan", "STARTER", *in_the_installation(server))
+    tenant = run_json_command("tenant", "create", "Burst", "--plan", "STARTER", *in_the_installation(server))
 
     began = time.time()
     with ThreadPoolExecutor(64) as pool:
@@ -45,10 +45,10 @@ def test_two_workers_share_one_rate_limit(empty_database: str, tmp_path: Path) -
     server.check()
 
 
-def test_the_operator_changes_a_plan_while_the_server_runs(server: RunningServer) -> None:
-    tenant = printed("tenant", "create", "Grows", *in_the_installation(server))
+def test_the_operator_changes_a_plan_while_the_server_runs(server: ServerProcess) -> None:
+    tenant = run_json_command("tenant", "create", "Grows", *in_the_installation(server))
 
-    shown = printed(
+    shown = run_json_command(
         *("tenant", "plan", tenant["tenant_id"], "STARTER"),
         *("--set", "issuers=25", "--set", "attestations_per_day=none"),
         *in_the_installation(server),
@@ -77,9 +77,9 @@ def test_the_operator_changes_a_plan_while_the_server_runs(server: RunningServer
 )
 def test_an_unknown_plan_changes_nothing(tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...]) -> None:
     folder = tmp_path_factory.mktemp("plans")
-    made = printed("init", "--data", str(folder), "--json")
+    made = run_json_command("init", "--data", str(folder), "--json")
 
     told = [made["tenant_id"] if argument == "TENANT" else argument for argument in arguments]
-    done = run("tenant", "plan", *told, "--data", str(folder))
+    done = run_command("tenant", "plan", *told, "--data", str(folder))
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -8,16 +8,17 @@ from typing import Any
 
 import httpx
 import pytest
-from app_in_process import eventually
 from limits_story import Place
 from policy_world import document, leaf, rule
-from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 
 from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
+from support.attestations import make_mint_body, mint
+from support.in_process_server import wait_until
+from support.issuers import register_issuer
 
 NOT_ASKED = 6_000  # requests a minute: it is not they that are counted here
 TWELVE_HOURS = 12 * 3600
@@ -40,7 +41,7 @@ def verify(client: httpx.Client, attestation_id: str) -> httpx.Response:
 def test_a_free_tenant_mints_a_hundred_times_a_day(place: Place) -> None:
     tenant = place.tenant(requests_per_minute=NOT_ASKED)
     client = place.client(tenant)
-    body = mint_body(register_issuer(client))
+    body = make_mint_body(register_issuer(client))
     assert batch(client, body, 99) == [201] * 99
     place.clock.advance(timedelta(minutes=1))
 
@@ -58,7 +59,7 @@ def test_a_free_tenant_mints_a_hundred_times_a_day(place: Place) -> None:
 
 def test_a_keyed_mint_is_replayed_when_the_daily_quota_is_reached(place: Place) -> None:
     client = place.client(place.tenant(requests_per_minute=NOT_ASKED, attestations_per_day=1))
-    body = mint_body(register_issuer(client))
+    body = make_mint_body(register_issuer(client))
     first = mint(client, body, key="once")
 
     again = mint(client, body, key="once")
@@ -70,7 +71,7 @@ def test_a_keyed_mint_is_replayed_when_the_daily_quota_is_reached(place: Place) 
 def test_64_concurrent_mints_stop_exactly_at_the_quota(place: Place) -> None:
     tenant = place.tenant(requests_per_minute=NOT_ASKED, attestations_per_day=20)
     client = place.client(tenant)
-    body = mint_body(register_issuer(client))
+    body = make_mint_body(register_issuer(client))
     clients = [place.client(tenant) for _ in range(64)]
 
     with ThreadPoolExecutor(64) as pool:
@@ -84,7 +85,7 @@ def test_verifications_are_metered_to_the_issuers_tenant(place: Place) -> None:
     """The verifier's identity does not matter; an unknown id is not charged to any tenant."""
     tenant = place.tenant(verifications_per_day=3)
     client, stranger = place.client(tenant), place.client()
-    attestation_id = mint(client, mint_body(register_issuer(client))).json()["id"]
+    attestation_id = mint(client, make_mint_body(register_issuer(client))).json()["id"]
     assert [verify(stranger, attestation_id).status_code for _ in range(3)] == [200] * 3
 
     refused = verify(stranger, attestation_id)
@@ -95,7 +96,7 @@ def test_verifications_are_metered_to_the_issuers_tenant(place: Place) -> None:
     said = {"resource": "verifications", "limit": 3, "resets_at": "2026-11-22T00:00:00Z"}
     assert error["details"].items() >= said.items()
     assert (unknown.status_code, unknown.json()["verdict"]) == (200, "NOT_FOUND")
-    eventually(lambda: used(place, tenant, "verifications"), 3)
+    wait_until(lambda: used(place, tenant, "verifications"), 3)
     place.clock.advance(timedelta(hours=12))
     assert verify(stranger, attestation_id).json()["verdict"] == "VALID"
 
@@ -103,14 +104,14 @@ def test_verifications_are_metered_to_the_issuers_tenant(place: Place) -> None:
 def test_64_concurrent_verifications_stop_exactly_at_the_quota(place: Place) -> None:
     tenant = place.tenant(verifications_per_day=20)
     client = place.client(tenant)
-    attestation_id = mint(client, mint_body(register_issuer(client))).json()["id"]
+    attestation_id = mint(client, make_mint_body(register_issuer(client))).json()["id"]
     clients = [place.client() for _ in range(64)]
 
     with ThreadPoolExecutor(64) as pool:
         answers = list(pool.map(lambda one: verify(one, attestation_id).status_code, clients))
 
     assert sorted(answers) == [200] * 20 + [402] * 44
-    eventually(lambda: used(place, tenant, "verifications"), 20)
+    wait_until(lambda: used(place, tenant, "verifications"), 20)
 
 
 def test_a_free_tenant_has_two_issuers_with_two_keys_each(place: Place) -> None:

@@ -10,13 +10,14 @@ from uuid import uuid4
 
 import httpx
 from limits_story import Place
-from running_server import mint, mint_body, register_issuer
 from sqlalchemy import select
 
 from attestlab.core.records.audit import AuditEvent
 from attestlab.orgs.rules import Plan
 from attestlab.web.idempotency.store import StoredResponse
 from attestlab.web.rate_limit.limiter import lane_of
+from support.attestations import make_mint_body, mint
+from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
@@ -193,7 +194,7 @@ def test_ten_issuers_an_hour_and_twenty_keys_a_day(place: Place) -> None:
 
 def test_a_hundred_mints_a_minute_counting_each_item_of_a_batch(place: Place) -> None:
     client = place.client(place.tenant(Plan.PROFESSIONAL))
-    body = mint_body(register_issuer(client))
+    body = make_mint_body(register_issuer(client))
 
     def batch(size: int) -> list[int]:
         answer = client.post("/v1/attestations/batch", json={"items": [body] * size})
@@ -323,7 +324,7 @@ def blocks(place: Place) -> list[tuple[Any, ...]]:
 def test_the_error_names_the_exhausted_limit_with_the_longest_wait(place: Place) -> None:
     """A hundred mints exhaust both the minute and the day; waiting a minute would not help."""
     client = place.client(place.tenant())
-    body = mint_body(register_issuer(client))
+    body = make_mint_body(register_issuer(client))
     minted = client.post("/v1/attestations/batch", json={"items": [body] * 100}).json()["items"]
     assert {item["http_status"] for item in minted} == {201}
 

@@ -16,8 +16,6 @@ from typing import Any
 
 import httpx
 import pytest
-from hostile_server import BOMB_BYTES, bomb, endless_chunks, hostile_server
-from hostile_server import Answer as HostileAnswer
 from log_served import serving
 from log_world import World
 from witness_world import WITNESS_KEY, log_signer, opened_witness, witness_served
@@ -31,6 +29,8 @@ from attestlab.log.witnessing.feeder import LOCK_NAME, Feeder, Outcome
 from attestlab.log.witnessing.submission_policy import PATH, SIZE_TYPE, Submission
 from attestlab.web.supervisor import Supervisor
 from attestlab.witness.service import Witness
+from support.hostile_server import BOMB_BYTES, compression_bomb, endless_chunks, serve_hostile_answers
+from support.hostile_server import Answer as HostileAnswer
 
 Answering = Callable[[str], tuple[int, str, bytes]]  # the submission's text; status, type and body
 
@@ -288,13 +288,15 @@ def test_invalid_cosignature_is_not_stored(world: World, tmp_path: Path, answer:
 
 
 @pytest.mark.parametrize(
-    "hostile", [bomb("gzip"), bomb("gzip, gzip"), endless_chunks], ids=["gzip", "twice", "endless"]
+    "hostile",
+    [compression_bomb("gzip"), compression_bomb("gzip, gzip"), endless_chunks],
+    ids=["gzip", "twice", "endless"],
 )
 def test_compressed_witness_response_is_rejected_without_memory_growth(
     world: World, tmp_path: Path, hostile: HostileAnswer
 ) -> None:
     world.grow(3)
-    with hostile_server(hostile) as server:
+    with serve_hostile_answers(hostile) as server:
         ask(world, f"witness odd {WITNESS_KEY.vkey.cosigner()} {server.url}")
         tracemalloc.start()
         try:

@@ -12,7 +12,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from hostile_server import BOMB_BYTES, bomb, hostile_server
 from log_published import VKEY, Log
 from log_served import serving
 from log_world import World, entry
@@ -27,6 +26,7 @@ from attestlab.log.follower.http_log import HttpLog
 from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import TileName, leaf_hash
 from attestlab.log.note.note import NoteSigner
+from support.hostile_server import BOMB_BYTES, compression_bomb, serve_hostile_answers
 
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
 POLICY = f"witness w1 {WITNESS_KEY.vkey.cosigner()}\nquorum w1\n"
@@ -391,7 +391,7 @@ def test_unreachable_log_raises_no_alarm(log: Log) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip"])
 def test_compressed_log_response_raises_no_alarm_and_needs_no_memory(log: Log, coding: str) -> None:
-    with hostile_server(bomb(coding)) as server, pytest.raises(Unavailable, match="content coding"):
+    with serve_hostile_answers(compression_bomb(coding)) as server, pytest.raises(Unavailable, match="content coding"):
         log.url = server.url
         tracemalloc.start()
         try:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from log_published import VKEY, Log
 from log_world import founding
-from nursery import run
 from witness_world import Branch, log_signer
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.log.follower.state import FollowerState
+from support.fork_server import run_command
 
 REMEDY = "Restore it from a copy, or remove it to follow the log again"
 
@@ -92,7 +92,7 @@ def test_inconsistent_state_is_rejected(followed: Log, changes: dict[str, Any], 
 
 def watched(log: Log) -> tuple[int, str]:
     """Exit status and stderr of the command."""
-    done = run("log", "watch", log.url, "--vkey", VKEY, "--state", str(log.state), "--once")
+    done = run_command("log", "watch", log.url, "--vkey", VKEY, "--state", str(log.state), "--once")
     return done.returncode, done.stderr
 
 

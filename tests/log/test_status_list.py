@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from issuer_story import logged
 from sqlalchemy import text
 
 from attestlab.attestations.minting import MintRequest
@@ -24,6 +23,7 @@ from attestlab.log.merkle.hashing import leaf_hash, node_hash
 from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.log.status.status_list import CHUNK_BYTES, INDEXES_PER_CHUNK, Chunk, StatusList, verify_chunk
 from attestlab.orgs.rules import Caller
+from support.log.entries import read_log_entries
 
 
 def ended(minted_index: int, status: str) -> ParsedEntry:
@@ -130,10 +130,10 @@ def test_anyone_computes_the_digest_from_the_log_alone(
     assert index is not None
 
     statuses = StatusList()
-    for number, entry in enumerate(logged(lab)[:index]):
+    for number, entry in enumerate(read_log_entries(lab)[:index]):
         statuses.apply(number, entry)
 
-    said = logged(lab)[index].members
+    said = read_log_entries(lab)[index].members
     assert (said["size"], said["digest"]) == (index, sha256_name(statuses.digest()))
     assert [statuses.code_of(number) for number in range(index)] == [0, 1, 0, 1, 0, 0, 0]
 
@@ -219,6 +219,6 @@ def test_the_chain_of_lists_has_no_gap(
 
     with lab.storage.read() as connection:
         leaves = connection.execute(text("SELECT count(*) FROM log_leaves WHERE subject = 'status.list'")).scalar()
-    links = [entry.link for entry in logged(lab) if entry.kind == "status.list"]
+    links = [entry.link for entry in read_log_entries(lab) if entry.kind == "status.list"]
     assert leaves == 3
     assert [link.seq for link in links if link] == [0, 1, 2]

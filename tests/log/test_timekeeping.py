@@ -7,7 +7,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from app_in_process import served
 from sqlalchemy import select
 
 from attestlab.attestations.minting import MintRequest
@@ -18,6 +17,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.log.timekeeping import MAX_LEAP, TimeUnconfirmed
 from attestlab.orgs.rules import Caller
+from support.in_process_server import serve_in_thread
 
 TEN_YEARS = timedelta(days=3653)
 
@@ -140,7 +140,7 @@ def test_status_lists_are_published_again_as_soon_as_the_clock_is_right(
 
 def test_limits_of_requests_end_when_the_clock_is_right(lab: Installation, clock: FixedClock) -> None:
     right = clock.now()
-    with served(lab) as url, httpx.Client(base_url=url) as stranger:
+    with serve_in_thread(lab) as url, httpx.Client(base_url=url) as stranger:
         clock.advance(TEN_YEARS)
         lab.counters.take("address:127.0.0.1", per_minute=3000, now=clock.now(), cost=10**6)
         lab.counters.block("block:127.0.0.1", for_s=900, now=clock.now())

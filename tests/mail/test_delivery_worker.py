@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from mail_server import Fault, Kind, MailServer, Stage, mail_server
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable
@@ -22,6 +21,7 @@ from attestlab.mail.rules import LEASE_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.mail_server import FaultKind, MailFault, MailServer, SmtpStage, serve_mail
 from support.timeouts import WAIT_TIMEOUT_S
 
 PATIENT = SmtpTimeouts(reply_s=WAIT_TIMEOUT_S, handover_s=WAIT_TIMEOUT_S, final_reply_s=WAIT_TIMEOUT_S, quit_s=0.1)
@@ -80,7 +80,9 @@ def test_a_slow_delivery_does_not_delay_other_mails(lab: Installation, caller: C
             await until(lambda: len(server.accepted) == 3)
             server.is_over.set()
 
-    with mail_server(lambda connection: Fault(Stage.RCPT, Kind.DRIP) if connection < hung else None) as server:
+    with serve_mail(
+        lambda connection: MailFault(SmtpStage.RCPT, FaultKind.DRIP) if connection < hung else None
+    ) as server:
         asyncio.run(story(server))
 
 
@@ -97,7 +99,7 @@ def test_a_lease_is_renewed_during_a_slow_delivery(lab: Installation, caller: Ca
             with lab.storage.write() as tx:
                 assert lab.mails.lease(tx) is None
 
-    with mail_server() as server:
+    with serve_mail() as server:
         asyncio.run(story(server))
 
     assert recipients(server) == ["slow"]
@@ -120,7 +122,7 @@ def test_an_accepted_mail_is_not_resent_if_its_outcome_is_recorded_late(lab: Ins
         async with carrying(lab, server, through=failing):
             await until(lambda: bool(refused))
 
-    with mail_server() as server:
+    with serve_mail() as server:
         asyncio.run(story(server))
 
     assert (row(lab, mail_id)["status"], row(lab, mail_id)["attempts"], len(refused)) == (MailStatus.CARRIED, 1, 1)
@@ -134,7 +136,7 @@ def test_a_mail_is_sent_once_even_if_the_server_refuses_quit(lab: Installation, 
         async with carrying(lab, server):
             await until(lambda: row(lab, mail_id)["status"] != MailStatus.WAITING)
 
-    with mail_server(lambda connection: Fault(Stage.QUIT, Kind.NEVER)) as server:
+    with serve_mail(lambda connection: MailFault(SmtpStage.QUIT, FaultKind.NEVER)) as server:
         asyncio.run(story(server))
 
     assert (row(lab, mail_id)["status"], server.connections) == (MailStatus.CARRIED, 1)
@@ -150,7 +152,7 @@ def test_an_invalid_message_is_given_up_with_one_log_line(
         async with carrying(lab, server):
             await until(lambda: MailStatus.WAITING not in (row(lab, mail_id)["status"], row(lab, other)["status"]))
 
-    with mail_server() as server:
+    with serve_mail() as server:
         asyncio.run(story(server))
 
     (line,) = capsys.readouterr().err.splitlines()

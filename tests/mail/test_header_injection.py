@@ -8,8 +8,10 @@ from email.header import decode_header, make_header
 from email.message import Message
 
 import httpx
-from running_server import RunningServer, mint, mint_body, printed, register_issuer
 
+from support.attestations import make_mint_body, mint
+from support.issuers import register_issuer
+from support.server_process import ServerProcess, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
 
 TAKE_OVER = "=?utf-8?q?Reset=0D=0AReply-To:_e=40x.org=0D=0A=0D=0A=3Ca_href=3Dx=3E?="
@@ -17,7 +19,7 @@ NAMES = ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-
 NAMES += ["Content-Transfer-Encoding"]
 
 
-def letters(server: RunningServer, count: int) -> list[bytes]:
+def letters(server: ServerProcess, count: int) -> list[bytes]:
     """Returns the mails that the server received, once there are this many."""
     folder, until = server.data / "maildir" / "new", time.monotonic() + WAIT_TIMEOUT_S
     while len(found := list(folder.glob("*")) if folder.exists() else []) < count:
@@ -30,13 +32,13 @@ def subject_of(letter: Message) -> str:
     return str(make_header(decode_header(letter["Subject"].replace("\n", ""))))
 
 
-def test_encoded_words_in_names_are_read_as_typed(server: RunningServer) -> None:
+def test_encoded_words_in_names_are_read_as_typed(server: ServerProcess) -> None:
     records = ("--data", str(server.data), "--database-url", server.database_url)
-    made = printed("tenant", "create", TAKE_OVER, "--plan", "ENTERPRISE", *records, "--json")
+    made = run_json_command("tenant", "create", TAKE_OVER, "--plan", "ENTERPRISE", *records, "--json")
     login = {"email": made["owner_email"], "password": made["owner_password"]}
     with server.client(key=made["api_key"]) as client:
         issuer = register_issuer(client, name=TAKE_OVER)
-        assert mint(client, mint_body(issuer, recipient_email="ada@people.example")).status_code == 201
+        assert mint(client, make_mint_body(issuer, recipient_email="ada@people.example")).status_code == 201
         token = client.post("/v1/auth/login", json=login).raise_for_status().json()["access_token"]
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         owner.post("/v1/users", json={"email": "bob@people.example", "role": "member"}).raise_for_status()
@@ -52,10 +54,10 @@ def test_encoded_words_in_names_are_read_as_typed(server: RunningServer) -> None
     assert not any(b"\nReply-To" in letter or b"=0D=0A" in letter.partition(b"\n\n")[0] for letter in raw)
 
 
-def test_a_recipient_in_the_form_of_an_encoded_word_is_refused(server: RunningServer) -> None:
+def test_a_recipient_in_the_form_of_an_encoded_word_is_refused(server: ServerProcess) -> None:
     address = "=?utf-8?q?=0d=0abcc?=@people.example"
     with server.client() as client:
-        answer = mint(client, mint_body(register_issuer(client), recipient_email=address))
+        answer = mint(client, make_mint_body(register_issuer(client), recipient_email=address))
 
     assert answer.status_code == 400, answer.text
     assert answer.json()["details"]["fields"][0]["field"] == "/recipient_email"

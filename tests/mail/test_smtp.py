@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
-from mail_server import Fault, Kind, MailServer, Stage, mail_server
 
 from attestlab.core.clock import SystemClock
 from attestlab.mail import smtp
 from attestlab.mail.messages import Message, Sender, compose
 from attestlab.mail.rules import LEASE_TTL
 from attestlab.mail.smtp import SmtpTimeouts
+from support.mail_server import FaultKind, MailFault, MailServer, SmtpStage, serve_mail
 from support.timeouts import WAIT_TIMEOUT_S
 
 LINK = "http://127.0.0.1/invitations/accept?token=" + "x" * 80
-BEFORE_ACCEPTANCE = [stage for stage in Stage if stage is not Stage.QUIT]
-REFUSALS = [Kind.RESET, Kind.GARBAGE, Kind.LATER, Kind.NEVER]
+BEFORE_ACCEPTANCE = [stage for stage in SmtpStage if stage is not SmtpStage.QUIT]
+REFUSALS = [FaultKind.RESET, FaultKind.GARBAGE, FaultKind.LATER, FaultKind.NEVER]
 SHORT = SmtpTimeouts(reply_s=0.2, handover_s=WAIT_TIMEOUT_S, final_reply_s=0.2, quit_s=0.1)
 PATIENT = SmtpTimeouts(reply_s=WAIT_TIMEOUT_S, handover_s=WAIT_TIMEOUT_S, final_reply_s=WAIT_TIMEOUT_S, quit_s=0.1)
 
@@ -35,8 +35,8 @@ def letter(recipient: str = "ada@people.example", text: str = f"Choose a passwor
 
 
 @contextmanager
-def misbehaving(stage: Stage, kind: Kind) -> Iterator[MailServer]:
-    with mail_server(lambda connection: Fault(stage, kind)) as server:
+def misbehaving(stage: SmtpStage, kind: FaultKind) -> Iterator[MailServer]:
+    with serve_mail(lambda connection: MailFault(stage, kind)) as server:
         yield server
 
 
@@ -45,7 +45,7 @@ def delivered(server: MailServer, message: Message, timeouts: SmtpTimeouts = PAT
 
 
 def test_the_mail_server_receives_the_whole_message() -> None:
-    with mail_server() as server:
+    with serve_mail() as server:
         delivered(server, letter())
 
     ((recipient, content),) = server.accepted
@@ -55,7 +55,7 @@ def test_the_mail_server_receives_the_whole_message() -> None:
 
 
 def test_lines_that_begin_with_a_dot_arrive_unchanged() -> None:
-    with mail_server() as server:
+    with serve_mail() as server:
         delivered(server, letter(text=".\n..\n.x\n\nend"))
 
     ((_, content),) = server.accepted
@@ -70,22 +70,22 @@ def test_an_unreachable_mail_server_is_an_error() -> None:
 
 @pytest.mark.parametrize("kind", REFUSALS)
 @pytest.mark.parametrize("stage", BEFORE_ACCEPTANCE)
-def test_a_server_that_accepts_nothing_is_an_error(stage: Stage, kind: Kind) -> None:
+def test_a_server_that_accepts_nothing_is_an_error(stage: SmtpStage, kind: FaultKind) -> None:
     with misbehaving(stage, kind) as server, pytest.raises(OSError, match=r".*"):
         delivered(server, letter())
 
     assert server.accepted == []
 
 
-@pytest.mark.parametrize("stage", [Stage.BANNER, Stage.RCPT, Stage.DOT])
-def test_a_silent_server_is_an_error(stage: Stage) -> None:
-    with misbehaving(stage, Kind.SILENT) as server, pytest.raises(OSError, match=r".*"):
+@pytest.mark.parametrize("stage", [SmtpStage.BANNER, SmtpStage.RCPT, SmtpStage.DOT])
+def test_a_silent_server_is_an_error(stage: SmtpStage) -> None:
+    with misbehaving(stage, FaultKind.SILENT) as server, pytest.raises(OSError, match=r".*"):
         delivered(server, letter(), SHORT)
 
 
-@pytest.mark.parametrize("kind", [Kind.DRIP, Kind.ENDLESS])
-@pytest.mark.parametrize("stage", [Stage.BANNER, Stage.EHLO, Stage.DATA])
-def test_a_reply_that_never_ends_is_an_error(stage: Stage, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [FaultKind.DRIP, FaultKind.ENDLESS])
+@pytest.mark.parametrize("stage", [SmtpStage.BANNER, SmtpStage.EHLO, SmtpStage.DATA])
+def test_a_reply_that_never_ends_is_an_error(stage: SmtpStage, kind: FaultKind) -> None:
     with misbehaving(stage, kind) as server, pytest.raises(OSError, match=r".*"):
         delivered(server, letter(), SHORT)
 
@@ -95,21 +95,21 @@ def test_a_reply_that_never_ends_is_an_error(stage: Stage, kind: Kind) -> None:
 def test_replies_in_time_do_not_extend_the_handover() -> None:
     """The handover has one deadline, in addition to the generous limit for each reply."""
     timeouts = SmtpTimeouts(reply_s=WAIT_TIMEOUT_S, handover_s=0.5)
-    with misbehaving(Stage.RCPT, Kind.DRIP) as server, pytest.raises(OSError, match=r".*"):
+    with misbehaving(SmtpStage.RCPT, FaultKind.DRIP) as server, pytest.raises(OSError, match=r".*"):
         delivered(server, letter(), timeouts)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_no_reply_to_quit_makes_an_accepted_message_fail(kind: Kind) -> None:
-    with misbehaving(Stage.QUIT, kind) as server:
+@pytest.mark.parametrize("kind", FaultKind)
+def test_no_reply_to_quit_makes_an_accepted_message_fail(kind: FaultKind) -> None:
+    with misbehaving(SmtpStage.QUIT, kind) as server:
         delivered(server, letter())
 
     assert len(server.accepted) == 1
 
 
-@pytest.mark.parametrize("kind", [Kind.DRIP, Kind.ENDLESS])
-def test_the_code_alone_accepts_a_message_even_if_the_reply_never_ends(kind: Kind) -> None:
-    with misbehaving(Stage.DOT, kind) as server:
+@pytest.mark.parametrize("kind", [FaultKind.DRIP, FaultKind.ENDLESS])
+def test_the_code_alone_accepts_a_message_even_if_the_reply_never_ends(kind: FaultKind) -> None:
+    with misbehaving(SmtpStage.DOT, kind) as server:
         delivered(server, letter())
 
     assert len(server.accepted) == 1
@@ -117,7 +117,7 @@ def test_the_code_alone_accepts_a_message_even_if_the_reply_never_ends(kind: Kin
 
 def test_the_reply_to_the_final_dot_may_take_longer_than_any_other() -> None:
     timeouts = SmtpTimeouts(reply_s=0.2, handover_s=WAIT_TIMEOUT_S, final_reply_s=WAIT_TIMEOUT_S)
-    with mail_server() as server:
+    with serve_mail() as server:
         server.seconds_until_reply_to_dot = 2 * timeouts.reply_s
         while not server.accepted:
             try:
@@ -137,7 +137,7 @@ def test_the_handover_ends_before_the_lease() -> None:
 
 @pytest.mark.parametrize("typed", ["ada@bücher.example", "ada@xn--bcher-kva.example"])
 def test_an_ascii_local_part_uses_an_a_label_domain(typed: str) -> None:
-    with mail_server(extensions=()) as server:
+    with serve_mail(extensions=()) as server:
         delivered(server, letter(typed))
 
     ((recipient, content),) = server.accepted
@@ -147,9 +147,9 @@ def test_an_ascii_local_part_uses_an_a_label_domain(typed: str) -> None:
 
 
 def test_a_local_part_outside_of_ascii_needs_smtputf8() -> None:
-    with mail_server(extensions=("8BITMIME", "SMTPUTF8")) as server:
+    with serve_mail(extensions=("8BITMIME", "SMTPUTF8")) as server:
         delivered(server, letter("ädä@bücher.example"))
-    with mail_server() as other, pytest.raises(OSError, match="SMTPUTF8"):
+    with serve_mail() as other, pytest.raises(OSError, match="SMTPUTF8"):
         delivered(other, letter("ädä@bücher.example"))
 
     assert b"MAIL FROM:<attestlab@localhost.example> BODY=8BITMIME SMTPUTF8\r\n" in server.commands

@@ -12,10 +12,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from mail_server import MailServer, mail_server
 
 from attestlab.mail import smtp
 from attestlab.mail.messages import Sender, compose
+from support.mail_server import MailServer, serve_mail
 
 NOW = datetime.now(UTC)
 STARTTLS = ("8BITMIME", "STARTTLS", "AUTH PLAIN")
@@ -58,7 +58,7 @@ def test_a_server_with_a_valid_certificate_gets_password_and_mail(
     certificate: Path, tls: ssl.SSLContext, extensions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with mail_server(extensions=extensions, tls=tls) as server:
+    with serve_mail(extensions=extensions, tls=tls) as server:
         deliver(server, extensions)
 
     assert [accepted.recipient for accepted in server.accepted] == ["ada@people.example"]
@@ -67,7 +67,7 @@ def test_a_server_with_a_valid_certificate_gets_password_and_mail(
 
 @pytest.mark.parametrize("extensions", [STARTTLS, SMTPS], ids=["STARTTLS", "smtps"])
 def test_a_server_with_an_unknown_certificate_gets_neither(tls: ssl.SSLContext, extensions: tuple[str, ...]) -> None:
-    with mail_server(extensions=extensions, tls=tls) as server, pytest.raises(ssl.SSLCertVerificationError):
+    with serve_mail(extensions=extensions, tls=tls) as server, pytest.raises(ssl.SSLCertVerificationError):
         deliver(server, extensions)
 
     assert {command[:4] for command in server.commands} <= {b"ehlo", b"STAR"}
@@ -78,5 +78,5 @@ def test_a_certificate_for_another_name_is_refused(
     certificate: Path, tls: ssl.SSLContext, extensions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with mail_server(extensions=extensions, tls=tls) as server, pytest.raises(ssl.SSLCertVerificationError):
+    with serve_mail(extensions=extensions, tls=tls) as server, pytest.raises(ssl.SSLCertVerificationError):
         deliver(server, extensions, host="127.0.0.1")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from app_in_process import served
 from team_story import Team
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
+from support.in_process_server import serve_in_thread
 
 
 @pytest.fixture
@@ -22,5 +22,5 @@ def tenant(lab: Installation) -> TenantCreated:
 @pytest.fixture
 def team(lab: Installation, tenant: TenantCreated) -> Iterator[Team]:
     """The tenant, served by the real application."""
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         yield Team(lab, url, tenant)

@@ -9,13 +9,13 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import client_of
 from sqlalchemy import select
 from team_story import Team, events_of, key_of, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
+from support.in_process_server import make_client
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
@@ -41,7 +41,7 @@ def test_a_key_is_shown_once_and_works_immediately(team: Team) -> None:
     assert len(key["secret"]) == len("al_live_") + 32
     assert (key["environment"], key["status"], set(key["scopes"])) == ("live", "ACTIVE", set(BODY["scopes"]))
     assert again == {name: value for name, value in key.items() if name != "secret"}
-    with client_of(team.url, key=key["secret"]) as client:
+    with make_client(team.url, key=key["secret"]) as client:
         assert client.get("/v1/issuers").status_code == 200
         assert client.get("/v1/audit/events").json()["details"]["required_scope"] == "audit:read"
 
@@ -79,7 +79,7 @@ def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(team: Tea
 def test_a_revoked_key_is_rejected_permanently_from_the_next_request(team: Team) -> None:
     with team.owner() as owner:
         key = made(owner)
-        with client_of(team.url, key=key["secret"]) as client:
+        with make_client(team.url, key=key["secret"]) as client:
             before = client.get("/v1/issuers").status_code
             revoked = owner.post(f"/v1/api-keys/{key['id']}/revoke", json={"reason": "rotated"})
             after = client.get("/v1/issuers")
@@ -100,7 +100,7 @@ def test_a_revocation_needs_no_reason(team: Team, body: dict[str, Any] | None) -
 
 
 def test_the_use_of_a_revoked_key_is_in_its_tenants_audit_trail(team: Team) -> None:
-    with team.owner() as owner, client_of(team.url, key=(key := made(owner))["secret"]) as client:
+    with team.owner() as owner, make_client(team.url, key=(key := made(owner))["secret"]) as client:
         owner.post(f"/v1/api-keys/{key['id']}/revoke", json={})
         client.get("/v1/issuers")
         denied = owner.get("/v1/audit/events", params={"outcome": "FAILURE"}).json()["items"]
@@ -202,7 +202,7 @@ def test_a_dev_key_works_in_the_sandbox(team: Team) -> None:
         key = made(owner, environment="dev")
 
     assert key["secret"].startswith("al_dev_")
-    with client_of(team.url, key=key["secret"]) as client:
+    with make_client(team.url, key=key["secret"]) as client:
         assert client.get("/v1/issuers").status_code == 200
 
 
@@ -213,12 +213,12 @@ def test_a_key_survives_the_removal_of_its_creator(team: Team) -> None:
         secret = made(admin)["secret"]
         assert owner.delete(f"/v1/users/{person}").status_code == 204
 
-    with client_of(team.url, key=secret) as client:
+    with make_client(team.url, key=secret) as client:
         assert client.get("/v1/issuers").status_code == 200
 
 
 def test_a_key_created_in_process_works_over_http(team: Team) -> None:
     secret = key_of(team.lab, team.tenant, Scope.ISSUERS_READ)
 
-    with client_of(team.url, key=secret) as client:
+    with make_client(team.url, key=secret) as client:
         assert [client.get(path).status_code for path in ("/v1/issuers", "/v1/users")] == [200, 403]

@@ -11,15 +11,15 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import client_of
-from nursery import run
-from running_server import printed
 from team_story import PASSWORD, Team
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.installation import Installation
 from attestlab.orgs.rules import CONSUMER_SCOPES, checksum
+from support.fork_server import run_command
+from support.in_process_server import make_client
+from support.server_process import run_json_command
 
 KEYS = "/v1/consumer/api-keys"
 
@@ -50,7 +50,7 @@ def test_a_key_has_five_fixed_scopes_ninety_days_and_a_checksum(team: Team, cloc
     assert key["secret"][-6:] == checksum(key["secret"][4:-6])
     assert set(key["scopes"]) == CONSUMER_SCOPES
     assert key["expires_at"] == (clock.now() + timedelta(days=90)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    with client_of(team.url, key=key["secret"]) as client:
+    with make_client(team.url, key=key["secret"]) as client:
         assert client.get("/v1/attestations").status_code == 200
         assert client.get("/v1/issuers").json()["details"]["required_scope"] == "issuers:read"
         assert client.get(KEYS).json()["details"]["required_credential"] == "jwt"
@@ -75,7 +75,7 @@ def test_a_key_works_to_its_last_millisecond_and_never_again(team: Team, clock: 
     with consumer:
         keys = [made(consumer, f"key {number}") for number in range(5)]
     clock.advance(timedelta(days=90) - timedelta(milliseconds=1))
-    with client_of(team.url, key=keys[0]["secret"]) as client:
+    with make_client(team.url, key=keys[0]["secret"]) as client:
         last = client.get("/v1/attestations").status_code
         clock.advance(timedelta(milliseconds=1))
         after = client.get("/v1/attestations")
@@ -89,7 +89,7 @@ def test_a_key_works_to_its_last_millisecond_and_never_again(team: Team, clock: 
 
 def test_a_revoked_key_is_refused_at_once(team: Team) -> None:
     _, consumer = team.consumer()
-    with consumer, client_of(team.url, key=(key := made(consumer))["secret"]) as client:
+    with consumer, make_client(team.url, key=(key := made(consumer))["secret"]) as client:
         before = client.get("/v1/attestations").status_code
         revoked = consumer.post(f"{KEYS}/{key['id']}/revoke")
         after = client.get("/v1/attestations").status_code
@@ -162,10 +162,10 @@ def test_address_password_and_name_of_a_consumer_are_validated(lab: Installation
 
 def test_the_command_line_creates_a_consumer(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
-    printed("init", "--data", data, "--json")
+    run_json_command("init", "--data", data, "--json")
 
-    made = printed("consumer", "create", "ada@example.org", "--data", data, "--json")
-    again = run("consumer", "create", "ada@example.org", "--data", data)
+    made = run_json_command("consumer", "create", "ada@example.org", "--data", data, "--json")
+    again = run_command("consumer", "create", "ada@example.org", "--data", data)
 
     assert set(made) == {"consumer_id", "tenant_id", "email", "password"}
     assert (made["email"], len(made["password"]) >= 20) == ("ada@example.org", True)

@@ -12,15 +12,16 @@ from typing import Any
 
 import httpx
 import pytest
-from app_in_process import eventually
 from faults.clients import UNUSED, Crowd
 from faults.disks import SmallDisk
 from faults.servers import QuickServer
 from faults.stories import check_crowd
-from nursery import Nursery
-from running_server import mint, register_issuer
 
 from attestlab.core.encoding import format_time
+from support.attestations import mint
+from support.fork_server import ForkServer
+from support.in_process_server import wait_until
+from support.issuers import register_issuer
 
 pytestmark = pytest.mark.soak
 
@@ -34,9 +35,9 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @contextmanager
-def pair(nursery: Nursery, data: Path) -> Iterator[tuple[QuickServer, QuickServer]]:
+def pair(fork_server: ForkServer, data: Path) -> Iterator[tuple[QuickServer, QuickServer]]:
     """Two servers of one data folder: one logs to its disk, the log reader of the other dies."""
-    one = QuickServer.founded(nursery, data, f"sqlite:///{data / 'records.db'}")
+    one = QuickServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}")
     other = one.another()
     other.log = data.parent.parent / "log.pipe"
     os.mkfifo(other.log)
@@ -82,9 +83,13 @@ def mails(data: Path) -> int:
     return 0
 
 
-def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(nursery: Nursery, disk: SmallDisk) -> None:
+def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(fork_server: ForkServer, disk: SmallDisk) -> None:
     data = disk.folder / "data"
-    with pair(nursery, data) as (one, other), one.client(verify=UNUSED) as http, other.client(verify=UNUSED) as beside:
+    with (
+        pair(fork_server, data) as (one, other),
+        one.client(verify=UNUSED) as http,
+        other.client(verify=UNUSED) as beside,
+    ):
         issuer = register_issuer(http)
         crowd = Crowd(issuer, 4)
         ends = mint_that_ends(http, crowd.clients[0].body("brief"))
@@ -93,16 +98,16 @@ def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(nursery: N
             crowd.wait_for_answer()
             with disk.full():
                 for client in (http, beside):
-                    eventually(lambda client=client: "writes" in failed(client), True)
+                    wait_until(lambda client=client: "writes" in failed(client), True)
             crowd.wait_for_answer()
         with locked(data):
-            eventually(lambda: "background" in failed(http) and "background" in failed(beside), True)
+            wait_until(lambda: "background" in failed(http) and "background" in failed(beside), True)
         invited = beside.post("/v1/users", json={"email": "ada@people.example", "role": "member", "name": "Ada"})
         assert invited.status_code == 201, invited.text
-        eventually(lambda: mails(data), 1)
-        eventually(lambda: status_of(data, ends.json()["id"]), "EXPIRED")
+        wait_until(lambda: mails(data), 1)
+        wait_until(lambda: status_of(data, ends.json()["id"]), "EXPIRED")
         for client in (http, beside):
-            eventually(lambda client=client: failed(client), set())
+            wait_until(lambda client=client: failed(client), set())
         lost = "attestlab_log_lines_lost_total 0.0"
         assert lost not in beside.get("/metrics").text
         crowd.settle(one)

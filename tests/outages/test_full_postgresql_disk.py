@@ -14,10 +14,10 @@ from faults.clients import UNUSED
 from faults.disks import SmallDisk
 from faults.servers import QuickServer
 from faults.test_reads_during_write_failures import Reader, require_writes_reported
-from nursery import Nursery
-from running_server import mint
 
+from support.attestations import mint
 from support.databases import execute_as_administrator
+from support.fork_server import ForkServer
 
 pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
 NAME = "attestlab_small"
@@ -50,9 +50,9 @@ def records(disk: SmallDisk, postgres_url: str) -> Iterator[str]:
 
 
 def test_verify_and_the_log_answer_while_the_disk_is_full(
-    nursery: Nursery, tmp_path: Path, records: str, disk: SmallDisk
+    fork_server: ForkServer, tmp_path: Path, records: str, disk: SmallDisk
 ) -> None:
-    one = QuickServer.founded(nursery, tmp_path / "data", records)
+    one = QuickServer.founded(fork_server, tmp_path / "data", records)
     other = one.another()
     with one, other, one.client(verify=UNUSED) as here, other.client(verify=UNUSED) as there:
         known = Reader(here)

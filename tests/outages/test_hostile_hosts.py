@@ -9,32 +9,33 @@ from typing import Any
 
 import httpx
 import pytest
-from app_in_process import eventually
 from faults.servers import QuickServer
-from hostile_server import (
-    Answer,
-    HostileServer,
-    answer,
-    bomb,
-    endless_chunks,
-    endless_header,
-    endless_length,
-    hostile_server,
-)
-from name_server import NameServer, name_server
-from nursery import Nursery, run
-from running_server import mint, mint_body, register_issuer
 from witness_world import WITNESS_KEY
 
 from attestlab.log.note.note import Note
 from attestlab.log.witnessing.submission_policy import Submission
+from support.attestations import make_mint_body, mint
+from support.fork_server import ForkServer, run_command
+from support.hostile_server import (
+    Answer,
+    HostileServer,
+    compression_bomb,
+    endless_chunks,
+    endless_header,
+    endless_length,
+    make_answer,
+    serve_hostile_answers,
+)
+from support.in_process_server import wait_until
+from support.issuers import register_issuer
+from support.name_server import NameServer, serve_dns
 
 pytestmark = pytest.mark.soak
 
 ROUNDS, CHECKS = 3, 12
 UNFOLDED_BYTES = 512 << 20
 MAX_GROWTH_BYTES = UNFOLDED_BYTES // 4
-BOMB = bomb("gzip, gzip", unfolded_bytes=UNFOLDED_BYTES)
+BOMB = compression_bomb("gzip, gzip", unfolded_bytes=UNFOLDED_BYTES)
 HOSTILE: list[Answer] = [BOMB, endless_chunks, endless_length, endless_header]
 
 
@@ -42,7 +43,7 @@ def cosigned(request: bytes) -> Iterator[bytes]:
     """Returns the response of an honest witness."""
     note = Note.parse(Submission.parse(request.partition(b"\r\n\r\n")[2]).checkpoint)
     at_s = int.from_bytes(note.signatures[1].signature[:8], "big")
-    return answer(WITNESS_KEY.cosign(note.text, at_s=at_s).encode(), "Content-Type: text/plain")(request)
+    return make_answer(WITNESS_KEY.cosign(note.text, at_s=at_s).encode(), "Content-Type: text/plain")(request)
 
 
 class Turning:
@@ -69,7 +70,7 @@ def statuses_in_the_outage(server: QuickServer, issuer: dict[str, Any]) -> list[
     person = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
     with server.client() as client, ThreadPoolExecutor(CHECKS) as clients:
         checks: list[Future[httpx.Response]] = [clients.submit(client.post, check) for _ in range(CHECKS)]
-        minted = mint(client, mint_body(issuer))
+        minted = mint(client, make_mint_body(issuer))
         seen = [
             minted.status_code,
             client.post("/v1/auth/login", json=person).status_code,
@@ -82,12 +83,12 @@ def statuses_in_the_outage(server: QuickServer, issuer: dict[str, Any]) -> list[
 
 @pytest.mark.on_postgresql
 def test_two_servers_survive_a_silent_name_server_and_a_hostile_witness(
-    nursery: Nursery, tmp_path: Path, empty_database: str, monkeypatch: pytest.MonkeyPatch
+    fork_server: ForkServer, tmp_path: Path, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turning = Turning()
-    with name_server() as dns, hostile_server(turning) as witness:
+    with serve_dns() as dns, serve_hostile_answers(turning) as witness:
         dns.is_silent = True
-        one = founded_among(dns, witness, nursery, tmp_path, empty_database, monkeypatch)
+        one = founded_among(dns, witness, fork_server, tmp_path, empty_database, monkeypatch)
         with one.start(), one.another().start() as other:
             servers = (one, other)
             with one.client() as client:
@@ -97,7 +98,7 @@ def test_two_servers_survive_a_silent_name_server_and_a_hostile_witness(
                 with ThreadPoolExecutor(2) as both:
                     seen = list(both.map(lambda server: statuses_in_the_outage(server, issuer), servers))
                 assert seen == [[201, 200, 200, 200, 200, 200]] * 2
-            eventually(lambda: turning.answered >= len(HOSTILE), True)
+            wait_until(lambda: turning.answered >= len(HOSTILE), True)
             grown = [peak_bytes(server) - was for server, was in zip(servers, before, strict=True)]
             assert max(grown) < MAX_GROWTH_BYTES
 
@@ -114,7 +115,7 @@ def test_two_servers_survive_a_silent_name_server_and_a_hostile_witness(
 def founded_among(
     dns: NameServer,
     witness: HostileServer,
-    nursery: Nursery,
+    fork_server: ForkServer,
     folder: Path,
     database: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -124,7 +125,7 @@ def founded_among(
     policy.write_text(f"witness odd {WITNESS_KEY.vkey.cosigner()} {witness.url}\nquorum none\n")
     monkeypatch.setenv("ATTESTLAB_DNS_SERVER", dns.address)
     monkeypatch.setenv("ATTESTLAB_WITNESSES", str(policy))
-    return QuickServer.founded(nursery, folder / "data", database)
+    return QuickServer.founded(fork_server, folder / "data", database)
 
 
 def recover(server: QuickServer, issuer: dict[str, Any], dns: NameServer) -> None:
@@ -134,14 +135,14 @@ def recover(server: QuickServer, issuer: dict[str, Any], dns: NameServer) -> Non
         dns.texts[challenge["record_name"]] = [challenge["record_value"]]
         assert client.post(f"/v1/issuers/{issuer['id']}/domain-proof/check").json()["proven"]
         key = WITNESS_KEY.vkey.cosigner()
-        eventually(lambda: key in Note.parse(client.get("/log/checkpoint").text).verify([key]), True)
+        wait_until(lambda: key in Note.parse(client.get("/log/checkpoint").text).verify([key]), True)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_following_a_hostile_log_ends_with_3_and_one_line(hostile: Answer, tmp_path: Path) -> None:
-    with hostile_server(hostile) as server:
+    with serve_hostile_answers(hostile) as server:
         command = ("log", "watch", server.url, "--vkey", str(WITNESS_KEY.vkey), "--state", str(tmp_path / "s"))
-        done = run(*command, "--once")
+        done = run_command(*command, "--once")
 
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.count("\n") == 1

@@ -12,10 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from app_in_process import eventually
 from faults.servers import QuickServer
-from mail_server import EVERY_FAULT, Fault, Kind, MailServer, Stage, mail_server
-from nursery import Nursery
 from sqlalchemy import func, select
 
 from attestlab.core.clock import FixedClock
@@ -30,6 +27,9 @@ from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.fork_server import ForkServer
+from support.in_process_server import wait_until
+from support.mail_server import EVERY_FAULT, FaultKind, MailFault, MailServer, SmtpStage, serve_mail
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.soak
@@ -40,7 +40,7 @@ TIMEOUTS = SmtpTimeouts(reply_s=1, handover_s=3, final_reply_s=12, quit_s=0.5)
 ENDS = ("mail.attempt_failed", "mail.carry", "mail.give_up")
 
 
-def each_once(connection: int) -> Fault | None:
+def each_once(connection: int) -> MailFault | None:
     """Every fault in a connection of its own; from then on the server behaves."""
     return EVERY_FAULT[connection] if connection < len(EVERY_FAULT) else None
 
@@ -101,7 +101,7 @@ def test_every_mail_is_sent_exactly_once_whatever_the_server_does(
             to, text = f"p{number}@people.example", f"number {number}\n"
             lab.mails.enqueue(tx, tenant_id=caller.tenant_id, recipient=to, subject="S", text=text, at=clock.now())
 
-    with mail_server(each_once) as server, ExitStack() as workers:
+    with serve_mail(each_once) as server, ExitStack() as workers:
         workers.callback(other.close)
         for at_work in (lab, other):
             workers.enter_context(mail_worker(at_work, server))
@@ -122,19 +122,19 @@ def test_every_mail_is_sent_exactly_once_whatever_the_server_does(
 
 @pytest.mark.on_postgresql
 def test_a_hanging_mail_server_delays_no_mail_health_check_or_shutdown(
-    nursery: Nursery, tmp_path: Path, empty_database: str, monkeypatch: pytest.MonkeyPatch
+    fork_server: ForkServer, tmp_path: Path, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two real servers with the times of production: of the first six connections none is answered."""
     hung = 2 * (MAX_DELIVERIES - 1)
-    fault = Fault(Stage.RCPT, Kind.SILENT)
-    with mail_server(lambda connection: fault if connection < hung else None) as server:
+    fault = MailFault(SmtpStage.RCPT, FaultKind.SILENT)
+    with serve_mail(lambda connection: fault if connection < hung else None) as server:
         monkeypatch.setenv("ATTESTLAB_SMTP_URL", server.url)
-        with QuickServer.founded(nursery, tmp_path / "data", empty_database) as one, one.another() as other:
+        with QuickServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
             with one.client() as http, other.client() as http_of_other:
                 for number in range(hung + MAILS):
                     answer = http.post("/v1/users", json={"email": f"p{number}@people.example", "role": "member"})
                     assert answer.status_code == 201, answer.text
-                eventually(lambda: len(server.accepted), MAILS)
+                wait_until(lambda: len(server.accepted), MAILS)
                 assert [client.get("/readyz").status_code for client in (http, http_of_other)] == [200, 200]
             one.stop()
             other.stop()

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from app_in_process import eventually
 from faults.clients import UNUSED, Crowd
 from faults.servers import QuickServer
 from faults.stories import check_crowd
-from nursery import Nursery
-from running_server import register_issuer
-from tcp_proxy import Proxy, proxied
 
 from attestlab.core.db import postgresql
+from support.fork_server import ForkServer
+from support.in_process_server import wait_until
+from support.issuers import register_issuer
+from support.tcp_proxy import TcpProxy, proxy_database
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
@@ -36,7 +36,7 @@ class Pair:
     """Two servers on one database, each behind a proxy of its own."""
 
     servers: tuple[QuickServer, QuickServer]
-    proxies: tuple[Proxy, Proxy]
+    proxies: tuple[TcpProxy, TcpProxy]
     direct: QuickServer  # never started; the same installation without a proxy
 
     @contextmanager
@@ -49,9 +49,9 @@ class Pair:
 
 
 @pytest.fixture
-def pair(nursery: Nursery, tmp_path: Path, empty_database: str) -> Iterator[Pair]:
-    direct = QuickServer.founded(nursery, tmp_path / "data", empty_database)
-    with proxied(empty_database) as (left, left_url), proxied(empty_database) as (right, right_url):
+def pair(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> Iterator[Pair]:
+    direct = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
+    with proxy_database(empty_database) as (left, left_url), proxy_database(empty_database) as (right, right_url):
         one, other = direct.another(left_url), direct.another(right_url)
         with one, other:
             yield Pair((one, other), (left, right), direct)
@@ -90,12 +90,12 @@ def test_two_servers_survive_a_silent_and_a_disconnecting_database(pair: Pair) -
             for server in pair.servers:
                 require_answers_while_silent(server)
         for server in pair.servers:
-            eventually(lambda server=server: is_ready(server), True)
+            wait_until(lambda server=server: is_ready(server), True)
         crowd.wait_for_answer()
         for proxy in pair.proxies:
             proxy.cut()
         for server in pair.servers:
-            eventually(lambda server=server: is_ready(server), True)
+            wait_until(lambda server=server: is_ready(server), True)
         crowd.wait_for_answer()
     crowd.settle(other)
     for server in pair.servers:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from app_in_process import served
 from policy_world import document, leaf, rule
 from team_story import Team
 
@@ -12,6 +11,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.language.document import MAX_RULES, Document
 from attestlab.server.app import all_routes
+from support.in_process_server import serve_in_thread
 
 OWN = [{"path": "claims.amount", "type": "number"}, {"path": "note", "type": "text"}]
 
@@ -43,7 +43,7 @@ def test_analysis_and_verification_ignore_idempotency_keys() -> None:
 def test_third_concurrent_proof_is_unavailable(lab: Installation) -> None:
     """Or they would hold the threads that everybody needs who signs in."""
     raw = document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")))
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         team = Team(lab, url, lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE))
         with team.owner() as owner, lab.policies.proofs.acquire():
             policy = owner.post("/v1/policies", json=raw).json()

@@ -9,9 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from app_in_process import served
 from policy_world import document, leaf, rule
-from running_server import mint, mint_body, register_issuer
 from team_story import Team
 
 from attestlab.core.errors import Conflict
@@ -26,6 +24,9 @@ from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import Registry
 from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
 from attestlab.policy.language.document import Document
+from support.attestations import make_mint_body, mint
+from support.in_process_server import serve_in_thread
+from support.issuers import register_issuer
 
 LEAVES = [leaf("key.age_days", "eq", number) for number in range(1_000, 1_150)]
 LARGE = document(
@@ -40,7 +41,7 @@ LARGE = document(
 @pytest.fixture
 def team(lab: Installation) -> Iterator[Team]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         yield Team(lab, url, tenant)
 
 
@@ -189,7 +190,7 @@ def test_event_loop_never_compiles_a_large_policy(
         team.lab.policies.shadow(made["id"], caller=caller)
     question = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"trust_tier": "BASIC"}}
     evaluated = key.post("/v1/policies/evaluate", json=question)
-    minted = mint(key, mint_body(issuer)).json()
+    minted = mint(key, make_mint_body(issuer)).json()
     verified = key.post("/v1/verify", json={"attestation_id": minted["id"]})
     exported = key.get(f"/v1/attestations/{minted['id']}/proof-bundle")
 

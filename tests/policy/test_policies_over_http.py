@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rfc8785
-from app_in_process import client_of, served
 from policy_world import document, leaf, rule
 from sqlalchemy import update
 from team_story import Team, events_of
@@ -26,6 +25,7 @@ from attestlab.orgs.rules import Plan
 from attestlab.policy import store
 from attestlab.policy.language.document import Document
 from attestlab.policy.shapes import PolicyOut
+from support.in_process_server import make_client, serve_in_thread
 
 pytestmark = pytest.mark.one_world
 
@@ -76,7 +76,7 @@ class Desk:
 @pytest.fixture
 def desk(lab: Installation) -> Iterator[Desk]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         made = Desk(Team(lab, url, tenant))
         yield made
         made.close()
@@ -251,7 +251,7 @@ def test_own_api_key_is_not_a_second_person(desk: Desk) -> None:
     body = {"name": "mine", "scopes": ["issuers:read"]}
     secret = desk.owner.post("/v1/api-keys", json=body).json()["secret"]
     for mine in (secret, desk.team.tenant.api_key):
-        with client_of(desk.team.url, key=mine) as key:
+        with make_client(desk.team.url, key=mine) as key:
             policy = desk.made(document(rule("r", "DENY", BASIC)), key)
         activation = {"simulation_digest": desk.simulated(policy["id"])}
         own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=activation)

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import served
 from policy_world import document, leaf, rule
 from team_story import Team, events_of, trail
 
@@ -17,6 +16,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.language.document import Document
+from support.in_process_server import serve_in_thread
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
@@ -26,7 +26,7 @@ PATH = "/v1/verification-profiles"
 @pytest.fixture
 def team(lab: Installation) -> Iterator[Team]:
     tenant = lab.orgs.create_tenant("Verifier", plan=Plan.ENTERPRISE)
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         yield Team(lab, url, tenant)
 
 

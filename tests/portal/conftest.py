@@ -8,9 +8,9 @@ from uuid import UUID
 
 import httpx
 import pytest
-from app_in_process import client_of, served
 
 from attestlab.installation import Installation
+from support.in_process_server import make_client, serve_in_thread
 
 _PAGE = re.compile(r"/a/([0-9a-f-]{36})(?:/bundle\.json)?$")
 
@@ -23,7 +23,7 @@ def anyone(lab: Installation) -> Iterator[httpx.Client]:
         if found := _PAGE.match(request.url.path):
             request.url = request.url.copy_set_param("k", lab.links.share_key(UUID(found[1])))
 
-    with served(lab) as url, client_of(url) as client:
+    with serve_in_thread(lab) as url, make_client(url) as client:
         client.event_hooks = {"request": [show_the_key]}
         yield client
 
@@ -31,5 +31,5 @@ def anyone(lab: Installation) -> Iterator[httpx.Client]:
 @pytest.fixture
 def passer_by(anyone: httpx.Client) -> Iterator[httpx.Client]:
     """Somebody who knows the id alone, from the log."""
-    with client_of(str(anyone.base_url)) as client:
+    with make_client(str(anyone.base_url)) as client:
         yield client

@@ -14,7 +14,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from app_in_process import served
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 from portal_story import DOCUMENT, behind_the_services_back, mint
@@ -25,6 +24,7 @@ from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
 from attestlab.orgs.rules import Caller
+from support.in_process_server import serve_in_thread
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Whatever the browser would like to know from elsewhere, it gets no address for.
@@ -50,7 +50,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def url(lab: Installation) -> Iterator[str]:
-    with served(lab) as address:
+    with serve_in_thread(lab) as address:
         yield address
 
 

@@ -13,10 +13,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from app_in_process import client_of, eventually
 from portal_story import DOCUMENT, Seen, behind_the_services_back, mint
-from running_server import COMMAND, RunningServer, mint_body, register_issuer
-from running_server import mint as mint_over_http
 from sqlalchemy import Connection, delete, func, select, text, update
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
@@ -32,7 +29,12 @@ from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
 from attestlab.portal import assets, messages
 from attestlab.portal.rendering import qr_code
+from support.attestations import make_mint_body
+from support.attestations import mint as mint_over_http
+from support.in_process_server import make_client, wait_until
+from support.issuers import register_issuer
 from support.lab_checks import check_bundle
+from support.server_process import COMMAND, ServerProcess
 
 pytestmark = pytest.mark.one_world
 
@@ -242,7 +244,7 @@ def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: I
     attestation_id = mint(lab, caller, **noted)
 
     answer = anyone.get(f"/a/{attestation_id}/bundle.json")
-    with client_of(str(anyone.base_url), key=key_with_every_scope(lab, caller)) as owner:
+    with make_client(str(anyone.base_url), key=key_with_every_scope(lab, caller)) as owner:
         own = owner.get(f"/v1/attestations/{attestation_id}/proof-bundle").json()
 
     check_bundle(answer.content, lab.trust, lab)
@@ -270,7 +272,7 @@ def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
     assert done.stdout.startswith(f"VALID  attestation {attestation_id}")
 
 
-def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: RunningServer) -> None:
+def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: ServerProcess) -> None:
     with server.client() as client:
         minted = register_and_mint(client)
         page = Seen(client.get(minted["share_url"]).text)
@@ -316,7 +318,7 @@ def test_page_without_key_shows_the_verdict_only(passer_by: httpx.Client, lab: I
 
 
 def register_and_mint(client: httpx.Client) -> dict[str, Any]:
-    answer: dict[str, Any] = mint_over_http(client, mint_body(register_issuer(client))).json()
+    answer: dict[str, Any] = mint_over_http(client, make_mint_body(register_issuer(client))).json()
     return answer
 
 
@@ -340,7 +342,7 @@ def test_page_view_is_not_metered(anyone: httpx.Client, lab: Installation, calle
 
     assert count_rows(lab, caller) == before
     anyone.post("/v1/verify", json={"attestation_id": str(attestation_id)})
-    eventually(lambda: count_rows(lab, caller) != before, True)
+    wait_until(lambda: count_rows(lab, caller) != before, True)
     assert count_rows(lab, caller) == tuple(count + 1 for count in before), "the looks were metered too"
 
 

@@ -13,7 +13,6 @@ import duckdb
 import httpx
 import pytest
 import rfc8785
-from app_in_process import served
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 from lake_world import damage
@@ -26,6 +25,7 @@ from attestlab.installation import Installation
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.simulation.store import reports
+from support.in_process_server import serve_in_thread
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.one_world
@@ -43,7 +43,7 @@ SIMULATE = "/v1/policies/simulate"
 @pytest.fixture
 def team(lab: Installation) -> Iterator[Team]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with served(lab) as url:
+    with serve_in_thread(lab) as url:
         yield Team(lab, url, tenant)
 
 

@@ -22,7 +22,6 @@ from uuid import UUID
 import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
-from running_server import RunningServer
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.service import Minted
@@ -36,6 +35,7 @@ from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.formats.toml import parse_toml
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
+from support.server_process import ServerProcess
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -220,7 +220,7 @@ def open_documented_world(folder: Path) -> Iterator[DocumentationRun]:
         minted = _mint_diploma(world, folder / "diploma.pdf")
         clock.behind = timedelta(0)
         _write_files(world, folder, minted.id)
-        with RunningServer(folder / "lab", world.lab.settings.records_url, world.made.public()) as server:
+        with ServerProcess(folder / "lab", world.lab.settings.records_url, world.made.public()) as server:
             yield DocumentationRun(folder, world, server.url, _names(world, minted.id))
             server.stop()
     finally:

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from sample_site import KEY, Running, running
+
+from support.sample_application import WRITER_KEY, SampleServer, serve_sample_application
 
 
 @pytest.fixture(scope="module")
-def sample() -> Iterator[Running]:
-    with running() as server:
+def sample() -> Iterator[SampleServer]:
+    with serve_sample_application() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def client(sample: Running) -> Iterator[httpx.Client]:
+def client(sample: SampleServer) -> Iterator[httpx.Client]:
     """An HTTP client with a key that may write."""
-    with httpx.Client(base_url=sample.url, headers={"X-API-Key": KEY}) as opened:
+    with httpx.Client(base_url=sample.url, headers={"X-API-Key": WRITER_KEY}) as opened:
         yield opened

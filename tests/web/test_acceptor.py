@@ -15,9 +15,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sample_site import get, running
 
 from attestlab.web.http1.acceptor import MIN_CONNECTIONS, SPARE_FILES, ConnectionLimits, raise_file_limit
+from support.raw_http import get_request
+from support.sample_application import serve_sample_application
 
 WATCHED_S = 1.0
 PATIENCE_S = 60
@@ -56,12 +57,12 @@ def test_the_soft_file_limit_is_raised_to_the_hard_limit() -> None:
 
 
 def test_excess_connections_of_one_address_are_closed() -> None:
-    with running(room=ConnectionLimits(total=10, per_address=2)) as server, ExitStack() as stack:
-        first, second = (stack.enter_context(server.wire()) for _ in range(2))
-        for wire in (first, second):
-            assert wire.send(get("/healthz")).response().status == 200
+    with serve_sample_application(limits=ConnectionLimits(total=10, per_address=2)) as server, ExitStack() as stack:
+        first, second = (stack.enter_context(server.connect()) for _ in range(2))
+        for connection in (first, second):
+            assert connection.send(get_request("/healthz")).response().status == 200
 
-        with server.wire() as third:
+        with server.connect() as third:
             assert third.ended()
 
         first.socket.close()
@@ -69,13 +70,13 @@ def test_excess_connections_of_one_address_are_closed() -> None:
 
 
 def test_connections_beyond_the_total_limit_wait() -> None:
-    with running(room=ConnectionLimits(total=2, per_address=9)) as server, ExitStack() as stack:
-        first, second = (stack.enter_context(server.wire()) for _ in range(2))
-        for wire in (first, second):
-            assert wire.send(get("/healthz")).response().status == 200
-        waiting = stack.enter_context(server.wire())
-        waiting.send(get("/healthz"))
-        assert second.send(get("/healthz")).response().status == 200
+    with serve_sample_application(limits=ConnectionLimits(total=2, per_address=9)) as server, ExitStack() as stack:
+        first, second = (stack.enter_context(server.connect()) for _ in range(2))
+        for connection in (first, second):
+            assert connection.send(get_request("/healthz")).response().status == 200
+        waiting = stack.enter_context(server.connect())
+        waiting.send(get_request("/healthz"))
+        assert second.send(get_request("/healthz")).response().status == 200
         assert server.server.open_connections == 2
 
         first.socket.close()
@@ -89,7 +90,7 @@ def eventually_answers(port: int) -> bool:
     while time.monotonic() < until:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connected:
             try:
-                connected.sendall(get("/healthz"))
+                connected.sendall(get_request("/healthz"))
                 if connected.recv(12) == b"HTTP/1.1 200":
                     return True
             except ConnectionError:

@@ -5,44 +5,45 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from sample_site import Running, Wire, get, running, sample_site
 from tornado.iostream import IOStream
 
 from attestlab.web.http1.connection import Connection, Peer, Timeouts
+from support.raw_http import RawConnection, get_request
+from support.sample_application import SampleServer, make_sample_application, serve_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
 
 RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
 
 @pytest.fixture
-def fresh() -> Iterator[Running]:
+def fresh() -> Iterator[SampleServer]:
     """A separate server, because its events can be set only once."""
-    with running() as server:
+    with serve_sample_application() as server:
         yield server
 
 
-def close(wire: Wire) -> None:
+def close(wire: RawConnection) -> None:
     wire.socket.close()
 
 
-def reset(wire: Wire) -> None:
+def reset(wire: RawConnection) -> None:
     wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     wire.socket.close()
 
 
-def end_sending(wire: Wire) -> None:
+def end_sending(wire: RawConnection) -> None:
     wire.socket.shutdown(socket.SHUT_WR)
 
 
 @pytest.mark.parametrize("leave", [close, reset, end_sending])
-@pytest.mark.parametrize("before", [b"", get("/healthz")], ids=["its first request", "a later one"])
+@pytest.mark.parametrize("before", [b"", get_request("/healthz")], ids=["its first request", "a later one"])
 def test_a_route_detects_that_its_client_disconnected(
-    fresh: Running, leave: Callable[[Wire], None], before: bytes
+    fresh: SampleServer, leave: Callable[[RawConnection], None], before: bytes
 ) -> None:
-    with fresh.wire() as wire:
+    with fresh.connect() as wire:
         if before:
             assert wire.send(before).response().status == 200
-        wire.send(get("/v1/watched"))
+        wire.send(get_request("/v1/watched"))
         assert fresh.lab.waiting.wait(WAIT_TIMEOUT_S)
         assert not fresh.lab.gone.is_set()
         leave(wire)
@@ -50,15 +51,15 @@ def test_a_route_detects_that_its_client_disconnected(
         assert fresh.lab.gone.wait(WAIT_TIMEOUT_S)
 
 
-def test_pipelined_requests_are_answered_in_order(fresh: Running) -> None:
+def test_pipelined_requests_are_answered_in_order(fresh: SampleServer) -> None:
     """Both requests that arrived with the first one, and requests that arrived during its work."""
-    with fresh.wire() as wire:
-        wire.send(get("/v1/watched") + get("/tile/1/with"))
+    with fresh.connect() as wire:
+        wire.send(get_request("/v1/watched") + get_request("/tile/1/with"))
         assert fresh.lab.waiting.wait(WAIT_TIMEOUT_S)
-        wire.send(get("/tile/2/meanwhile")[:20])
-        fresh.lab.go_on.set()
+        wire.send(get_request("/tile/2/meanwhile")[:20])
+        fresh.lab.may_continue.set()
         first, second = wire.response(), wire.response()
-        wire.send(get("/tile/2/meanwhile")[20:])
+        wire.send(get_request("/tile/2/meanwhile")[20:])
         third = wire.response()
 
         assert b"watched" in first.body
@@ -70,7 +71,7 @@ def test_an_earlier_disconnect_is_reported_immediately() -> None:
     async def reported() -> list[str]:
         ours, theirs = socket.socketpair()
         stream, found = IOStream(ours), list[str]()
-        connection = Connection(sample_site(), stream, Peer("127.0.0.1"), Timeouts())
+        connection = Connection(make_sample_application(), stream, Peer("127.0.0.1"), Timeouts())
         theirs.close()
         await connection.serve()
         connection.on_disconnect(lambda: found.append("gone"))

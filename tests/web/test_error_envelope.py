@@ -4,10 +4,11 @@ import json
 
 import httpx
 import pytest
-from sample_site import KEY, KNOWN, READER, SPLITS, Running, get, post
 
 from attestlab.core import errors
 from attestlab.web.problems import STATUS_OF, http_status
+from support.raw_http import get_request, post_request
+from support.sample_application import HEADER_INJECTIONS, KNOWN_ID, READER_KEY, WRITER_KEY, SampleServer
 
 NOTE = {"text": "hello"}
 
@@ -29,7 +30,7 @@ def envelope(response: httpx.Response) -> dict:
     [
         ("GET", "/nowhere", 404, "NOT_FOUND"),
         ("GET", "/v1/notes/", 404, "NOT_FOUND"),
-        ("GET", f"/v1/notes/{KNOWN}/", 404, "NOT_FOUND"),
+        ("GET", f"/v1/notes/{KNOWN_ID}/", 404, "NOT_FOUND"),
         ("GET", "/v1/notes/0193b5a0-7f3c-7abc-8def-000000000000", 404, "NOT_FOUND"),
         ("PATCH", "/v1/notes", 405, "VALIDATION_ERROR"),
         ("OPTIONS", "/v1/notes", 405, "VALIDATION_ERROR"),
@@ -46,7 +47,7 @@ def envelope(response: httpx.Response) -> dict:
         ("GET", "/v1/notes?limit=%ff", 400, "VALIDATION_ERROR"),
         ("GET", "/v1/notes?cursor=%00", 400, "VALIDATION_ERROR"),
         ("GET", "/v1/notes?cursor=AAAA", 400, "VALIDATION_ERROR"),
-        ("GET", f"/v1/notes/{KNOWN}?x=1", 400, "VALIDATION_ERROR"),
+        ("GET", f"/v1/notes/{KNOWN_ID}?x=1", 400, "VALIDATION_ERROR"),
         ("GET", "/v1/faults/conflict", 409, "CONFLICT"),
         ("GET", "/v1/faults/limit", 429, "RATE_LIMIT_EXCEEDED"),
         ("GET", "/v1/faults/crash", 500, "INTERNAL_ERROR"),
@@ -61,7 +62,16 @@ def test_an_error_has_its_status_and_code(client: httpx.Client, method: str, pat
 
 @pytest.mark.parametrize(
     "id",
-    [KNOWN.hex, f"{{{KNOWN}}}", f"urn:uuid:{KNOWN}", str(KNOWN)[:-1], f"{KNOWN}0", "not-a-uuid", f"{KNOWN}%0A", "٣"],
+    [
+        KNOWN_ID.hex,
+        f"{{{KNOWN_ID}}}",
+        f"urn:uuid:{KNOWN_ID}",
+        str(KNOWN_ID)[:-1],
+        f"{KNOWN_ID}0",
+        "not-a-uuid",
+        f"{KNOWN_ID}%0A",
+        "٣",
+    ],
 )
 def test_a_uuid_in_a_path_is_the_36_character_form(client: httpx.Client, id: str) -> None:
     error = envelope(client.get(f"/v1/notes/{id}"))
@@ -70,12 +80,12 @@ def test_a_uuid_in_a_path_is_the_36_character_form(client: httpx.Client, id: str
 
 
 def test_a_uuid_may_be_written_in_capitals(client: httpx.Client) -> None:
-    assert client.get(f"/v1/notes/{str(KNOWN).upper()}").json()["id"] == str(KNOWN)
+    assert client.get(f"/v1/notes/{str(KNOWN_ID).upper()}").json()["id"] == str(KNOWN_ID)
 
 
 @pytest.mark.parametrize("count", ["-1", "+1", "1.0", "01", "1_0", "٣", "9" * 5000])
 def test_a_number_in_a_path_is_plain_digits(client: httpx.Client, count: str) -> None:
-    assert envelope(client.put(f"/v1/notes/{KNOWN}/stars/{count}"))["details"]["fields"][0]["field"] == "/count"
+    assert envelope(client.put(f"/v1/notes/{KNOWN_ID}/stars/{count}"))["details"]["fields"][0]["field"] == "/count"
 
 
 def test_405_lists_the_allowed_methods(client: httpx.Client) -> None:
@@ -89,9 +99,9 @@ def test_the_callers_request_id_is_echoed(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("sent", ["", "a" * 65, "has space", "a/b", "ü"])
-def test_a_request_id_unsafe_for_logs_is_replaced(sample: Running, sent: str) -> None:
-    with sample.wire() as wire:
-        wire.send(get("/healthz", extra=f"X-Request-Id: {sent}\r\n"))
+def test_a_request_id_unsafe_for_logs_is_replaced(sample: SampleServer, sent: str) -> None:
+    with sample.connect() as wire:
+        wire.send(get_request("/healthz", extra=f"X-Request-Id: {sent}\r\n"))
         answered = wire.response().headers["x-request-id"]
 
     assert answered != sent
@@ -104,7 +114,7 @@ def test_every_success_has_a_request_id_of_its_own(client: httpx.Client) -> None
     assert len(ids) == 20
 
 
-def test_missing_credentials_are_401_and_both_schemes_are_named(sample: Running) -> None:
+def test_missing_credentials_are_401_and_both_schemes_are_named(sample: SampleServer) -> None:
     response = httpx.get(f"{sample.url}/v1/notes")
 
     assert envelope(response)["code"] == "AUTH_REQUIRED"
@@ -117,13 +127,13 @@ def test_missing_credentials_are_401_and_both_schemes_are_named(sample: Running)
         {"X-API-Key": "unknown"},
         {"Authorization": "ApiKey unknown"},
         {"Authorization": "ApiKey"},
-        {"Authorization": f"Basic {KEY}"},
-        {"Authorization": f"Bearer {KEY}"},
-        {"Authorization": f"ApiKey {KEY}", "X-API-Key": READER},
-        {"Authorization": f"ApiKey {KEY}", "X-API-Key": ""},
+        {"Authorization": f"Basic {WRITER_KEY}"},
+        {"Authorization": f"Bearer {WRITER_KEY}"},
+        {"Authorization": f"ApiKey {WRITER_KEY}", "X-API-Key": READER_KEY},
+        {"Authorization": f"ApiKey {WRITER_KEY}", "X-API-Key": ""},
     ],
 )
-def test_wrong_credentials_are_401_with_one_message(sample: Running, headers: dict[str, str]) -> None:
+def test_wrong_credentials_are_401_with_one_message(sample: SampleServer, headers: dict[str, str]) -> None:
     response = httpx.get(f"{sample.url}/v1/notes", headers=headers)
 
     error = envelope(response)
@@ -134,23 +144,23 @@ def test_wrong_credentials_are_401_with_one_message(sample: Running, headers: di
 @pytest.mark.parametrize(
     "headers",
     [
-        {"X-API-Key": KEY},
-        {"Authorization": f"ApiKey {KEY}"},
-        {"authorization": f"apikey  {KEY}"},
-        {"Authorization": f"ApiKey {KEY}", "X-API-Key": KEY},
+        {"X-API-Key": WRITER_KEY},
+        {"Authorization": f"ApiKey {WRITER_KEY}"},
+        {"authorization": f"apikey  {WRITER_KEY}"},
+        {"Authorization": f"ApiKey {WRITER_KEY}", "X-API-Key": WRITER_KEY},
     ],
 )
-def test_a_key_is_accepted_in_either_header(sample: Running, headers: dict[str, str]) -> None:
+def test_a_key_is_accepted_in_either_header(sample: SampleServer, headers: dict[str, str]) -> None:
     assert httpx.get(f"{sample.url}/v1/notes", headers=headers).status_code == 200
 
 
-def test_a_missing_scope_is_403_and_named(sample: Running) -> None:
-    response = httpx.post(f"{sample.url}/v1/notes", headers={"X-API-Key": READER}, json=NOTE)
+def test_a_missing_scope_is_403_and_named(sample: SampleServer) -> None:
+    response = httpx.post(f"{sample.url}/v1/notes", headers={"X-API-Key": READER_KEY}, json=NOTE)
 
     assert envelope(response)["details"]["required_scope"] == "notes:write"
 
 
-def test_a_denied_writer_learns_nothing_about_the_body(sample: Running) -> None:
+def test_a_denied_writer_learns_nothing_about_the_body(sample: SampleServer) -> None:
     response = httpx.post(f"{sample.url}/v1/notes", json={"wrong": True})
 
     assert envelope(response)["code"] == "AUTH_REQUIRED"
@@ -178,9 +188,9 @@ def test_types_are_not_coerced(client: httpx.Client, body: object) -> None:
 
 
 def test_validator_messages_have_no_framework_prefix(client: httpx.Client) -> None:
-    response = client.post("/v1/notes", json={"text": "a", "about": KNOWN.hex})
+    response = client.post("/v1/notes", json={"text": "a", "about": KNOWN_ID.hex})
 
-    assert envelope(response)["details"]["fields"][0]["message"].startswith(f"'{KNOWN.hex}' is not a UUID")
+    assert envelope(response)["details"]["fields"][0]["message"].startswith(f"'{KNOWN_ID.hex}' is not a UUID")
 
 
 def test_429_has_retry_after(client: httpx.Client) -> None:
@@ -194,7 +204,7 @@ def test_details_may_hold_times_and_ids(client: httpx.Client) -> None:
     details = envelope(client.get("/v1/faults/conflict"))["details"]
 
     assert details["since"] == "2026-11-21T12:00:00.000Z"
-    assert details["id"] == str(KNOWN)
+    assert details["id"] == str(KNOWN_ID)
 
 
 @pytest.mark.parametrize("kind", ["crash", "integrity"])
@@ -209,7 +219,7 @@ def test_internal_errors_disclose_nothing(client: httpx.Client, capfd: pytest.Ca
     assert f"find-{kind}" in logged.out + logged.err
 
 
-@pytest.mark.parametrize("kind", SPLITS)
+@pytest.mark.parametrize("kind", HEADER_INJECTIONS)
 def test_response_splitting_is_prevented(client: httpx.Client, kind: str) -> None:
     response = client.get(f"/v1/faults/{kind}")
 
@@ -246,9 +256,9 @@ def test_a_missing_body_is_reported(client: httpx.Client) -> None:
 
 
 def test_a_route_without_a_body_takes_an_empty_object(client: httpx.Client) -> None:
-    assert client.put(f"/v1/notes/{KNOWN}/stars/3", json={}).json()["text"] == "***"
-    assert client.put(f"/v1/notes/{KNOWN}/stars/3").json()["text"] == "***"
-    assert envelope(client.put(f"/v1/notes/{KNOWN}/stars/3", json={"x": 1}))["http_status"] == 400
+    assert client.put(f"/v1/notes/{KNOWN_ID}/stars/3", json={}).json()["text"] == "***"
+    assert client.put(f"/v1/notes/{KNOWN_ID}/stars/3").json()["text"] == "***"
+    assert envelope(client.put(f"/v1/notes/{KNOWN_ID}/stars/3", json={"x": 1}))["http_status"] == 400
 
 
 def test_an_optional_body_may_be_omitted(client: httpx.Client) -> None:
@@ -259,14 +269,14 @@ def test_an_optional_body_may_be_omitted(client: httpx.Client) -> None:
 def test_a_success_has_the_declared_status_and_headers(client: httpx.Client) -> None:
     response = client.post("/v1/notes", json=NOTE)
 
-    assert (response.status_code, response.headers["location"]) == (201, f"/v1/notes/{KNOWN}")
-    assert response.json() == {"id": str(KNOWN), "text": "hello", "created_at": "2026-11-21T12:00:00.000Z"}
+    assert (response.status_code, response.headers["location"]) == (201, f"/v1/notes/{KNOWN_ID}")
+    assert response.json() == {"id": str(KNOWN_ID), "text": "hello", "created_at": "2026-11-21T12:00:00.000Z"}
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["date"] == "Sat, 21 Nov 2026 12:00:00 GMT"
 
 
 def test_an_empty_result_is_204_without_a_length(client: httpx.Client) -> None:
-    response = client.delete(f"/v1/notes/{KNOWN}")
+    response = client.delete(f"/v1/notes/{KNOWN_ID}")
 
     assert (response.status_code, response.content) == (204, b"")
     assert "content-length" not in response.headers
@@ -308,9 +318,9 @@ MALFORMED = [
     b"GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: a\r\nBig: " + b"x" * 20_000,
     b"GET /" + b"x" * 20_000,
-    post("/v1/notes", length=-1),
-    post("/v1/notes", extra="Content-Length: 5\r\n"),
-    post("/v1/notes", extra="Transfer-Encoding: chunked\r\n"),
+    post_request("/v1/notes", length=-1),
+    post_request("/v1/notes", extra="Content-Length: 5\r\n"),
+    post_request("/v1/notes", extra="Transfer-Encoding: chunked\r\n"),
     b"POST /v1/notes HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
     b"POST /v1/notes HTTP/1.1\r\nHost: a\r\nContent-Length: 0x10\r\n\r\n",
     b"POST /v1/notes HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
@@ -319,8 +329,8 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("sent", MALFORMED, ids=lambda sent: ascii(sent[:60]))
-def test_malformed_http_gets_the_envelope_and_is_closed(sample: Running, sent: bytes) -> None:
-    with sample.wire() as wire:
+def test_malformed_http_gets_the_envelope_and_is_closed(sample: SampleServer, sent: bytes) -> None:
+    with sample.connect() as wire:
         response = wire.send(sent).response()
         assert wire.ended()
 

@@ -2,9 +2,10 @@
 
 import httpx
 import pytest
-from sample_site import KNOWN
 
-NOTE = f"/v1/notes/{KNOWN}"
+from support.sample_application import KNOWN_ID
+
+NOTE = f"/v1/notes/{KNOWN_ID}"
 
 
 def test_equal_bodies_have_equal_etags(client: httpx.Client) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable
 from threading import Event
 from typing import Any
 
-from sample_site import sample_site
-
 from attestlab.web.fair_threads import FairThreads
+from support.sample_application import make_sample_application
 
 WAIT_S = 20
 
@@ -63,7 +62,7 @@ def test_password_hashing_does_not_wait_for_bodies_or_proofs() -> None:
     """Six bodies of eight megabytes once occupied all threads that a sign-in needs."""
 
     async def story() -> str:
-        site, release = sample_site(), Event()
+        site, release = make_sample_application(), Event()
 
         def hold(run: Callable[..., Awaitable[Any]], *arguments: Any) -> asyncio.Future[Any]:
             return asyncio.ensure_future(run(*arguments, release.wait, WAIT_S))

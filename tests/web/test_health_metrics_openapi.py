@@ -9,11 +9,11 @@ import pytest
 from openapi_spec_validator import validate
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from sample_site import KNOWN, Running, notes, running, sample_site
 
 from attestlab.web import metrics
 from attestlab.web.application import Application
 from attestlab.web.routing.openapi import describe
+from support.sample_application import KNOWN_ID, SampleServer, make_sample_application, notes, serve_sample_application
 
 
 def test_a_running_process_is_healthy(client: httpx.Client) -> None:
@@ -21,7 +21,7 @@ def test_a_running_process_is_healthy(client: httpx.Client) -> None:
 
 
 def test_a_process_is_ready_when_every_check_passes() -> None:
-    with running() as server, httpx.Client(base_url=server.url) as client:
+    with serve_sample_application() as server, httpx.Client(base_url=server.url) as client:
         assert client.get("/readyz").json() == {"status": "ok", "checks": {"records": "ok"}}
 
         server.lab.broken.add("records")
@@ -46,24 +46,27 @@ def counted(client: httpx.Client) -> dict[tuple[str, str, str], float]:
 
 def test_requests_are_counted_by_template_and_status() -> None:
     """An id in a label would create a series for every attestation."""
-    with running() as server, httpx.Client(base_url=server.url, headers={"X-API-Key": "key-of-a-writer"}) as client:
+    with (
+        serve_sample_application() as server,
+        httpx.Client(base_url=server.url, headers={"X-API-Key": "key-of-a-writer"}) as client,
+    ):
         for _ in range(3):
-            client.get(f"/v1/notes/{KNOWN}")
+            client.get(f"/v1/notes/{KNOWN_ID}")
         client.get("/v1/notes/not-a-uuid")
         client.get("/nowhere")
         client.get("/elsewhere")
-        client.head(f"/v1/notes/{KNOWN}")
-        with server.wire() as wire:
-            wire.send(b"nonsense\r\n\r\n").response()
+        client.head(f"/v1/notes/{KNOWN_ID}")
+        with server.connect() as connection:
+            connection.send(b"nonsense\r\n\r\n").response()
         counts = counted(client)
 
     assert counts["GET", "/v1/notes/{id}", "200"] == 4
     assert counts["(any)", "(none)", "404"] == 2
     assert counts["(any)", "(none)", "400"] == 2  # the id that is none, and the nonsense
-    assert not any(str(KNOWN) in route for _, route, _ in counts)
+    assert not any(str(KNOWN_ID) in route for _, route, _ in counts)
 
 
-def test_latencies_are_in_seconds(sample: Running, client: httpx.Client) -> None:
+def test_latencies_are_in_seconds(sample: SampleServer, client: httpx.Client) -> None:
     client.get("/healthz")
     families = {f.name: f for f in text_string_to_metric_families(client.get("/metrics").text)}
 
@@ -163,7 +166,7 @@ async def _on_a_thread_of(site: Application) -> threading.Thread:
 
 
 def test_a_closed_application_ends_its_threads() -> None:
-    site = sample_site()
+    site = make_sample_application()
     thread = asyncio.run(_on_a_thread_of(site))
 
     site.close()

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sample_site import Running, Wire, get, post
 
 from attestlab.core.encoding import b64url_decode
+from support.raw_http import RawConnection, get_request, post_request
+from support.sample_application import SampleServer
 
 LIMIT_CHARS = 52_428_800
 MAX_KILOBYTES = 600_000
@@ -24,11 +25,11 @@ DECODED = b64url_decode(PATTERN.decode())
 SERVER = """
 import asyncio
 from tornado.netutil import bind_sockets
-from sample_site import sample_site
+from support.sample_application import make_sample_application
 from attestlab.web.http1.server import Server
 
 async def serve():
-    server = Server(sample_site())
+    server = Server(make_sample_application())
     sockets = bind_sockets(0, "127.0.0.1")
     server.add_sockets(sockets)
     print(sockets[0].getsockname()[1], flush=True)
@@ -57,12 +58,12 @@ def peak_kilobytes(pid: int) -> int:
 
 def send_payload(port: int, chars: int, *, before: bytes = b'{"name":"large","payload_b64url":"', after: bytes = b'"}'):
     """Posts a payload of this many characters, generated while it is sent; returns the response."""
-    with Wire(port) as wire:
-        wire.send(post("/v1/files", length=len(before) + chars + len(after)) + before)
+    with RawConnection(port) as connection:
+        connection.send(post_request("/v1/files", length=len(before) + chars + len(after)) + before)
         whole, rest = divmod(chars, len(PATTERN))
         for _ in range(whole):
-            wire.send(PATTERN)
-        return wire.send(PATTERN[:rest] + after).response()
+            connection.send(PATTERN)
+        return connection.send(PATTERN[:rest] + after).response()
 
 
 def expected_sha256(chars: int) -> str:
@@ -83,9 +84,9 @@ def test_four_concurrent_payloads_of_maximum_size_fit_in_600_mb(alone: tuple[int
     done = threading.Event()
 
     def ask() -> None:
-        with Wire(port) as wire:
+        with RawConnection(port) as connection:
             while not done.wait(0.01):
-                answered_while_busy.append(wire.send(get("/healthz")).response().status)
+                answered_while_busy.append(connection.send(get_request("/healthz")).response().status)
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -104,7 +105,7 @@ def test_four_concurrent_payloads_of_maximum_size_fit_in_600_mb(alone: tuple[int
     assert len(answered_while_busy) > 5
 
 
-def test_a_payload_one_character_over_the_limit_is_413(sample: Running) -> None:
+def test_a_payload_one_character_over_the_limit_is_413(sample: SampleServer) -> None:
     response = send_payload(sample.port, LIMIT_CHARS + 1)
 
     error = json.loads(response.body)
@@ -113,13 +114,13 @@ def test_a_payload_one_character_over_the_limit_is_413(sample: Running) -> None:
     assert error["details"]["scope"] == "payload"
 
 
-def test_a_large_rest_is_413_of_the_request_body(sample: Running) -> None:
+def test_a_large_rest_is_413_of_the_request_body(sample: SampleServer) -> None:
     response = send_payload(sample.port, 2_000_000, after=b'","other":"' + b"x" * 1_100_000 + b'"}')
 
     assert (response.status, json.loads(response.body)["details"]["scope"]) == (413, "request_body")
 
 
-def test_a_nested_payload_member_counts_as_rest(sample: Running) -> None:
+def test_a_nested_payload_member_counts_as_rest(sample: SampleServer) -> None:
     response = send_payload(sample.port, 2_000_000, before=b'{"other":{"payload_b64url":"', after=b'"}}')
 
     assert (response.status, json.loads(response.body)["details"]["scope"]) == (413, "request_body")
@@ -134,7 +135,7 @@ def test_a_nested_payload_member_counts_as_rest(sample: Running) -> None:
     ],
 )
 def test_small_and_large_payloads_have_the_same_digest_and_sizes(
-    sample: Running, chars: int, before: bytes, after: bytes
+    sample: SampleServer, chars: int, before: bytes, after: bytes
 ) -> None:
     """The route gets an empty string in place of the payload, whatever its size."""
     facts = json.loads(send_payload(sample.port, chars, before=before, after=after).body)
@@ -161,13 +162,13 @@ def test_a_body_without_payload_has_no_payload_facts(client: httpx.Client) -> No
     assert client.post("/v1/files", json={"payload_b64url": 5}).status_code == 400
 
 
-def test_invalid_base64url_in_a_large_payload_is_400(sample: Running) -> None:
+def test_invalid_base64url_in_a_large_payload_is_400(sample: SampleServer) -> None:
     response = send_payload(sample.port, 2_000_000, after=b'!"}')
 
     assert (response.status, json.loads(response.body)["details"]["fields"][0]["field"]) == (400, "/payload_b64url")
 
 
-def test_two_payloads_are_400(sample: Running) -> None:
+def test_two_payloads_are_400(sample: SampleServer) -> None:
     response = send_payload(sample.port, 2_000_000, after=b'","payload\\u005Fb64url":"QUJD"}')
 
     assert (response.status, json.loads(response.body)["details"]["fields"][0]["code"]) == (400, "duplicate_member")

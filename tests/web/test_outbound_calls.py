@@ -8,10 +8,10 @@ from threading import Event, current_thread
 from typing import Any
 
 import pytest
-from sample_site import sample_site
 
 from attestlab.core.errors import Unavailable
 from attestlab.web.outbound_calls import MAX_CALLS, OutboundCalls
+from support.sample_application import make_sample_application
 
 WAIT_S = 20
 
@@ -85,7 +85,7 @@ def test_a_failed_call_releases_its_slot() -> None:
 
 def test_reads_long_work_passwords_and_calls_use_separate_threads() -> None:
     async def story() -> None:
-        site, release = sample_site(reads_inline=False), Event()
+        site, release = make_sample_application(reads_inline=False), Event()
         kinds: dict[str, Callable[..., Awaitable[Any]]] = {
             "reads": site.read,
             "long": site.run_in_thread,

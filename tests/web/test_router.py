@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sample_site import KNOWN, Running, get, notes
 
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
 from attestlab.core.shapes import In, Out
@@ -13,6 +12,8 @@ from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.router import Router
 from attestlab.web.routing.routes import Routes
+from support.raw_http import get_request
+from support.sample_application import KNOWN_ID, SampleServer, notes
 
 
 class Body(In):
@@ -83,7 +84,7 @@ def test_405_lists_all_methods_of_the_path() -> None:
     table = Router(notes)
 
     with pytest.raises(MethodNotAllowed) as fault:
-        table.find("PATCH", f"/v1/notes/{KNOWN}")
+        table.find("PATCH", f"/v1/notes/{KNOWN_ID}")
 
     assert fault.value.allowed == ("DELETE", "GET", "HEAD")
 
@@ -158,9 +159,9 @@ def test_a_route_cannot_be_declared_twice() -> None:
         table_of("/a/{x}", "/a/{y}")
 
 
-def test_a_route_may_return_bytes_with_cache_control(sample: Running) -> None:
-    with sample.wire() as wire:
-        response = wire.send(get("/tile/3/x001/234.p/5")).response()
+def test_a_route_may_return_bytes_with_cache_control(sample: SampleServer) -> None:
+    with sample.connect() as connection:
+        response = connection.send(get_request("/tile/3/x001/234.p/5")).response()
 
     assert response.body == b"3:x001/234.p/5"
     assert response.headers["content-type"] == "application/octet-stream"

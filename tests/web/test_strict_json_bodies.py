@@ -5,7 +5,9 @@ import json
 
 import httpx
 import pytest
-from sample_site import Running, get, post
+
+from support.raw_http import get_request, post_request
+from support.sample_application import SampleServer
 
 GOOD = b'{"text":"hello"}'
 
@@ -41,10 +43,10 @@ BAD = {
 
 @pytest.mark.parametrize("path", ["/v1/notes", "/v1/open/notes", "/v1/files"])
 @pytest.mark.parametrize("body", BAD.values(), ids=BAD.keys())
-def test_a_body_that_is_not_strict_json_is_rejected(sample: Running, path: str, body: bytes) -> None:
-    with sample.wire() as wire:
-        response = wire.send(post(path, body)).response()
-        assert wire.send(get("/healthz")).response().status == 200  # on the same connection
+def test_a_body_that_is_not_strict_json_is_rejected(sample: SampleServer, path: str, body: bytes) -> None:
+    with sample.connect() as connection:
+        response = connection.send(post_request(path, body)).response()
+        assert connection.send(get_request("/healthz")).response().status == 200  # on the same connection
 
     error = json.loads(response.body)
     assert (response.status, error["code"], error["http_status"]) == (400, "VALIDATION_ERROR", 400)
@@ -70,10 +72,10 @@ def test_invalid_base64url_is_rejected(client: httpx.Client, payload: str) -> No
         b'{"payload_b64url":"QUI\\u003d"}',
     ],
 )
-def test_a_payload_may_contain_json_escapes(sample: Running, body: bytes) -> None:
+def test_a_payload_may_contain_json_escapes(sample: SampleServer, body: bytes) -> None:
     """Some JSON writers escape =; only the decoded string matters."""
-    with sample.wire() as wire:
-        response = wire.send(post("/v1/files", body)).response()
+    with sample.connect() as connection:
+        response = connection.send(post_request("/v1/files", body)).response()
 
     assert response.status == 200
     assert json.loads(response.body)["sha256"] == hashlib.sha256(b"AB").hexdigest()
@@ -83,9 +85,9 @@ def test_a_payload_may_contain_json_escapes(sample: Running, body: bytes) -> Non
     "spelt",
     ["\\/\\/8", "QU\\n", "QU\\u00e9", "QU\\ud800", "QU\\x41", "QU\\u00", "QU\\u003d\\u003d", "QU\\u0049\\u003d\\u003d"],
 )
-def test_an_escape_that_decodes_to_no_base64url_is_rejected(sample: Running, spelt: str) -> None:
-    with sample.wire() as wire:
-        response = wire.send(post("/v1/files", f'{{"payload_b64url":"{spelt}"}}'.encode())).response()
+def test_an_escape_that_decodes_to_no_base64url_is_rejected(sample: SampleServer, spelt: str) -> None:
+    with sample.connect() as connection:
+        response = connection.send(post_request("/v1/files", f'{{"payload_b64url":"{spelt}"}}'.encode())).response()
 
     assert response.status == 400
 

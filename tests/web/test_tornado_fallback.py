@@ -7,8 +7,10 @@ import httpx
 import pytest
 import tornado.web
 import tornado.websocket
-from sample_site import Running, get, running
 from tornado.httputil import HTTPServerConnectionDelegate
+
+from support.raw_http import get_request
+from support.sample_application import SampleServer, serve_sample_application
 
 
 class Page(tornado.web.RequestHandler):
@@ -29,12 +31,12 @@ def pages() -> HTTPServerConnectionDelegate:
 
 
 @pytest.fixture(scope="module")
-def with_pages() -> Iterator[Running]:
-    with running(otherwise=pages) as server:
+def with_pages() -> Iterator[SampleServer]:
+    with serve_sample_application(fallback=pages) as server:
         yield server
 
 
-def test_tornado_answers_unrouted_paths_on_the_same_connection(with_pages: Running) -> None:
+def test_tornado_answers_unrouted_paths_on_the_same_connection(with_pages: SampleServer) -> None:
     with httpx.Client(base_url=with_pages.url) as client:
         kept = [
             client.get("/healthz").json(),
@@ -47,15 +49,15 @@ def test_tornado_answers_unrouted_paths_on_the_same_connection(with_pages: Runni
     assert large == ["x" * 300_000] * 20
 
 
-def test_pipelined_requests_keep_their_order_across_both_servers(with_pages: Running) -> None:
-    with with_pages.wire() as wire:
-        wire.send((get("/healthz") + get("/dash/page")) * 5)
-        bodies = [wire.response().body for _ in range(10)]
+def test_pipelined_requests_keep_their_order_across_both_servers(with_pages: SampleServer) -> None:
+    with with_pages.connect() as connection:
+        connection.send((get_request("/healthz") + get_request("/dash/page")) * 5)
+        bodies = [connection.response().body for _ in range(10)]
 
     assert bodies == [b'{"status":"ok"}', b"page for 127.0.0.1"] * 5
 
 
-def test_a_websocket_can_be_opened_on_the_same_port(with_pages: Running) -> None:
+def test_a_websocket_can_be_opened_on_the_same_port(with_pages: SampleServer) -> None:
     async def talk() -> str | bytes | None:
         socket = await tornado.websocket.websocket_connect(f"ws://127.0.0.1:{with_pages.port}/dash/socket")
         await socket.write_message("hello")

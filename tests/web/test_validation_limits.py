@@ -8,12 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-from sample_site import Claims, NoteIn, Running, post
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.policy.shapes import AttributesIn
 from attestlab.web.validation import validate_body
+from support.raw_http import post_request
+from support.sample_application import Claims, NoteIn, SampleServer
 
 MANY = 75_000  # members that fit into 1 MiB
 
@@ -28,9 +29,9 @@ def refusal(model: Any, document: object) -> ValidationFailed:
     return caught.value
 
 
-def test_a_response_lists_twenty_errors_and_counts_the_others(sample: Running) -> None:
-    with sample.wire() as wire:
-        answer = wire.send(post("/v1/open/notes", json.dumps(members(MANY)).encode())).response()
+def test_a_response_lists_twenty_errors_and_counts_the_others(sample: SampleServer) -> None:
+    with sample.connect() as connection:
+        answer = connection.send(post_request("/v1/open/notes", json.dumps(members(MANY)).encode())).response()
 
     error = json.loads(answer.body)
     assert (answer.status, len(error["details"]["fields"])) == (400, 20)

@@ -13,11 +13,13 @@ from typing import Any
 
 import httpx
 import pytest
-from nursery import run
-from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
 from attestlab.witness.service import create_witness
+from support.attestations import make_mint_body, mint
+from support.fork_server import run_command
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
 
 
@@ -25,45 +27,45 @@ from support.timeouts import WAIT_TIMEOUT_S
 class Story:
     """An honest server that revoked, a false one that never did, and what everybody else knows."""
 
-    honest: RunningServer
-    false: RunningServer
+    honest: ServerProcess
+    false: ServerProcess
     witness: RunningWitness
     issuer: dict[str, Any]
     revoked: str
     size: int  # of the honest log, and of the last tree that follower and witness saw
     folder: Path
 
-    def watch(self, server: RunningServer) -> subprocess.CompletedProcess[str]:
+    def watch(self, server: ServerProcess) -> subprocess.CompletedProcess[str]:
         state, vkey = str(self.folder / "state.json"), self.honest.made["log_vkey"]
-        return run("log", "watch", server.url, "--vkey", vkey, "--state", state, "--once", "--json")
+        return run_command("log", "watch", server.url, "--vkey", vkey, "--state", state, "--once", "--json")
 
     def verdict(self, bundle: bytes, trust: str) -> str:
         (self.folder / "bundle.json").write_bytes(bundle)
         policy = str(self.folder / f"{trust}.policy")
-        done = run("verify", str(self.folder / "bundle.json"), "--trust", policy, "--json")
+        done = run_command("verify", str(self.folder / "bundle.json"), "--trust", policy, "--json")
         verdict: str = json.loads(done.stdout)["verdict"]
         return verdict
 
     def outgrow(self, client: httpx.Client) -> None:
         """Let the false log become longer than the honest one is."""
         while client.get("/v1/log/head").json()["tree_size"] <= self.size:
-            assert mint(client, mint_body(self.issuer)).status_code == 201
+            assert mint(client, make_mint_body(self.issuer)).status_code == 201
 
 
 @pytest.fixture
 def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
     vkey = create_witness(tmp_path / "w", name="witness.example/w", environ={})
-    honest = RunningServer.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'data' / 'records.db'}")
+    honest = ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'data' / 'records.db'}")
     with RunningWitness(tmp_path / "w", honest.made["log_vkey"]) as witness:
         log_line = f"log {honest.made['log_vkey']}\n"
         (tmp_path / "alone.policy").write_text(f"{log_line}quorum none\n")
         (tmp_path / "witnessed.policy").write_text(f"{log_line}witness w {vkey} {witness.url}\nquorum w\n")
         with honest, honest.client() as client:
             issuer = register_issuer(client)
-            made = mint(client, mint_body(issuer)).json()["id"]
+            made = mint(client, make_mint_body(issuer)).json()["id"]
             honest.stop()
         backup = Path(shutil.copytree(tmp_path / "data", tmp_path / "backup"))
-        false = RunningServer(backup, f"sqlite:///{backup / 'records.db'}", honest.made)
+        false = ServerProcess(backup, f"sqlite:///{backup / 'records.db'}", honest.made)
         monkeypatch.setenv("ATTESTLAB_WITNESSES", str(tmp_path / "witnessed.policy"))
         with honest, honest.client() as client:
             assert client.post(f"/v1/attestations/{made}/revoke", json={"reason": "typo"}).status_code == 200

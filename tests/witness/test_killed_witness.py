@@ -13,14 +13,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from app_in_process import eventually
-from nursery import run
 from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import IntegrityFailed, ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import create_witness
+from support.fork_server import run_command
+from support.in_process_server import wait_until
 from support.timeouts import WAIT_TIMEOUT_S
 
 LOG = Branch.of(60)
@@ -83,7 +83,7 @@ def test_witness_killed_at_any_moment_cosigns_one_history(tmp_path: Path) -> Non
             for thread in clients:
                 thread.start()
             if life:  # the first may end before it cosigned anything; a slow machine needs longer than any pause
-                eventually(lambda: bool(cosigned), True)
+                wait_until(lambda: bool(cosigned), True)
             time.sleep(chance.uniform(0.02, 0.2) + 0.05 * life)
             running.kill()
             for thread in clients:
@@ -118,7 +118,7 @@ def test_a_witness_without_its_memory_or_its_key_does_not_start(tmp_path: Path, 
     create_witness(tmp_path / "w", name="witness.example/w", environ={})
     (tmp_path / "w" / name).unlink()
     arguments = ("witness", "serve", "--data", str(tmp_path / "w"), "--log", str(LOG.signer.vkey), "--port", "0")
-    done = run(*arguments)
+    done = run_command(*arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1

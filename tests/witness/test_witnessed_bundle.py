@@ -11,12 +11,14 @@ from typing import Any
 
 import httpx
 import pytest
-from nursery import run
-from running_server import RunningServer, mint, mint_body, register_issuer
 from witness_world import RunningWitness
 
 from attestlab.core import fetching
 from attestlab.witness.service import create_witness
+from support.attestations import make_mint_body, mint
+from support.fork_server import run_command
+from support.issuers import register_issuer
+from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
@@ -49,7 +51,7 @@ def test_bundle_can_require_a_witness_without_delaying_mints(
     Of two witnesses one is required and works, the other is optional and hangs.
     """
     vkeys = [create_witness(tmp_path / name, name=f"witness.example/{name}", environ={}) for name in ("w1", "w2")]
-    server = RunningServer.initialised(tmp_path / "data", empty_database)
+    server = ServerProcess.initialised(tmp_path / "data", empty_database)
     with RunningWitness(tmp_path / "w1", server.made["log_vkey"]) as required:
         lines = f"witness required {vkeys[0]} {required.url}\nwitness optional {vkeys[1]} {silent}\n"
         log_line = f"log {server.made['log_vkey']}\n"
@@ -58,12 +60,12 @@ def test_bundle_can_require_a_witness_without_delaying_mints(
         monkeypatch.setenv("ATTESTLAB_WITNESSES", str(tmp_path / "pinned.policy"))
         with server, server.client() as client:
             issuer = register_issuer(client)
-            made = mint(client, mint_body(issuer)).json()
+            made = mint(client, make_mint_body(issuer)).json()
             bundle = witnessed_bundle(client, made)
             (tmp_path / "bundle.json").write_text(json.dumps(bundle))
             required.kill()
             began = time.monotonic()
-            later = mint(client, mint_body(issuer)).json()
+            later = mint(client, make_mint_body(issuer)).json()
             took_s = time.monotonic() - began
             unwitnessed = client.get(f"/v1/attestations/{later['id']}/proof-bundle").json()
             watched = watch(server, tmp_path)
@@ -73,8 +75,10 @@ def test_bundle_can_require_a_witness_without_delaying_mints(
             server.stop()
         required.stop()
 
-    verify = [run("verify", str(tmp_path / "bundle.json"), "--trust", str(tmp_path / f"{name}.policy"), "--json")
-              for name in ("pinned", "stricter", "trusting")]  # fmt: skip
+    verify = [
+        run_command("verify", str(tmp_path / "bundle.json"), "--trust", str(tmp_path / f"{name}.policy"), "--json")
+        for name in ("pinned", "stricter", "trusting")
+    ]
     assert [done.returncode for done in verify] == [0, 1, 0]
     assert "quorum optional" in verify[1].stdout
     assert took_s < fetching.SILENCE_TIMEOUT_S
@@ -87,9 +91,9 @@ def test_bundle_can_require_a_witness_without_delaying_mints(
     server.check()
 
 
-def watch(server: RunningServer, folder: Path) -> list[int]:
+def watch(server: ServerProcess, folder: Path) -> list[int]:
     """The indexes of the entries that a follower gets who demands the required witness."""
-    done = run(
+    done = run_command(
         "log", "watch", server.url, "--vkey", server.made["log_vkey"], "--state", str(folder / "state.json"),
         "--witnessed", str(folder / "pinned.policy"), "--once",
     )  # fmt: skip
@@ -104,7 +108,7 @@ def test_a_file_of_witnesses_that_cannot_be_used_stops_the_server_before_it_star
     if policy is not None:
         (tmp_path / "witnesses.policy").write_text(policy)
     monkeypatch.setenv("ATTESTLAB_WITNESSES", str(tmp_path / "witnesses.policy"))
-    done = run("serve", "--data", str(tmp_path / "data"), "--port", "0")
+    done = run_command("serve", "--data", str(tmp_path / "data"), "--port", "0")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "policy" in done.stderr.splitlines()[-1]

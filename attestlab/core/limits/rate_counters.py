@@ -108,6 +108,11 @@ class Counters:
         is_sqlite = records.get_backend_name() == "sqlite"
         return cls(_FileStore(folder / FILE_NAME) if is_sqlite else _TableStore(records, reachability))
 
+    @classmethod
+    def in_memory(cls) -> Counters:
+        """Open counters of this process alone, which end with it."""
+        return cls(_FileStore(Path(":memory:")))
+
     def take(self, key: str, *, per_minute: int, now: datetime, cost: int = 1) -> Count:
         """Take `cost` tokens, at most a full bucket, from a bucket that refills at `per_minute` within ten seconds."""
         at, interval, room = _moment(now), -(-60 * SECOND // max(per_minute, 1)), FULL_BUCKET_S * SECOND

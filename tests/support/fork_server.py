@@ -31,16 +31,16 @@ from attestlab.core import clock
 from support.password_hashing import use_cheap_passwords
 from support.timeouts import WAIT_TIMEOUT_S
 
-PR_SET_PTRACER, ANYONE = 0x59616D61, -1
+PR_SET_PTRACER, ANY_PROCESS = 0x59616D61, -1
 
 
-class Nursery:
+class ForkServer:
     """The process that forks the others; the tests' side of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "nursery"],
+            [sys.executable, "-m", "support.fork_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -55,11 +55,11 @@ class Nursery:
         errors: Path,
         is_traced: bool = False,
         environment: Mapping[str, str] | None = None,
-    ) -> Child:
+    ) -> ForkedProcess:
         """A new process that does `what`, in this folder and environment; a traced one waits for its tracer first."""
         wish = {"do": what, "arguments": arguments, "out": str(out), "errors": str(errors), "is_traced": is_traced}
         wish |= {"folder": os.getcwd(), "environment": {**os.environ, **(environment or {})}}
-        return Child(self, int(self.ask(wish)))
+        return ForkedProcess(self, int(self.ask(wish)))
 
     def ask(self, wish: dict[str, Any]) -> str:
         """One line there, one line back."""
@@ -76,23 +76,23 @@ class Nursery:
 
 
 @cache
-def the_nursery() -> Nursery:
+def get_fork_server() -> ForkServer:
     """The one of this test process."""
-    return Nursery()
+    return ForkServer()
 
 
-def close_the_nursery() -> None:
+def close_fork_server() -> None:
     """Close it, where a test needed one."""
-    if the_nursery.cache_info().currsize:
-        the_nursery().close()
+    if get_fork_server.cache_info().currsize:
+        get_fork_server().close()
 
 
-class Child:
-    """A process of the nursery, spoken to like a `subprocess.Popen`."""
+class ForkedProcess:
+    """A process that the fork server started, with the interface of `subprocess.Popen`."""
 
-    def __init__(self, nursery: Nursery, pid: int) -> None:
+    def __init__(self, fork_server: ForkServer, pid: int) -> None:
         self.pid = pid
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._code: int | None = None
 
     def send_signal(self, number: int) -> None:
@@ -101,7 +101,7 @@ class Child:
     def poll(self) -> int | None:
         """The exit code, once there is one."""
         if self._code is None:
-            self._code = json.loads(self._nursery.ask({"poll": self.pid}))
+            self._code = json.loads(self._fork_server.ask({"poll": self.pid}))
         return self._code
 
     def wait(self, timeout: float = WAIT_TIMEOUT_S) -> int:
@@ -117,7 +117,7 @@ class Child:
             time.sleep(0.002)
         return code
 
-    def announced(self, out: Path, errors: Path) -> str:
+    def wait_for_address(self, out: Path, errors: Path) -> str:
         """The address that a server prints once it is ready."""
         deadline = time.monotonic() + WAIT_TIMEOUT_S
         while not out.exists() or not out.read_text().startswith("ready http://"):
@@ -133,11 +133,11 @@ class Child:
             self.wait()
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `attestlab ...` to its end, with these variables on top of the environment."""
     with tempfile.TemporaryDirectory() as folder:
         out, errors = Path(folder, "out"), Path(folder, "errors")
-        child = the_nursery().start("attestlab", *arguments, out=out, errors=errors, environment=environment)
+        child = get_fork_server().start("attestlab", *arguments, out=out, errors=errors, environment=environment)
         code = child.wait()
         return subprocess.CompletedProcess(arguments, code, out.read_text(), errors.read_text())
 
@@ -172,18 +172,18 @@ def main() -> None:
     for line in sys.stdin:
         wish = json.loads(line)
         if "poll" in wish:
-            print(json.dumps(_code_of(wish["poll"], children)))
+            print(json.dumps(_poll(wish["poll"], children)))
             continue
         pid = os.fork()
         if pid == 0:
-            _become(wish)
+            _run_job(wish)
         children.add(pid)
         print(pid)
     for pid in children:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _code_of(pid: int, children: set[int]) -> int | None:
+def _poll(pid: int, children: set[int]) -> int | None:
     done, status = os.waitpid(pid, os.WNOHANG)
     if not done:
         return None
@@ -191,7 +191,7 @@ def _code_of(pid: int, children: set[int]) -> int | None:
     return os.waitstatus_to_exitcode(status)
 
 
-def _become(wish: dict[str, Any]) -> None:
+def _run_job(wish: dict[str, Any]) -> None:
     code = 1
     try:
         os.setsid()
@@ -201,7 +201,7 @@ def _become(wish: dict[str, Any]) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, name in ((1, "out"), (2, "errors")):
             os.dup2(os.open(wish[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
-        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(ANYONE), 0, 0, 0)  # where only parents may trace
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(ANY_PROCESS), 0, 0, 0)  # where only parents may trace
         if wish["is_traced"]:
             _wait_for_tracer()
         JOBS[wish["do"]](*wish["arguments"])

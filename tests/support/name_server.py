@@ -59,7 +59,7 @@ class NameServer:
         elif name not in self.texts:
             response.set_rcode(dns.rcode.NXDOMAIN)
         else:
-            records = map(in_parts, self.texts[name])
+            records = map(split_text, self.texts[name])
             response.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", "TXT", *records))
         return response.to_wire()
 
@@ -68,13 +68,13 @@ def _name_of(query: dns.message.Message) -> str:
     return query.question[0].name.to_text(omit_final_dot=True)
 
 
-def in_parts(text: str) -> str:
+def split_text(text: str) -> str:
     """A text as a record holds it: in strings of at most 255 bytes."""
     return " ".join(f'"{text[at : at + 200]}"' for at in range(0, len(text), 200))
 
 
 @contextmanager
-def name_server() -> Iterator[NameServer]:
+def serve_dns() -> Iterator[NameServer]:
     """Serve until left."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))

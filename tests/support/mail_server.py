@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Stage(StrEnum):
+class SmtpStage(StrEnum):
     """What the server replies to."""
 
     BANNER = "banner"
@@ -25,7 +25,7 @@ class Stage(StrEnum):
     QUIT = "QUIT"
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """How the server replies where it misbehaves."""
 
     SILENT = "silent"
@@ -37,20 +37,22 @@ class Kind(StrEnum):
     NEVER = "5xx"
 
 
-class Fault(NamedTuple):
+class MailFault(NamedTuple):
     """One misbehaviour, in one connection."""
 
-    stage: Stage
-    kind: Kind
+    stage: SmtpStage
+    kind: FaultKind
 
     @property
     def accepts(self) -> bool:
         """Whether the server has said 2xx to the message in spite of it."""
-        return self.stage is Stage.QUIT or (self.stage is Stage.DOT and self.kind in (Kind.DRIP, Kind.ENDLESS))
+        return self.stage is SmtpStage.QUIT or (
+            self.stage is SmtpStage.DOT and self.kind in (FaultKind.DRIP, FaultKind.ENDLESS)
+        )
 
 
-EVERY_FAULT = [Fault(stage, kind) for stage in Stage for kind in Kind]
-FaultOf = Callable[[int], Fault | None]  # of the n-th connection, from 0
+EVERY_FAULT = [MailFault(stage, kind) for stage in SmtpStage for kind in FaultKind]
+FaultOf = Callable[[int], MailFault | None]  # of the n-th connection, from 0
 
 
 class Accepted(NamedTuple):
@@ -84,7 +86,7 @@ class MailServer(socketserver.ThreadingTCPServer):
     def url(self) -> str:
         return f"smtp://127.0.0.1:{self.server_address[1]}"
 
-    def next_fault(self) -> Fault | None:
+    def next_fault(self) -> MailFault | None:
         with self._lock:
             self.connections += 1
             return self.fault_of(self.connections - 1)
@@ -117,7 +119,7 @@ class _Connection(socketserver.StreamRequestHandler):
     def _serve(self) -> None:
         self.fault = self.server.next_fault()
         with suppress(_Over, OSError):
-            self._reply(Stage.BANNER, "220 box ESMTP")
+            self._reply(SmtpStage.BANNER, "220 box ESMTP")
             while line := self.rfile.readline():
                 self.server.commands.append(line)
                 if line == b"STARTTLS\r\n":
@@ -129,17 +131,17 @@ class _Connection(socketserver.StreamRequestHandler):
     def _answer(self, verb: bytes, line: bytes) -> None:
         if verb in (b"EHLO", b"HELO"):
             *others, last = ("box", *self.server.extensions)
-            self._reply(Stage.EHLO, *(f"250-{name}" for name in others), f"250 {last}")
+            self._reply(SmtpStage.EHLO, *(f"250-{name}" for name in others), f"250 {last}")
         elif verb == b"MAIL":
-            self._reply(Stage.MAIL, "250 ok")
+            self._reply(SmtpStage.MAIL, "250 ok")
         elif verb == b"RCPT":
             self.recipient = line.decode().partition("<")[2].partition(">")[0]
-            self._reply(Stage.RCPT, "250 ok")
+            self._reply(SmtpStage.RCPT, "250 ok")
         elif verb == b"DATA":
-            if self._reply(Stage.DATA, "354 end with a dot"):
+            if self._reply(SmtpStage.DATA, "354 end with a dot"):
                 self._take_message()
         elif verb == b"QUIT":
-            self._reply(Stage.QUIT, "221 bye")
+            self._reply(SmtpStage.QUIT, "221 bye")
             raise _Over
         else:
             self._write(b"235 signed in\r\n" if verb == b"AUTH" else b"502 unknown\r\n")
@@ -150,11 +152,11 @@ class _Connection(socketserver.StreamRequestHandler):
         self.server.is_released.wait(self.server.seconds_until_reply_to_dot)
         if self.server.is_over.is_set():
             raise _Over
-        if self.fault is None or self.fault.stage is not Stage.DOT or self.fault.accepts:
+        if self.fault is None or self.fault.stage is not SmtpStage.DOT or self.fault.accepts:
             self.server.accepted.append(Accepted(self.recipient, b"".join(lines)))
-        self._reply(Stage.DOT, "250 accepted")
+        self._reply(SmtpStage.DOT, "250 accepted")
 
-    def _reply(self, stage: Stage, *lines: str) -> bool:
+    def _reply(self, stage: SmtpStage, *lines: str) -> bool:
         """Reply, or misbehave; returns whether the client may continue with what it announced."""
         reply = "".join(f"{line}\r\n" for line in lines).encode()
         if self.fault is None or self.fault.stage is not stage:
@@ -197,13 +199,13 @@ class _Connection(socketserver.StreamRequestHandler):
         self._write(b"554 no\r\n")
 
 
-def faultless(connection: int) -> None:
+def no_fault(connection: int) -> None:
     """Behave."""
 
 
 @contextmanager
-def mail_server(
-    fault_of: FaultOf = faultless,
+def serve_mail(
+    fault_of: FaultOf = no_fault,
     *,
     extensions: tuple[str, ...] = ("8BITMIME",),
     tls: ssl.SSLContext | None = None,

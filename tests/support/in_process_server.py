@@ -24,7 +24,7 @@ MAX_PAUSE_S = 0.2
 
 
 @contextmanager
-def served(lab: Installation, *, spoil: Callable[[WriteQueue], None] = lambda desk: None) -> Iterator[str]:
+def serve_in_thread(lab: Installation, *, spoil: Callable[[WriteQueue], None] = lambda desk: None) -> Iterator[str]:
     """Serve an open installation on a free port; its address. `spoil` may break the desk first."""
     started, url = threading.Event(), ""
     over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
@@ -54,7 +54,7 @@ def served(lab: Installation, *, spoil: Callable[[WriteQueue], None] = lambda de
         thread.join(WAIT_TIMEOUT_S)
 
 
-def eventually(found: Callable[[], Any], wanted: Any) -> None:
+def wait_until(found: Callable[[], Any], wanted: Any) -> None:
     """Wait until `found()` is `wanted`: a verification is counted in the records after it is answered.
 
     The pauses grow, so that a long wait for a server does not use up the requests that the server allows a minute.
@@ -66,7 +66,7 @@ def eventually(found: Callable[[], Any], wanted: Any) -> None:
         pause_s = min(2 * pause_s, MAX_PAUSE_S)
 
 
-def client_of(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:
+def make_client(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:
     """A client with a key or a token, or with neither."""
     headers = {"X-API-Key": key} if key else {"Authorization": f"Bearer {token}"} if token else {}
     return httpx.Client(base_url=url, headers=headers, timeout=WAIT_TIMEOUT_S)

@@ -9,13 +9,12 @@ import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from uuid import uuid4
 
 import httpx
-from nursery import Child, run, the_nursery
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.fork_server import ForkedProcess, get_fork_server, run_command
 from support.installations import install
 from support.lab_checks import check_lab
 from support.timeouts import WAIT_TIMEOUT_S
@@ -24,10 +23,10 @@ COMMAND = (sys.executable, "-m", "attestlab.cli.main")
 _numbers = itertools.count(1)
 
 
-class RunningServer:
+class ServerProcess:
     """One server process with its installation; `client` speaks to it as the operator's tenant.
 
-    `host` is what the nursery runs: `attestlab`, or `attestlab_ahead` and the seconds that the host's clock is ahead.
+    `host` is what the fork server runs: `attestlab`, or `attestlab_ahead` and the seconds by which its clock is ahead.
     """
 
     host: tuple[str, ...] = ("attestlab",)
@@ -37,8 +36,8 @@ class RunningServer:
         self.log = data / "server.log"
         self.database_url = database_url
         self.made = made
-        self.nursery = the_nursery()
-        self.process: Child | None = None
+        self.fork_server = get_fork_server()
+        self.process: ForkedProcess | None = None
         self.url = ""
 
     @classmethod
@@ -64,13 +63,13 @@ class RunningServer:
         """Start the server, and do not wait."""
         arguments = ("--data", str(self.data), "--database-url", self.database_url, "--port", "0", *options)
         self.out = self.data / f"server.{next(_numbers)}.out"
-        self.process = self.nursery.start(*self.host, "serve", *arguments, out=self.out, errors=self.log)
+        self.process = self.fork_server.start(*self.host, "serve", *arguments, out=self.out, errors=self.log)
         return self
 
     def ready(self) -> Self:
         """Wait until it announces its address."""
         assert self.process is not None
-        self.url = self.process.announced(self.out, self.log)
+        self.url = self.process.wait_for_address(self.out, self.log)
         return self
 
     def client(self, *, key: str | None = None, **options: Any) -> httpx.Client:
@@ -109,37 +108,9 @@ class RunningServer:
             lab.close()
 
 
-def register_issuer(client: httpx.Client, *, alg: str = "Ed25519", **profile: Any) -> dict[str, Any]:
-    """A fresh issuer with one managed key."""
-    body = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": alg, **profile}
-    answer = client.post("/v1/issuers", json=body)
-    assert answer.status_code == 201, answer.text
-    issuer: dict[str, Any] = answer.json()
-    return issuer
-
-
-def mint_body(issuer: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A mint body that is accepted."""
-    key = issuer["keys"][0]
-    claims = {"student_name": "Ada Lovelace", "institution": issuer["name"], "degree_type": "MSc"}
-    return {
-        "issuer_id": issuer["id"],
-        "kid": key["kid"],
-        "alg": key["alg"],
-        "schema": "degree",
-        "claims": claims,
-        **changes,
-    }
-
-
-def mint(client: httpx.Client, body: dict[str, Any], *, key: str | None = None) -> httpx.Response:
-    """One mint under a fresh Idempotency-Key, or the one given."""
-    return client.post("/v1/attestations/mint", json=body, headers={"Idempotency-Key": key or str(uuid4())})
-
-
-def printed(*arguments: str) -> dict[str, Any]:
+def run_json_command(*arguments: str) -> dict[str, Any]:
     """What a command prints with --json."""
-    done = run(*arguments)
+    done = run_command(*arguments)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

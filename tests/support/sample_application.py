@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 from uuid import UUID
@@ -18,7 +17,7 @@ from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
-from attestlab.core.limits.rate_counters import Counters, _FileStore
+from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.health import health_routes
@@ -34,18 +33,18 @@ from attestlab.web.response import RawResponse, Response, render
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Routes
+from support.raw_http import WRITER_KEY, RawConnection
 from support.timeouts import WAIT_TIMEOUT_S
 
-PATIENT = Timeouts()
+DEFAULT_TIMEOUTS = Timeouts()
 PER_MINUTE = 6_000_000  # of an address whose clock stands still
 UNLIMITED = SimpleNamespace(requests_per_minute=None, has_endpoint_limits=False)
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-KEY = "key-of-a-writer"
-READER = "key-of-a-reader"
-SCOPES = {KEY: {"notes:read", "notes:write"}, READER: {"notes:read"}}
-KNOWN = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
+READER_KEY = "key-of-a-reader"
+SCOPES = {WRITER_KEY: {"notes:read", "notes:write"}, READER_KEY: {"notes:read"}}
+KNOWN_ID = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
-SPLITS = {"crlf": "a\r\nSet-Cookie: b", "lf": "a\nSet-Cookie: b", "cr": "a\rSet-Cookie: b", "wide": "\u010a"}
+HEADER_INJECTIONS = {"crlf": "a\r\nSet-Cookie: b", "lf": "a\nSet-Cookie: b", "cr": "a\rSet-Cookie: b", "wide": "\u010a"}
 
 notes = Routes("notes")
 
@@ -101,14 +100,14 @@ def listed(request: Request, query: OffsetPageQuery) -> Page[str]:
 @notes.post("/v1/notes", scope="notes:write", status=201)
 def written(request: Request, body: NoteIn) -> Note:
     """Write a note."""
-    request.respond_headers["Location"] = f"/v1/notes/{KNOWN}"
-    return Note(id=KNOWN, text=body.text, created_at=request.now)
+    request.respond_headers["Location"] = f"/v1/notes/{KNOWN_ID}"
+    return Note(id=KNOWN_ID, text=body.text, created_at=request.now)
 
 
 @notes.get("/v1/notes/{id}", scope="notes:read")
 def read(request: Request, id: UUID) -> Note:
     """Read a note."""
-    if id != KNOWN:
+    if id != KNOWN_ID:
         raise NotFound("note", id)
     return Note(id=id, text="hello", created_at=request.now)
 
@@ -127,7 +126,7 @@ def starred(request: Request, id: UUID, count: int) -> Note:
 @notes.post("/v1/open/notes", scope=PUBLIC, idempotency="none")
 async def open_note(request: Request, body: NoteIn | None = None) -> Note:
     """Write a note without being anyone."""
-    return Note(id=KNOWN, text="" if body is None else body.text, created_at=request.now)
+    return Note(id=KNOWN_ID, text="" if body is None else body.text, created_at=request.now)
 
 
 async def signed(request: Request, body: FileIn) -> str:
@@ -166,11 +165,11 @@ def tile(request: Request, level: int, path: str) -> RawResponse:
 @notes.get("/v1/faults/{kind}", scope=PUBLIC)
 def fault(request: Request, kind: str) -> RawResponse:
     """Go wrong in one of several ways."""
-    if kind in SPLITS:
-        return RawResponse(b"", "text/plain", {"X-Split": SPLITS[kind]})
+    if kind in HEADER_INJECTIONS:
+        return RawResponse(b"", "text/plain", {"X-Split": HEADER_INJECTIONS[kind]})
     faults: dict[str, Exception] = {
         "crash": RuntimeError("password is hunter2"),
-        "conflict": Conflict("It is taken.", details={"since": request.now, "id": KNOWN}),
+        "conflict": Conflict("It is taken.", details={"since": request.now, "id": KNOWN_ID}),
         "limit": RateLimited("Slow down.", details={"limit": 5}, retry_after_s=0.2),
         "integrity": IntegrityFailed("leaf 7 does not hash to its tile"),
     }
@@ -181,7 +180,7 @@ def fault(request: Request, kind: str) -> RawResponse:
 async def wait(request: Request) -> Readme:
     """Answer when the test says so."""
     request.lab.waiting.set()
-    await asyncio.to_thread(request.lab.go_on.wait, 10)
+    await asyncio.to_thread(request.lab.may_continue.wait, 10)
     return Readme(prepared="waited")
 
 
@@ -190,7 +189,7 @@ async def watched(request: Request) -> Readme:
     """Answer when the test says so, and know whether anybody waits for it."""
     request.lab.gone = request.disconnect_event()
     request.lab.waiting.set()
-    await asyncio.to_thread(request.lab.go_on.wait, 10)
+    await asyncio.to_thread(request.lab.may_continue.wait, 10)
     return Readme(prepared="watched")
 
 
@@ -205,10 +204,6 @@ async def perform(request: Request, body: Any) -> Response:
 async def write(job: Callable[[Any], Any]) -> Any:
     """A transaction of nothing."""
     return job(None)
-
-
-def counters_in_memory() -> Counters:
-    return Counters(_FileStore(Path(":memory:")))
 
 
 async def denied(request: Request, fault: AttestLabError) -> None:
@@ -227,21 +222,21 @@ def authenticate(request: Request) -> SimpleNamespace:
 
 
 @dataclass
-class Lab:
+class SampleServices:
     """What the sample routes share with a test."""
 
     waiting: threading.Event = field(default_factory=threading.Event)
-    go_on: threading.Event = field(default_factory=threading.Event)
+    may_continue: threading.Event = field(default_factory=threading.Event)
     gone: threading.Event = field(default_factory=threading.Event)
     broken: set[str] = field(default_factory=set)
-    counters: Counters = field(default_factory=counters_in_memory)
+    counters: Counters = field(default_factory=Counters.in_memory)
 
     def check(self) -> None:
         if self.broken:
             raise RuntimeError("the disk said: /secret/path")
 
 
-def generous(counters: Counters) -> Limiter:
+def make_unlimited_limiter(counters: Counters) -> Limiter:
     """A limiter that admits every request."""
     return Limiter(
         counters,
@@ -252,8 +247,8 @@ def generous(counters: Counters) -> Limiter:
     )
 
 
-def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Application:
-    lab = lab or Lab()
+def make_sample_application(lab: SampleServices | None = None, *, reads_inline: bool = True) -> Application:
+    lab = lab or SampleServices()
     metrics = Metrics()
     routes = [*notes, *health_routes({"records": lab.check}), *metrics_routes(metrics)]
     routes += openapi_routes(routes, title="Notes", version="1")
@@ -266,7 +261,7 @@ def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Applica
         on_denied=denied,
         on_blocked=blocked,
         on_metered=lambda verified: None,
-        limiter=generous(lab.counters),
+        limiter=make_unlimited_limiter(lab.counters),
         clock=FixedClock(NOON),
         metrics=metrics,
         reads_inline=reads_inline,
@@ -274,11 +269,11 @@ def sample_site(lab: Lab | None = None, *, reads_inline: bool = True) -> Applica
 
 
 @dataclass
-class Running:
+class SampleServer:
     """A server in a thread of its own."""
 
     port: int
-    lab: Lab
+    lab: SampleServices
     server: Server
     loop: asyncio.AbstractEventLoop
 
@@ -294,35 +289,35 @@ class Running:
 
         return asyncio.run_coroutine_threadsafe(awaited(), self.loop).result(20)
 
-    def wire(self) -> "Wire":
-        return Wire(self.port)
+    def connect(self) -> RawConnection:
+        return RawConnection(self.port)
 
 
 @contextmanager
-def running(
+def serve_sample_application(
     *,
-    patience: Timeouts = PATIENT,
-    otherwise: Callable[[], HTTPServerConnectionDelegate] | None = None,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    fallback: Callable[[], HTTPServerConnectionDelegate] | None = None,
     reads_inline: bool = True,
-    room: ConnectionLimits | None = None,
-) -> Iterator[Running]:
+    limits: ConnectionLimits | None = None,
+) -> Iterator[SampleServer]:
     """The sample site on a free port."""
     started = threading.Event()
-    found: list[Running] = []
+    found: list[SampleServer] = []
     over: list[asyncio.Event] = []
 
     async def serve() -> None:
-        lab = Lab()
+        lab = SampleServices()
         server = Server(
-            sample_site(lab, reads_inline=reads_inline),
-            timeouts=patience,
-            fallback=otherwise() if otherwise else None,
-            limits=room,
+            make_sample_application(lab, reads_inline=reads_inline),
+            timeouts=timeouts,
+            fallback=fallback() if fallback else None,
+            limits=limits,
         )
         sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
         server.add_sockets(sockets)
         over.append(asyncio.Event())
-        found.append(Running(sockets[0].getsockname()[1], lab, server, asyncio.get_running_loop()))
+        found.append(SampleServer(sockets[0].getsockname()[1], lab, server, asyncio.get_running_loop()))
         started.set()
         await over[0].wait()
         await server.stop_gracefully(within_s=1)
@@ -333,73 +328,7 @@ def running(
     try:
         yield found[0]
     finally:
-        found[0].lab.go_on.set()
+        found[0].lab.may_continue.set()
         found[0].loop.call_soon_threadsafe(over[0].set)
         thread.join(20)
         found[0].lab.counters.close()
-
-
-@dataclass
-class Response:
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
-class Wire:
-    """A client that sends exactly the given bytes."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_TIMEOUT_S)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._buffer = b""
-
-    def __enter__(self) -> "Wire":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.socket.close()
-
-    def send(self, data: bytes) -> "Wire":
-        self.socket.sendall(data)
-        return self
-
-    def response(self, *, without_body: bool = False) -> Response:
-        """The next response; ConnectionError where the connection ends before it."""
-        while b"\r\n\r\n" not in self._buffer:
-            self._more()
-        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
-        line, *fields = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value for name, value in (text.split(": ", 1) for text in fields)}
-        length = 0 if without_body else int(headers.get("content-length", "0"))
-        while len(self._buffer) < length:
-            self._more()
-        body, self._buffer = self._buffer[:length], self._buffer[length:]
-        return Response(int(line.split(" ")[1]), headers, body)
-
-    def ended(self) -> bool:
-        """Whether the server closes, with nothing more to say."""
-        try:
-            return not self._buffer and self.socket.recv(1) == b""
-        except ConnectionError:
-            return True
-
-    def _more(self) -> None:
-        data = self.socket.recv(65536)
-        if not data:
-            raise ConnectionError(f"closed after {self._buffer!r}")
-        self._buffer += data
-
-
-def post(path: str, body: bytes = b"", *, length: int | None = None, extra: str = "") -> bytes:
-    """A POST as bytes."""
-    count = len(body) if length is None else length
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nX-API-Key: {KEY}\r\n"
-        f"Content-Length: {count}\r\n{extra}\r\n"
-    ).encode() + body
-
-
-def get(path: str, *, method: str = "GET", extra: str = "") -> bytes:
-    """A GET as bytes."""
-    return f"{method} {path} HTTP/1.1\r\nHost: test\r\nX-API-Key: {KEY}\r\n{extra}\r\n".encode()

@@ -30,7 +30,7 @@ class HostileServer:
 
 
 @contextmanager
-def hostile_server(answer: Answer) -> Iterator[HostileServer]:
+def serve_hostile_answers(answer: Answer) -> Iterator[HostileServer]:
     """Answer each connection once, in a thread of its own, until left."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server, over = HostileServer(f"http://127.0.0.1:{listening.getsockname()[1]}"), threading.Event()
@@ -70,15 +70,15 @@ def _request(accepted: socket.socket) -> bytes:
         return head + b"\r\n" + stream.read(int(length[1]) if length else 0)
 
 
-def answer(body: bytes, *fields: str, status: str = "200 OK") -> Answer:
+def make_answer(body: bytes, *fields: str, status: str = "200 OK") -> Answer:
     """One answer with these header fields."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *fields, "", ""]
     return lambda _request: iter(["\r\n".join(lines).encode() + body])
 
 
-def bomb(coding: str, *, status: str = "200 OK", unfolded_bytes: int = BOMB_BYTES) -> Answer:
+def compression_bomb(coding: str, *, status: str = "200 OK", unfolded_bytes: int = BOMB_BYTES) -> Answer:
     """A body of zeros in a content coding that one of `CODED` names."""
-    return answer(CODED[coding](unfolded_bytes), f"Content-Encoding: {coding}", status=status)
+    return make_answer(ENCODERS[coding](unfolded_bytes), f"Content-Encoding: {coding}", status=status)
 
 
 @cache
@@ -91,7 +91,7 @@ def _gzipped(unfolded_bytes: int) -> bytes:
     return gzip.compress(bytes(unfolded_bytes))
 
 
-CODED: dict[str, Callable[[int], bytes]] = {
+ENCODERS: dict[str, Callable[[int], bytes]] = {
     "gzip": _gzipped,
     "gzip, gzip": lambda unfolded_bytes: gzip.compress(_gzipped(unfolded_bytes)),
     "deflate": _deflated,
@@ -119,7 +119,7 @@ def endless_header(_request: bytes) -> Iterator[bytes]:
     yield from (b"X-%d: %s\r\n" % (number, b"x" * 4000) for number in itertools.count())
 
 
-def dripping(beginning: bytes, drip: bytes, *, drips: int = 400) -> Answer:
+def drip_answer(beginning: bytes, drip: bytes, *, drips: int = 400) -> Answer:
     """`beginning`, then `drips` times `drip`, one every `DRIP_INTERVAL_S`."""
 
     def drip_slowly(_request: bytes) -> Iterator[bytes]:

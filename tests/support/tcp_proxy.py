@@ -18,7 +18,7 @@ from support.timeouts import WAIT_TIMEOUT_S
 SOCKET_NAME = ".s.PGSQL.5432"
 
 
-class Proxy:
+class TcpProxy:
     """Forwards between clients and one server, in a thread of its own; `port` is where it listens."""
 
     def __init__(self, upstream: str) -> None:
@@ -101,11 +101,11 @@ class Proxy:
 
 
 @contextmanager
-def proxied(url: str) -> Iterator[tuple[Proxy, str]]:
+def proxy_database(url: str) -> Iterator[tuple[TcpProxy, str]]:
     """A proxy before the server of a database, and the URL of the database through the proxy."""
     parts = urlsplit(url)
     folder = parse_qs(parts.query)["host"][0]
-    proxy = Proxy(f"{folder}/{SOCKET_NAME}")
+    proxy = TcpProxy(f"{folder}/{SOCKET_NAME}")
     try:
         yield proxy, f"postgresql://{parts.username}:@127.0.0.1:{proxy.port}{parts.path}"
     finally:

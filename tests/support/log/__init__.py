@@ -1,0 +1,1 @@
+"""Log instances, the entries in them, and the servers that publish them."""
