@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 MAX_REPORTED_ERRORS = 20  # field errors that one response lists
 
@@ -82,7 +82,7 @@ class ValidationFailed(AttestLabError):
         self.fields = tuple(fields)
 
     @classmethod
-    def of(cls, field: str, code: str, message: str) -> ValidationFailed:
+    def of(cls, field: str, code: str, message: str) -> Self:
         """Create an error with one problem of one field."""
         return cls(message, [FieldError(field, code, message)])
 
@@ -96,10 +96,12 @@ class MethodNotAllowed(ValidationFailed):
 
 
 class UnsupportedMediaType(ValidationFailed):
-    """The body has a media type that this route does not accept."""
+    """The body, or an image in it, has a media type that this route does not accept."""
 
-    def __init__(self, content_type: str, accepted: str) -> None:
-        super().__init__(f"Content-Type {content_type!r} is not accepted; send {accepted}.")
+    @classmethod
+    def of_body(cls, content_type: str, accepted: str) -> Self:
+        """Create the error for a body that is declared as `content_type`."""
+        return cls(f"Content-Type {content_type!r} is not accepted; send {accepted}.")
 
 
 class AuthRequired(AttestLabError):

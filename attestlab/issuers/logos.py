@@ -31,7 +31,7 @@ class Logos:
 
         Raises:
             NotFound: the caller's tenant has no such issuer.
-            PayloadTooLarge, ValidationFailed: the image is not allowed, see `logo_validation.detect_media_type`.
+            PayloadTooLarge, UnsupportedMediaType: the image is not allowed, see `logo_validation.detect_media_type`.
         """
         media_type = logo_validation.detect_media_type(content)
         with self.storage.write() as tx:

@@ -41,7 +41,8 @@ from attestlab.web.routing.routes import Limit, Routes
 routes = Routes("issuers")
 _LIST = "issuers"
 _KEYS = "keys"
-# An SVG that a browser opens directly is a page: these headers forbid it to load or run anything.
+# Earlier versions accepted SVG, and such logos are still served. An SVG that a browser opens directly is a page:
+# these headers forbid it to load or run anything.
 _SANDBOX_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",

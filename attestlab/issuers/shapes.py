@@ -49,7 +49,7 @@ class IssuerPatch(IssuerProfileIn):
 
 
 class LogoIn(In):
-    """A logo to upload: PNG, JPEG, GIF, WebP, or an SVG that does nothing but draw; at most 256 KiB."""
+    """A logo to upload: PNG, JPEG or WebP, at most 256 KiB; any other image is a 415."""
 
     content_b64url: Annotated[str, StringConstraints(min_length=1)]
 

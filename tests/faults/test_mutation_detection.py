@@ -83,7 +83,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         mint_of(lab, caller, sender, kid="sender", recipient_email=address)
     for letter in (b"a", b"b"):
         shown = lab.issuers.create({**profile, "name": f"Shows {letter.decode()}"}, caller=caller).issuer["id"]
-        lab.logos.put(shown, b"GIF89a" + letter, caller=caller)
+        lab.logos.put(shown, b"\xff\xd8\xff" + letter, caller=caller)
         decide(lab, shown, caller)
     lab.close()
     return folder

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,9 @@ from support.in_process_server import serve_in_thread
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Whatever the browser would like to know from elsewhere, it gets no address for.
 ALONE = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-LOGO = b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="4" fill="#a00"/></svg>'
+LOGO = b64decode(  # one grey pixel, a PNG
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGMIAAAAUgBR9yHZtwAAAABJRU5ErkJggg=="
+)
 # Not the width to scroll: a card clips what is too wide for it.
 RIGHTMOST = "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
 SLICE = 2 * 1024 * 1024  # in which page.js reads a file

@@ -42,9 +42,9 @@ def require_json(headers: Mapping[str, str]) -> None:
     """Rejects a body that is not declared as uncompressed JSON in UTF-8."""
     declared = headers.get("content-type", "")
     if declared != "application/json" and not _is_json(declared):
-        raise UnsupportedMediaType(declared, "application/json in UTF-8")
+        raise UnsupportedMediaType.of_body(declared, "application/json in UTF-8")
     if headers.get("content-encoding", "identity") != "identity":
-        raise UnsupportedMediaType(f"{declared} ({headers['content-encoding']})", "it uncompressed")
+        raise UnsupportedMediaType.of_body(f"{declared} ({headers['content-encoding']})", "it uncompressed")
 
 
 def require_length(length: int, *, limit_bytes: int, with_payload: bool) -> None:
