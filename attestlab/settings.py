@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -86,7 +86,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_unknown(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _refuse_unknown(cls, values: dict[str, object]) -> dict[str, object]:
         """Reject a misspelled setting, which would have no effect.
 
         Raises:
@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     def _split_list(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
-    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Show the settings that differ from their defaults; of the records' URL only the engine, not a password."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)

@@ -13,6 +13,7 @@ from attestlab import migrations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
+from attestlab.core.records.integrity import Problem
 from attestlab.log.entries import (
     FIRST_LINK,
     EntryType,
@@ -22,9 +23,9 @@ from attestlab.log.entries import (
     minted_entry,
     parse_entry,
 )
-from attestlab.log.fsck import Problem, check_log
 from attestlab.log.head_acceptance import accept_head, examine_head
 from attestlab.log.head_guard import HeadGuard
+from attestlab.log.integrity import check_log
 from attestlab.log.merkle.hashing import verify_consistency
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Log, SequencedEntry

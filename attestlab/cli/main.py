@@ -241,7 +241,7 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
     Example: attestlab log fsck --data lab
     """
     from attestlab.integrity.parallel_fsck import find_problems
-    from attestlab.log.fsck import FORK, GUARD
+    from attestlab.log.integrity import FORK, GUARD
 
     with report_errors(), progress_on_stderr("checking", is_shown=not as_json) as progress:
         problems = find_problems(load_settings(data, database_url), progress=progress)

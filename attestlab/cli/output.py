@@ -7,7 +7,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -16,7 +16,7 @@ from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from attestlab.installation import Installation
     from attestlab.settings import Settings
@@ -132,7 +132,7 @@ def announce(url: str) -> None:
         emit(f"ready {url}")
 
 
-def print_values(values: dict[str, Any], as_json: bool) -> None:
+def print_values(values: Mapping[str, object], as_json: bool) -> None:
     """Print a result as aligned lines, or as one JSON object."""
     if as_json:
         emit(json.dumps(values))

@@ -79,10 +79,10 @@ def confirm_time(
 
 def _print_head(restored: RestoredHead) -> None:
     shown = restored.public()
-    newest = shown.pop("newest_entries")
+    del shown["newest_entries"]
     print_values({name: value for name, value in shown.items() if value is not None}, False)
-    for entry in newest:
-        emit(f"entry {entry['index']}  {entry['type']}  {entry['subject'] or ''}".rstrip())
+    for row in reversed(restored.newest):
+        emit(f"entry {row.index}  {row.kind}  {row.subject or ''}".rstrip())
 
 
 def _require_expected(restored: RestoredHead, size: int | None, root: str | None) -> None:

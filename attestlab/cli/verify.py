@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
@@ -140,7 +140,7 @@ def _fail(message: str, code: int, as_json: bool) -> int:
     return code
 
 
-def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, Any]:
+def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, object]:
     return {
         "verdict": report.verdict.value,
         "valid": report.verdict is Verdict.VALID,

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -100,7 +100,7 @@ def log_watch(
     raise typer.Exit(code)
 
 
-Report = Callable[[str, dict[str, Any]], None]
+Report = Callable[[str, dict[str, object]], None]
 
 
 def _watch(follower: Follower, *, once: bool, interval_s: float, say: Report) -> int:
@@ -143,9 +143,9 @@ def _report_alarm(alarm: Alarm, say: Report) -> None:
     say(f"ALARM {alarm.name.value}: {alarm.message}", {"message": alarm.message, **alarm.details})
 
 
-def _in_words(words: str, _values: dict[str, Any]) -> None:
+def _in_words(words: str, _values: dict[str, object]) -> None:
     print_stderr(words)
 
 
-def _in_json(_words: str, values: dict[str, Any]) -> None:
+def _in_json(_words: str, values: dict[str, object]) -> None:
     print_stderr(json.dumps(values))

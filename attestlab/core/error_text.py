@@ -44,14 +44,14 @@ def one_line(error: BaseException) -> str:
 
 def cause_of(error: BaseException) -> str:
     """Return the code of an error: its errno name, SQLite's result code, the SQLSTATE, or its class."""
-    cause: Any = getattr(error, "orig", None) or error
+    cause: object = getattr(error, "orig", None) or error
     if (name := getattr(cause, "sqlite_errorname", None)) or (name := getattr(cause, "sqlstate", None)):
         return str(name)
     number = getattr(cause, "errno", None)
     return errno.errorcode.get(number, type(cause).__name__) if isinstance(number, int) else type(cause).__name__
 
 
-def _of_sqlalchemy(error: Any) -> str:
+def _of_sqlalchemy(error: BaseException) -> str:
     """Return the driver's error and the beginning of the statement, whose values are parameters, not in its text."""
     cause, statement = getattr(error, "orig", None), getattr(error, "statement", None)
     if cause is None:

@@ -15,12 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 from uuid import UUID
 
 from attestlab.core.encoding import format_time
 
 _AS_THEY_ARE = frozenset({str, int, bool, UUID})
+
+EventClass: TypeAlias = "type[Event]"
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ class Event:
     """Base of all events; `data` holds ids and key facts, never claims or secrets."""
 
     type: ClassVar[str]
-    catalogue: ClassVar[dict[str, Any]] = {}  # type: the class
+    catalogue: ClassVar[dict[str, EventClass]] = {}
 
-    def __init_subclass__(cls, *, type: str, **rest: Any) -> None:
+    def __init_subclass__(cls, *, type: str, **rest: object) -> None:
         super().__init_subclass__(**rest)
         cls.type = type
         Event.catalogue[type] = cls
@@ -44,7 +46,7 @@ class Event:
         }
 
 
-def json_value(value: Any) -> Any:
+def json_value(value: object) -> object:
     """Convert a fact to its JSON value: ids as text, times in UTC with Z."""
     if isinstance(value, UUID):
         return str(value)
@@ -55,7 +57,7 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def is_same_fact(recorded: object, value: Any) -> bool:
+def is_same_fact(recorded: object, value: object) -> bool:
     """Whether a column's value equals the recorded JSON value, including all digits of a time."""
     if type(value) is str:
         return recorded == value

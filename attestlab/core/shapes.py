@@ -6,26 +6,27 @@ parsed by the strict parsers of `core.encoding`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic.config import JsonDict
 
 from attestlab.core.encoding import format_time, parse_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
 
 
-def _parse_uuid(value: Any) -> Any:
+def _parse_uuid(value: object) -> object:
     return _parse(parse_uuid, value) if isinstance(value, str) else value
 
 
-def _parse_moment(value: Any) -> Any:
+def _parse_moment(value: object) -> object:
     return _parse(parse_time, value) if isinstance(value, str) else value
 
 
-def _parse(parse: Any, value: str) -> Any:
+def _parse(parse: Callable[[str], object], value: str) -> object:
     try:
         return parse(value)
     except ValidationFailed as error:
@@ -48,7 +49,7 @@ Moment = Annotated[
 Email = Annotated[str, AfterValidator(_normalize_email), WithJsonSchema({"type": "string", "format": "email"})]
 
 
-def omit_default(schema: dict[str, Any]) -> None:
+def omit_default(schema: JsonDict) -> None:
     """Remove the default from the schema of a patch's field: an omitted field stays unchanged."""
     del schema["default"]
 
@@ -56,7 +57,7 @@ def omit_default(schema: dict[str, Any]) -> None:
 class Shape(BaseModel):
     """A wire model. Its `repr` lists only the names of its set fields, because values may be secrets or long."""
 
-    def __repr_args__(self) -> Iterator[tuple[None, Any]]:
+    def __repr_args__(self) -> Iterator[tuple[None, object]]:
         return ((None, name) for name in type(self).model_fields if name in self.model_fields_set)
 
 

@@ -12,7 +12,6 @@ import tempfile
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from attestlab.attestations import rendering
@@ -54,7 +53,7 @@ class DemoDocument:
     content: bytes = field(repr=False)
     content_type: str
     schema: str
-    claims: dict[str, Any] = field(repr=False)
+    claims: dict[str, object] = field(repr=False)
 
     @property
     def sha256(self) -> bytes:
@@ -84,7 +83,7 @@ class DemoWorld:
         digest = None if file is None else hashlib.sha256(file).hexdigest()
         return self.lab.attestations.verify(attestation_id, VerifierInput(document_hash=digest))
 
-    def bundle(self, attestation_id: UUID) -> dict[str, Any]:
+    def bundle(self, attestation_id: UUID) -> dict[str, object]:
         """Return the attestation's proof bundle, as the HTTP API returns it."""
         row, proof, head = self.lab.attestations.load_evidence(attestation_id, caller=self.caller)
         shown = rendering.render_bundle(row, proof, head, now=self.lab.clock.now())

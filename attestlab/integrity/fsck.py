@@ -7,7 +7,7 @@ could contradict: verification tallies whose events have all been published.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,10 +30,14 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
-from attestlab.core.records import audit, outbox, row_digest
-from attestlab.core.records.audit import AuditEvent
-from attestlab.core.records.hash_chain import GENESIS, ChainHead, link_hash, read_head
-from attestlab.core.records.outbox import OutboxEvent
+from attestlab.core.records import outbox
+from attestlab.core.records.integrity import (
+    Problem,
+    check_audit_trails,
+    check_outbox,
+    find_noncanonical,
+    find_unaudited,
+)
 from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
@@ -43,7 +47,7 @@ from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import format_key_name
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
-from attestlab.log.fsck import Problem, check_log
+from attestlab.log.integrity import check_cosignatures, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
 from attestlab.log.timekeeping import confirmed_time
 from attestlab.log.witnessing import cosignatures
@@ -54,13 +58,11 @@ from attestlab.simulation import store as simulation_store
 from attestlab.web.idempotency import integrity as idempotency_integrity
 from attestlab.web.idempotency import store as idempotency_store
 
-_audit = table_of(AuditEvent)
-_outbox = table_of(OutboxEvent)
-_heads = table_of(ChainHead)
 _log_heads = table_of(LogHead)
 _leaves = table_of(LogLeaf)
 PAGE = 500
 ATTESTATIONS = "attestations"
+_OTHER_CHAINS = (outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN)
 ATTESTATIONS_PER_PART = 4_000  # less than a second of work, so that all processes end at about the same time
 
 
@@ -209,95 +211,37 @@ def _check_key(row: AnyRow, lab: Installation) -> None:
         raise SignatureInvalid("the private key does not match the public key")
 
 
-def _check_audit_trails(connection: Connection) -> Iterator[Problem]:
-    """Check that each tenant's audit trail is gapless, chained, and as long as its head records."""
-    heads = _audit_chain_heads(connection)
-    trail, place, last = None, 0, GENESIS
-    for row in connection.execution_options(yield_per=PAGE).execute(
-        select(*_audit.c).order_by(_audit.c.tenant_id, _audit.c.seq)
-    ):
-        if row.tenant_id != trail:
-            if trail is not None:
-                yield from _check_chain_end(heads, audit.chain_name(trail), place, last)
-            trail, place, last = row.tenant_id, 0, GENESIS
-        where = f"{row.tenant_id} {row.seq}"
-        if row.seq != place or row.prev_hash != last or row.integrity_hash != link_hash(last, row.record):
-            yield Problem("audit", where, "the chain is broken here")
-        if wrong := audit.find_inconsistencies(row):
-            yield Problem("audit", where, f"columns differ from the record: {', '.join(wrong)}")
-        place, last = row.seq + 1, row.integrity_hash
-    if trail is not None:
-        yield from _check_chain_end(heads, audit.chain_name(trail), place, last)
-    for name in heads:
-        yield Problem("chain", name, "has a head but no entries")
-
-
-def _check_outbox(connection: Connection) -> Iterator[Problem]:
-    """Check that the outbox is gapless, chained, and as long as its head records."""
-    place, last = 0, GENESIS
-    for row in connection.execution_options(yield_per=PAGE).execute(select(*_outbox.c).order_by(_outbox.c.seq)):
-        linked = link_hash(last, outbox.chained_bytes(row.tenant_id, row.body))
-        if row.seq != place or row.hash != linked:
-            yield Problem("outbox", str(row.seq), "the chain is broken here")
-        if wrong := outbox.find_inconsistencies(row):
-            yield Problem("outbox", str(row.seq), f"columns differ from the envelope: {', '.join(wrong)}")
-        place, last = row.seq + 1, row.hash
-    if (place, last) != read_head(connection, outbox.CHAIN):
-        yield Problem("outbox", "end", "events are missing at the end")
-
-
-def _audit_chain_heads(connection: Connection) -> dict[str, tuple[int, bytes]]:
-    """Return the heads of the audit trails; other heads are compared where their rows are read."""
-    others = (outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN)
-    rows = connection.execute(select(_heads.c.name, _heads.c.length, _heads.c.hash))
-    return {row.name: (row.length, row.hash) for row in rows if row.name not in others}
-
-
-def _check_chain_end(heads: dict[str, tuple[int, bytes]], name: str, length: int, last: bytes) -> Iterator[Problem]:
-    head = heads.pop(name, None)
-    if head != (length, last):
-        yield Problem("chain", name, _describe_wrong_head(head, length))
-
-
-def _describe_wrong_head(head: tuple[int, bytes] | None, length: int) -> str:
-    if head is None:
-        return "the head of the chain is missing"
-    if head[0] != length:
-        return f"the chain ends at {length}, its head says {head[0]}"
-    return "the last hash of the chain differs from its head"
-
-
 # The tables whose row digests are in the audit trail, with the resource type and the function that names a row there.
-_AUDITED: tuple[tuple[Table, str, Callable[[Any], str]], ...] = (
-    (org_store.tenants, "tenant", lambda row: str(row.id)),
-    (org_store.orgs, "org", lambda row: str(row.id)),
-    (org_store.users, "user", lambda row: str(row.id)),
-    (org_store.api_keys, "api_key", lambda row: str(row.id)),
-    (identity_store.token_keys, "token_key", lambda row: row.kid),
-    (identity_store.sessions, "session", lambda row: str(row.id)),
-    (identity_store.refresh_tokens, "refresh_token", lambda row: str(row.id)),
-    (mail_store.mails, "mail", lambda row: str(row.id)),
-    (issuer_store.issuers, "issuer", lambda row: str(row.id)),
-    (issuer_store.logos, "issuer_logo", lambda row: str(row.issuer_id)),
-    (issuer_store.keys, "key", lambda row: format_key_name(row._mapping)),
-    (attestation_store.attestations, "attestation", lambda row: str(row.id)),
-    (delivery_store.deliveries, "delivery", lambda row: str(row.attestation_id)),
-    (governance_store.requests, "issuer_request", lambda row: str(row.id)),
-    (attestation_store.packs, "attestation_pack", lambda row: str(row.id)),
-    (policy_store.policies, "policy", lambda row: str(row.id)),
-    (policy_store.versions, "policy_version", lambda row: str(row.id)),
-    (policy_store.attributes, "policy_attributes", lambda row: str(row.tenant_id)),
-    (policy_store.profiles, "verification_profile", lambda row: str(row.id)),
-    (policy_store.decisions, "policy_decision", lambda row: str(row.id)),
-    (simulation_store.reports, "simulation_report", lambda row: row.digest),
-    (confirmed_time, "confirmed_time", lambda row: str(row.id)),
+_AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] = (
+    (org_store.tenants, "tenant", lambda row: str(row["id"])),
+    (org_store.orgs, "org", lambda row: str(row["id"])),
+    (org_store.users, "user", lambda row: str(row["id"])),
+    (org_store.api_keys, "api_key", lambda row: str(row["id"])),
+    (identity_store.token_keys, "token_key", lambda row: str(row["kid"])),
+    (identity_store.sessions, "session", lambda row: str(row["id"])),
+    (identity_store.refresh_tokens, "refresh_token", lambda row: str(row["id"])),
+    (mail_store.mails, "mail", lambda row: str(row["id"])),
+    (issuer_store.issuers, "issuer", lambda row: str(row["id"])),
+    (issuer_store.logos, "issuer_logo", lambda row: str(row["issuer_id"])),
+    (issuer_store.keys, "key", format_key_name),
+    (attestation_store.attestations, "attestation", lambda row: str(row["id"])),
+    (delivery_store.deliveries, "delivery", lambda row: str(row["attestation_id"])),
+    (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
+    (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
+    (policy_store.policies, "policy", lambda row: str(row["id"])),
+    (policy_store.versions, "policy_version", lambda row: str(row["id"])),
+    (policy_store.attributes, "policy_attributes", lambda row: str(row["tenant_id"])),
+    (policy_store.profiles, "verification_profile", lambda row: str(row["id"])),
+    (policy_store.decisions, "policy_decision", lambda row: str(row["id"])),
+    (simulation_store.reports, "simulation_report", lambda row: str(row["digest"])),
+    (confirmed_time, "confirmed_time", lambda row: str(row["id"])),
 )
 
 
 def _check_audited_rows(connection: Connection) -> Iterator[Problem]:
     """Compare audited rows with their last digest in the audit trail."""
     for table, kind, name in _AUDITED:
-        for resource_id, message in row_digest.find_unaudited(connection, table, resource_type=kind, name=name):
+        for resource_id, message in find_unaudited(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
 
 
@@ -305,12 +249,6 @@ def _check_usage(connection: Connection, lab: Installation) -> Iterator[Problem]
     """Compare the counted verifications with the events that report them."""
     for place, message in metering.find_inconsistencies(connection, now=lab.clock.now()):
         yield Problem("usage", place, message)
-
-
-def _check_cosignatures(connection: Connection) -> Iterator[Problem]:
-    """Check that cosignatures are gapless, chained, and valid for their checkpoints."""
-    for place, message in cosignatures.find_inconsistencies(connection):
-        yield Problem("cosignatures", place, message)
 
 
 def _check_idempotency_records(connection: Connection) -> Iterator[Problem]:
@@ -323,11 +261,11 @@ def _check_spelling(connection: Connection) -> Iterator[Problem]:
     """Report non-canonical ids, times and flags, and a second log head, which would never be read.
 
     SQLite reads a non-canonical value like a canonical one, but a query by value does not find it. Audited rows are
-    left out: `row_digest.find_unaudited` compares their spelling too.
+    left out: `find_unaudited` compares their spelling too.
     """
     audited = {table.name for table, _kind, _name in _AUDITED}
     for table in (table for table in SQLModel.metadata.sorted_tables if table.name not in audited):
-        for column in row_digest.find_noncanonical(connection, table):
+        for column in find_noncanonical(connection, table):
             yield Problem("spelling", f"{table.name}.{column}", "a value is not in canonical form")
     if connection.scalar(select(func.count()).select_from(_log_heads)) != 1:
         yield Problem("head", "log_head", "a database must have exactly one log head")
@@ -347,10 +285,10 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "standings": lambda connection, _lab, _part: _check_issuers(connection),
     "keys": lambda connection, lab, _part: _check_keys(connection, lab),
     "keyring": lambda connection, lab, _part: _check_keyring(connection, lab),
-    "audit": lambda connection, _lab, _part: _check_audit_trails(connection),
-    "outbox": lambda connection, _lab, _part: _check_outbox(connection),
+    "audit": lambda connection, _lab, _part: check_audit_trails(connection, other_chains=_OTHER_CHAINS),
+    "outbox": lambda connection, _lab, _part: check_outbox(connection),
     "rows": lambda connection, _lab, _part: _check_audited_rows(connection),
-    "cosignatures": lambda connection, _lab, _part: _check_cosignatures(connection),
+    "cosignatures": lambda connection, _lab, _part: check_cosignatures(connection),
     "usage": lambda connection, lab, _part: _check_usage(connection, lab),
     "answers": lambda connection, _lab, _part: _check_idempotency_records(connection),
     "spelling": lambda connection, _lab, _part: _check_spelling(connection),

@@ -20,9 +20,9 @@ from multiprocessing import get_context
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from attestlab.core.errors import Unavailable
+from attestlab.core.records.integrity import Problem
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import ATTESTATIONS, FsckPart, check_part, plan_parts
-from attestlab.log.fsck import Problem
 from attestlab.settings import Settings
 
 MAX_PROCESSES = 8

@@ -9,7 +9,6 @@ largest number of an attribute.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +29,7 @@ _KINDS = {
 }
 
 
-def to_columns(context: Mapping[str, Any]) -> dict[str, Any]:
+def to_columns(context: Mapping[str, object]) -> dict[str, object]:
     """Return the values of a stored context by column; numbers are floats."""
     return {
         f"{path}|{_KIND_OF_VALUE[type(value)]}": float(value) if type(value) is int else value
@@ -38,7 +37,7 @@ def to_columns(context: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def column_types(names: Iterable[str]) -> dict[str, Any]:
+def column_types(names: Iterable[str]) -> dict[str, pa.DataType]:
     """Return the context columns among `names` with their types, in order."""
     return {name: ARROW[name.rpartition("|")[2]] for name in sorted(set(names)) if "|" in name}
 

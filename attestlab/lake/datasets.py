@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
 
 import orjson
@@ -27,7 +26,7 @@ from attestlab.lake.store import Numbering, Rows
 TEXT, WHOLE, BOOL, TEXTS = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
 TIME = pa.timestamp("us", tz="UTC")
 
-Fact = dict[str, Any]
+Fact = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Dataset:
 
     name: str
     numbering: Numbering
-    columns: dict[str, Any]
+    columns: dict[str, pa.DataType]
     time: str
     read: Callable[[Connection, int, int, UUID | None], Iterator[Fact]]
     typed: bool = False
@@ -160,7 +159,7 @@ def _with_text_ids(rows: Rows) -> Iterator[Fact]:
         yield dict(zip(names, values, strict=True))
 
 
-def _columns(kind: Any, names: str) -> dict[str, Any]:
+def _columns(kind: pa.DataType, names: str) -> dict[str, pa.DataType]:
     return dict.fromkeys(names.split(), kind)
 
 

@@ -13,12 +13,15 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attestlab.core.error_text import one_line
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from attestlab.lake.service import Lake
+    from attestlab.lake.store import Numbering
 
 NICENESS = 19  # the lowest priority
 COOLDOWN_S = 30.0
@@ -35,7 +38,7 @@ class ExportProcess:
 
     def __init__(self, lake: Lake, *, cooldown_s: float = COOLDOWN_S) -> None:
         self._lake, self._cooldown_s = lake, cooldown_s
-        self._idle_parts: dict[Any, int] = {}  # the full parts when none was due
+        self._idle_parts: dict[tuple[Numbering, UUID | None], int] = {}  # the full parts when none was due
         self._cooldown_until = 0.0
 
     async def sweep(self) -> int:

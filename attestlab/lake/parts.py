@@ -17,9 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attestlab.core import atomic_files, parquet_digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
 LOCK_NAME = ".lock"
@@ -70,7 +73,7 @@ def _is_whole(path: Path, columns: Collection[str]) -> bool:
         return False
 
 
-def write_part(folder: Path, first: int, last: int, table: Any) -> LakePart:
+def write_part(folder: Path, first: int, last: int, table: pa.Table) -> LakePart:
     """Write a pyarrow Table as the part `first`..`last`: to a draft, synced, renamed, the folder synced.
 
     Raises:
@@ -84,7 +87,7 @@ def write_part(folder: Path, first: int, last: int, table: Any) -> LakePart:
     return part
 
 
-def _encode_parquet(table: Any) -> bytes:
+def _encode_parquet(table: pa.Table) -> bytes:
     """Encode a table as Parquet, with page checksums and a digest of the file."""
     from pyarrow import parquet
 

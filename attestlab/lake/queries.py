@@ -10,7 +10,7 @@ import resource
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import duckdb
@@ -23,7 +23,7 @@ from attestlab.core.execution.worker_processes import WorkerProcesses
 MAX_MEMORY_BYTES = 1 << 30  # in addition to the memory of the process at its start
 MAX_RESULT_BYTES = 1 << 28  # of the returned rows
 TIMEOUT_S = 60.0
-Parameters = Sequence[Any] | Mapping[str, Any] | None
+Parameters = Sequence[object] | Mapping[str, object] | None
 
 
 class LakeConnectionInfo(NamedTuple):

@@ -234,7 +234,7 @@ def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -
     return pa.schema(list({**dataset.columns, **context_columns.column_types(used)}.items()))
 
 
-def _column_or_nulls(table: pa.Table, name: str, schema: pa.Schema) -> Any:
+def _column_or_nulls(table: pa.Table, name: str, schema: pa.Schema) -> pa.ChunkedArray | pa.Array:
     return table[name] if name in table.column_names else pa.nulls(table.num_rows, schema.field(name).type)
 
 

@@ -6,7 +6,7 @@ The first call that needs them loads pyarrow and DuckDB; opening an installation
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from attestlab.core.db.storage import Storage
@@ -69,7 +69,7 @@ class Lake:
             return self._exporter().export(whole_parts_only=False)
 
     @property
-    def connection_info(self) -> dict[str, Any]:
+    def connection_info(self) -> dict[str, object]:
         """The information that another process needs to open this lake; includes the records' password, if there is
         one.
         """

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -22,7 +21,7 @@ from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle.committed_tree import TreeCache
 from attestlab.log.note.note import TreeHead
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.store import LeafRow
+from attestlab.log.tables import LogLeafRecord
 
 NEWEST_ENTRIES = 5
 
@@ -33,10 +32,10 @@ class RestoredHead:
 
     head: TreeHead
     at: datetime
-    newest: list[LeafRow]
+    newest: list[LogLeafRecord]
     objection: str | None
 
-    def public(self) -> dict[str, Any]:
+    def public(self) -> dict[str, object]:
         """The object that `attestlab log accept-head` prints."""
         return {
             "origin": self.head.origin,

@@ -23,7 +23,7 @@ from attestlab.log.shapes import (
     ProofQuery,
     VkeyOut,
 )
-from attestlab.log.store import CheckpointRow, LeafRow
+from attestlab.log.tables import LogCheckpointRecord, LogLeafRecord
 from attestlab.web.paging import Page, PageQuery, decode_number, split_page
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
@@ -159,11 +159,11 @@ def _find_index(log: Log, connection: Connection, name: str, value: str) -> int:
     return index
 
 
-def _render_checkpoint(row: CheckpointRow) -> CheckpointOut:
+def _render_checkpoint(row: LogCheckpointRecord) -> CheckpointOut:
     return CheckpointOut(tree_size=row.size, root_hash=sha256_name(row.root), checkpoint=row.note, timestamp=row.at)
 
 
-def _render_entry(leaf: LeafRow) -> EntryOut:
+def _render_entry(leaf: LogLeafRecord) -> EntryOut:
     return EntryOut(
         log_index=leaf.index,
         leaf_hash=sha256_name(leaf.leaf_hash),

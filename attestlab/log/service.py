@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
@@ -31,7 +30,7 @@ from attestlab.log.merkle.tree import Tree, TreeReader, TreeUpdate
 from attestlab.log.note.note import NoteSigner, TreeHead, sign_checkpoint
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.results import ConsistencyProof, InclusionProof, SignedHead
-from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
+from attestlab.log.tables import LogCheckpointRecord, LogHeadRecord, LogLeafRecord
 from attestlab.log.timekeeping import Timekeeping
 from attestlab.log.witnessing import cosignatures
 
@@ -108,7 +107,7 @@ class Log:
         sealed = sealing.seal(
             tx, self._keyring, dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
         )
-        store.create_head(tx, HeadRow(origin, 0, head.root, str(signer.vkey), sealed))
+        store.create_head(tx, LogHeadRecord(store.HEAD_ID, origin, 0, head.root, str(signer.vkey), sealed))
         self._sign(tx, signer, head, previous_size=None)
         tx.flush()
         tx.after_commit(lambda: self._advance_guard(head))
@@ -187,10 +186,10 @@ class Log:
         at_s = int(self.time.next_checkpoint_time(tx.connection).timestamp())
         note = sign_checkpoint(signer, head, at_s=at_s)
         at = datetime.fromtimestamp(at_s, UTC)
-        store.add_checkpoint(tx, CheckpointRow(head.size, previous_size, head.root, note, at))
+        store.add_checkpoint(tx, LogCheckpointRecord(head.size, previous_size, head.root, note, at))
         return note
 
-    def _unseal_once(self, row: HeadRow) -> NoteSigner:
+    def _unseal_once(self, row: LogHeadRecord) -> NoteSigner:
         """Return the log's signing key, unsealed once per process."""
         if self._signer is None:
             self._signer = unseal_signer(row, self._keyring)
@@ -224,8 +223,10 @@ class Log:
     def rewrap(self, tx: Transaction, new: Keyring) -> None:
         """Seal the log's private key under another key-encryption key."""
         row = _require_created(store.head(tx.connection))
-        owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row.origin, "alg": Algorithm.ED25519}
-        store.set_sealed_key(tx, self._keyring.rewrap(row.sealed_key, new, **owner))
+        sealed = self._keyring.rewrap(
+            row.sealed_key, new, tenant_id=None, issuer_id=None, kid=row.origin, alg=Algorithm.ED25519
+        )
+        store.set_sealed_key(tx, sealed)
 
     def vkey(self, connection: Connection) -> str:
         """The key to pin: C2SP `name+id+base64`."""
@@ -296,12 +297,14 @@ class Log:
         older, newer = (self._trees.reader(connection, head, size) for size in (size1, size2))
         return ConsistencyProof(size1, size2, older.root, newer.root, newer.consistency(size1))
 
-    def entries(self, connection: Connection, start: int, limit: int) -> list[LeafRow]:
+    def entries(self, connection: Connection, start: int, limit: int) -> list[LogLeafRecord]:
         """Up to `limit` entries from index `start`, oldest first."""
         end = min(start + limit, self._head(connection).size)
         return store.leaf_rows(connection, start, end - start) if 0 <= start < end else []
 
-    def checkpoints(self, connection: Connection, *, limit: int, before: int | None = None) -> list[CheckpointRow]:
+    def checkpoints(
+        self, connection: Connection, *, limit: int, before: int | None = None
+    ) -> list[LogCheckpointRecord]:
         """Up to `limit` checkpoints, newest first, of sizes below `before`."""
         head = self._head(connection)
         self._ensure_guarded(connection, head)
@@ -357,12 +360,12 @@ class Log:
         self._guard.require_continues(head, lambda size: self._trees.reader(connection, head, size).root)
 
 
-def _with_cosignatures(origin: str, connection: Connection, signed: CheckpointRow) -> SignedHead:
+def _with_cosignatures(origin: str, connection: Connection, signed: LogCheckpointRecord) -> SignedHead:
     (shown,) = cosignatures.with_cosignatures(connection, [signed])
     return SignedHead(origin, shown.size, shown.root, shown.note, shown.at)
 
 
-def unseal_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:
+def unseal_signer(row: LogHeadRecord, keyring: Keyring) -> NoteSigner:
     """Unseal the log's private key.
 
     Raises:
@@ -375,7 +378,7 @@ def unseal_signer(row: HeadRow, keyring: Keyring) -> NoteSigner:
     return NoteSigner(row.origin, private)
 
 
-def _require_created(row: HeadRow | None) -> HeadRow:
+def _require_created(row: LogHeadRecord | None) -> LogHeadRecord:
     if row is None:
         raise Unavailable("The records hold no log yet; run `attestlab init`.")
     return row

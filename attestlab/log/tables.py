@@ -4,6 +4,7 @@ Partial tiles are not stored: they are derived from the leaves and the full tile
 """
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import DDL, BigInteger, Index, LargeBinary, Text, event, text
 from sqlmodel import Field, SQLModel
@@ -32,6 +33,20 @@ class LogHead(SQLModel, table=True):
     sealed_key: bytes = Field(sa_type=LargeBinary, repr=False)
 
 
+class LogHeadRecord(NamedTuple):
+    """A row of `log_head`."""
+
+    id: int
+    origin: str
+    size: int
+    root: bytes
+    vkey: str
+    sealed_key: bytes
+
+    def __repr__(self) -> str:
+        return f"LogHeadRecord(origin={self.origin!r}, size={self.size})"
+
+
 class LogLeaf(SQLModel, table=True):
     """One entry of the log. `kind` and `subject` repeat members of the entry, so that queries can use them."""
 
@@ -50,6 +65,16 @@ class LogLeaf(SQLModel, table=True):
     subject: str | None = Field(default=None, max_length=160)
 
 
+class LogLeafRecord(NamedTuple):
+    """A row of `log_leaves`."""
+
+    index: int  # type: ignore[assignment]  # overrides tuple.index
+    leaf_hash: bytes
+    entry: bytes
+    kind: str
+    subject: str | None
+
+
 class LogTile(SQLModel, table=True):
     """A full tile: 256 hashes of C2SP tlog-tiles."""
 
@@ -58,6 +83,14 @@ class LogTile(SQLModel, table=True):
     level: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     index: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
     data: bytes = Field(sa_type=LargeBinary)
+
+
+class LogTileRecord(NamedTuple):
+    """A row of `log_tiles`."""
+
+    level: int
+    index: int  # type: ignore[assignment]  # overrides tuple.index
+    data: bytes
 
 
 class LogCheckpoint(SQLModel, table=True):
@@ -72,6 +105,16 @@ class LogCheckpoint(SQLModel, table=True):
     previous_size: int | None = Field(default=None, sa_type=BigInteger)
     root: bytes = Field(sa_type=LargeBinary)
     note: str = Field(sa_type=Text)
+    at: datetime
+
+
+class LogCheckpointRecord(NamedTuple):
+    """A row of `log_checkpoints`; `note` is the signed note, verbatim."""
+
+    size: int
+    previous_size: int | None
+    root: bytes
+    note: str
     at: datetime
 
 
@@ -90,6 +133,17 @@ class LogCosignature(SQLModel, table=True):
     line: str = Field(sa_type=Text)
     at: datetime
     hash: bytes = Field(sa_type=LargeBinary)
+
+
+class LogCosignatureRecord(NamedTuple):
+    """A row of `log_cosignatures`; `line` is the signature line with its line feed."""
+
+    seq: int
+    tree_size: int
+    vkey: str
+    line: str
+    at: datetime
+    hash: bytes
 
 
 Guard = tuple[str, str]  # a table, and a statement that protects it

@@ -11,13 +11,13 @@ confirms it.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.clock import Clock
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import Unavailable
@@ -41,8 +41,15 @@ class ConfirmedTime(SQLModel, table=True):
     at: datetime
 
 
+class ConfirmedTimeRecord(NamedTuple):
+    """A row of `confirmed_time`."""
+
+    id: int
+    at: datetime
+
+
 confirmed_time = table_of(ConfirmedTime)
-_CONFIRMED: Any = select(*confirmed_time.c).where(confirmed_time.c.id == bindparam("id"))
+_CONFIRMED = select(*confirmed_time.c).where(confirmed_time.c.id == bindparam("id"))
 
 
 class TimeUnconfirmed(Unavailable):
@@ -91,15 +98,15 @@ class Timekeeping:
         """Record the clock's time as the last known time, with an audit line; returns it."""
         now = self._clock.now()
         context = AuditContext(org_store.get_operator_id(tx), COMMAND_LINE, "confirmed_time.confirm", now)
-        row = tx.exec(_CONFIRMED, {"id": ROW_ID}).mappings().first()
+        row = fetch_one(tx.exec(_CONFIRMED, {"id": ROW_ID}), ConfirmedTimeRecord)
         if row is None:
-            audited_write.insert(tx, confirmed_time, {"id": ROW_ID, "at": now}, context)
+            audited_write.insert(tx, confirmed_time, ConfirmedTimeRecord(ROW_ID, now), context)
         else:
-            audited_write.change(tx, confirmed_time, dict(row), {"at": now}, context)
+            audited_write.change(tx, confirmed_time, row, {"at": now}, context)
         return now
 
     def _last_known(self, connection: Connection, last: datetime) -> datetime:
-        row = connection.execute(_CONFIRMED, {"id": ROW_ID}).first()
+        row = fetch_one(connection.execute(_CONFIRMED, {"id": ROW_ID}), ConfirmedTimeRecord)
         return max(last, self._last_credible or last, last if row is None else row.at)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from tornado.httpserver import HTTPServer
 from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
@@ -69,11 +69,11 @@ class PlainHandler(RequestHandler):
         if self.received > MAX_DISCARDED_BYTES and not self._finished:
             self.send_error(413)
 
-    def write_error(self, status_code: int, **_kwargs: Any) -> None:
+    def write_error(self, status_code: int, **_kwargs: object) -> None:
         """Respond to an error outside of a submission with its phrase only, never a stack trace."""
         self.finish(f"{HTTPStatus(status_code).phrase}\n")
 
-    def log_exception(self, _kind: Any, fault: BaseException | None, _trace: Any) -> None:
+    def log_exception(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
         """Log unexpected exceptions; errors of clients (`HTTPError`) are not logged."""
         if fault is not None and not isinstance(fault, HTTPError):
             logging_setup.log_part_failure(fault, part="witness")
@@ -84,6 +84,9 @@ class PlainHandler(RequestHandler):
             logging_setup.log_repeated_failure("witness unavailable", error)
         self.set_status(next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF))
         self.finish(f"{error.message}\n")
+
+
+Argument = TypeVar("Argument")
 
 
 class AddCheckpoint(PlainHandler):
@@ -148,7 +151,7 @@ class WitnessServer:
     def __init__(self, witness: Witness, *, idle_s: float = IDLE_TIMEOUT_S, body_s: float = BODY_TIMEOUT_S) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, "attestlab-witness")
         self._running_requests = 0
-        handlers: list[Any] = [
+        handlers: list[Any] = [  # tornado's rules have no public type
             (PATH, AddCheckpoint, {"submit": partial(self._run, witness.add_checkpoint)}),
             (CHECKPOINT_PATH, LatestCheckpoint, {"latest": partial(self._run, witness.latest)}),
         ]
@@ -179,7 +182,7 @@ class WitnessServer:
         await self._server.close_all_connections()
         self._pool.shutdown(wait=False)
 
-    async def _run(self, function: Callable[[Any], str], argument: Any) -> str:
+    async def _run(self, function: Callable[[Argument], str], argument: Argument) -> str:
         self._running_requests += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, function, argument)

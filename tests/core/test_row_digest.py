@@ -13,7 +13,8 @@ import pytest
 from sqlalchemy import Connection, delete, select, text, update
 
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.records.row_digest import RowDigestTemplate, find_unaudited, row_sha256
+from attestlab.core.records.integrity import find_unaudited
+from attestlab.core.records.row_digest import RowDigestTemplate, row_sha256
 from attestlab.installation import Installation
 from attestlab.issuers import store
 from attestlab.issuers.keys import format_key_name
@@ -31,9 +32,9 @@ TENANT = {
     "realm": None,
 }
 NAMES = {
-    "tenant": (tenants, lambda row: str(row.id)),
-    "issuer": (store.issuers, lambda row: str(row.id)),
-    "key": (store.keys, lambda row: format_key_name(row._mapping)),
+    "tenant": (tenants, lambda row: str(row["id"])),
+    "issuer": (store.issuers, lambda row: str(row["id"])),
+    "key": (store.keys, format_key_name),
 }
 
 

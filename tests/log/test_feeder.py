@@ -22,9 +22,9 @@ from witness_world import WITNESS_KEY, log_signer, opened_witness, witness_serve
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.log.integrity import check_cosignatures
 from attestlab.log.note.note import Note, VerifierKey
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.witnessing import cosignatures
 from attestlab.log.witnessing.feeder import LOCK_NAME, Feeder, Outcome
 from attestlab.log.witnessing.submission_policy import PATH, SIZE_TYPE, Submission
 from attestlab.web.supervisor import Supervisor
@@ -284,7 +284,7 @@ def test_invalid_cosignature_is_not_stored(world: World, tmp_path: Path, answer:
         assert fed(world, tmp_path) == {"odd": outcome}
     assert (newest(world) == before) is (outcome is not Outcome.COSIGNED)
     with world.storage.read() as records:
-        assert list(cosignatures.find_inconsistencies(records)) == []
+        assert list(check_cosignatures(records)) == []
 
 
 @pytest.mark.parametrize(

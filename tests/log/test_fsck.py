@@ -12,9 +12,9 @@ from sqlalchemy import Connection, select, text
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.records.integrity import Problem
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
-from attestlab.log.fsck import Problem
 from attestlab.log.store import checkpoints, heads, leaves, tiles
 from attestlab.log.tables import IMMUTABILITY_DDL
 

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.records.audit import AuditEvent
-from attestlab.core.records.row_digest import find_unaudited
+from attestlab.core.records.integrity import find_unaudited
 from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
@@ -66,7 +66,7 @@ def test_every_row_of_a_tenant_is_in_its_audit_trail(lab: Installation, tenant: 
         faults = [
             fault
             for kind, table in kinds.items()
-            for fault in find_unaudited(connection, table, resource_type=kind, name=lambda row: str(row.id))
+            for fault in find_unaudited(connection, table, resource_type=kind, name=lambda row: str(row["id"]))
         ]
 
     assert actions == {f"{kind}.create" for kind in kinds}

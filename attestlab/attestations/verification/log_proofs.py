@@ -13,7 +13,7 @@ from attestlab.log.results import InclusionProof, SignedHead
 from attestlab.log.service import Log
 from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.log.status.status_list import Chunk
-from attestlab.log.store import LeafRow
+from attestlab.log.tables import LogLeafRecord
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def collect_proofs(
         issuer = (issuer[0], _get_leaf(connection, row.revoked_index))
     head = log.head_covering(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
 
-    def prove(leaf: LeafRow) -> LoggedEntry:
+    def prove(leaf: LogLeafRecord) -> LoggedEntry:
         return LoggedEntry(leaf.entry, log.inclusion(connection, leaf.index, head.size))
 
     found = lists.newest_covering(connection, row.log_index, key[0].index, issuer[0].index)
@@ -73,7 +73,7 @@ def collect_proofs(
     return proofs, head
 
 
-def _find_first_and_newest(connection: Connection, subject: str) -> tuple[LeafRow, LeafRow]:
+def _find_first_and_newest(connection: Connection, subject: str) -> tuple[LogLeafRecord, LogLeafRecord]:
     """Find the first and the newest entry of a subject.
 
     Raises:
@@ -85,7 +85,7 @@ def _find_first_and_newest(connection: Connection, subject: str) -> tuple[LeafRo
     return first, newest
 
 
-def _get_leaf(connection: Connection, index: int) -> LeafRow:
+def _get_leaf(connection: Connection, index: int) -> LogLeafRecord:
     leaves = store.leaf_rows(connection, index, 1)
     if not leaves:
         raise IntegrityFailed(f"The log has no entry {index}; run `attestlab log fsck`.")

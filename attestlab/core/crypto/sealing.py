@@ -8,7 +8,7 @@ seals nothing, because the secret would be lost with the replaced key.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, LargeBinary, insert, select, update
@@ -32,8 +32,15 @@ class SealedUnder(SQLModel, table=True):
     kek_id: bytes = Field(sa_type=LargeBinary)
 
 
+class SealedUnderRecord(NamedTuple):
+    """A row of `sealed_under`."""
+
+    id: int
+    kek_id: bytes
+
+
 sealed_under = table_of(SealedUnder)
-_KEK_ID: Any = select(sealed_under.c.kek_id).where(sealed_under.c.id == ROW_ID)
+_KEK_ID = select(sealed_under.c.kek_id).where(sealed_under.c.id == ROW_ID)
 
 
 def record_kek(tx: Transaction, keyring: Keyring) -> None:

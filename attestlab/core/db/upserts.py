@@ -16,13 +16,13 @@ class Upsert:
     first use, so that an installation on SQLite does not load the PostgreSQL dialect.
     """
 
-    def __init__(self, table: Table, *, key: tuple[str, ...], change: Callable[[Any], dict[str, Any]]) -> None:
+    def __init__(self, table: Table, *, key: tuple[str, ...], change: Callable[[Any], dict[str, object]]) -> None:
         self._table = table
         self._key = key
         self._change = change
         self._built: dict[str, Executable] = {}
 
-    def run(self, connection: Connection, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+    def run(self, connection: Connection, rows: Mapping[str, object] | Sequence[Mapping[str, object]]) -> None:
         """Insert or update one row, or several."""
         dialect = connection.dialect.name
         if dialect not in self._built:

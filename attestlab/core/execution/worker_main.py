@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from threading import Thread
 from time import sleep
-from typing import IO, Any
+from typing import IO
 
 from attestlab.core.error_text import one_line
 from attestlab.core.errors import AttestLabError, Unavailable
@@ -50,7 +50,7 @@ def _serve(jobs: IO[bytes], results: IO[bytes]) -> None:
             return
 
 
-def _run_job(job: bytes) -> tuple[bool, Any]:
+def _run_job(job: bytes) -> tuple[bool, object]:
     function, arguments = pickle.loads(job)
     try:
         return True, function(*arguments)
@@ -58,10 +58,10 @@ def _run_job(job: bytes) -> tuple[bool, Any]:
         return False, (type(error), error.message, error.__dict__)
 
 
-def _is_out_of_resources(outcome: tuple[bool, Any]) -> bool:
+def _is_out_of_resources(outcome: tuple[bool, object]) -> bool:
     """Whether a job ran out of memory or time; the process does not return all of its memory then."""
     is_done, value = outcome
-    return not is_done and issubclass(value[0], Unavailable)
+    return not is_done and isinstance(value, tuple) and issubclass(value[0], Unavailable)
 
 
 def _data_bytes() -> int:

@@ -63,7 +63,7 @@ class WorkerProcesses:
         self,
         tenant: Hashable,
         function: Callable[..., Result],
-        *arguments: Any,
+        *arguments: object,
         timeout_s: float,
         on_disconnect: OnDisconnect | None = None,
     ) -> Result:
@@ -92,7 +92,7 @@ class WorkerProcesses:
             if not queue.jobs:
                 self._queues.pop(tenant, None)
 
-    def run_blocking(self, function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
+    def run_blocking(self, function: Callable[..., Result], *arguments: object, timeout_s: float) -> Result:
         """Do the same as `run` for callers without an event loop; blocks until a process is free.
 
         Raises:

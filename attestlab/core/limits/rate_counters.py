@@ -19,11 +19,11 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
@@ -85,10 +85,15 @@ class Count(NamedTuple):
     retry_after_s: float  # 0 if allowed
 
 
+Values = dict[str, str | int]
+CounterRow = Sequence[int]
+"""`until` and `used` of a counter, or those of them that the statement returns."""
+
+
 class CounterStore(Protocol):
     """A database for counters: runs one statement atomically and returns its first row."""
 
-    def run(self, statement: str, values: Mapping[str, Any]) -> Any: ...
+    def run(self, statement: str, values: Values) -> CounterRow | None: ...
 
     def close(self) -> None: ...
 
@@ -117,7 +122,7 @@ class Counters:
         """Take `cost` tokens, at most a full bucket, from a bucket that refills at `per_minute` within ten seconds."""
         at, interval, room = _moment(now), -(-60 * SECOND // max(per_minute, 1)), FULL_BUCKET_S * SECOND
         room = max(room, interval)
-        values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
+        values: Values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
         values["latest"] = _latest(at, room)
         row = self._engine.run(_TAKE, values) if per_minute > 0 else None
         row = row if row and row[1] else None
@@ -134,7 +139,7 @@ class Counters:
         at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
         return self._bucket("", per_minute, at, interval, (at,))
 
-    def _bucket(self, key: str, per_minute: int, at: int, interval: int, row: Any) -> Count:
+    def _bucket(self, key: str, per_minute: int, at: int, interval: int, row: CounterRow | None) -> Count:
         room = max(FULL_BUCKET_S * SECOND, interval)
         until = row[0] if row else self._until(key, at)
         until = at if until > _latest(at, room) else min(until, at + room)
@@ -145,7 +150,7 @@ class Counters:
     def count(self, key: str, *, limit: int, window_s: int, now: datetime, cost: int = 1) -> Count:
         """Count `cost` within a window that begins with its first request; a denied request is not counted."""
         at = _moment(now)
-        values = {"key": key, "now": at, "window": window_s * SECOND, "cost": cost, "limit": limit}
+        values: Values = {"key": key, "now": at, "window": window_s * SECOND, "cost": cost, "limit": limit}
         latest = values["latest"] = _latest(at, window_s * SECOND)
         row = self._engine.run(_COUNT, values) if cost <= limit else None
         if row is not None:
@@ -162,7 +167,7 @@ class Counters:
         `known` is a lower bound of the count so far, from a durable record; a count that the counters'
         file lost or never had continues from there. After `until` the count may be deleted.
         """
-        values = {"key": key, "until": _moment(until), "known": known, "cost": cost, "limit": limit}
+        values: Values = {"key": key, "until": _moment(until), "known": known, "cost": cost, "limit": limit}
         return known + cost <= limit and self._engine.run(_SPEND, values) is not None
 
     def blocked_for_s(self, key: str, *, now: datetime) -> float:
@@ -201,11 +206,11 @@ class _MemoryStore:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def run(self, statement: str, values: Mapping[str, Any]) -> Any:
+    def run(self, statement: str, values: Values) -> CounterRow | None:
         with self._lock:
             if self._connection is None:
                 self._connection = _connect(Path(":memory:"))
-            return self._connection.execute(statement, values).fetchone()
+            return _run_on_sqlite(self._connection, statement, values)
 
     def close(self) -> None:
         with self._lock:
@@ -228,12 +233,12 @@ class _FileStore:
         self._fallback = _MemoryStore()
         self._is_failing = False
 
-    def run(self, statement: str, values: Mapping[str, Any]) -> Any:
+    def run(self, statement: str, values: Values) -> CounterRow | None:
         with self._lock:
             try:
                 if self._connection is None:
                     self._connection = self._open()
-                row = self._connection.execute(statement, values).fetchone()
+                row = _run_on_sqlite(self._connection, statement, values)
                 self._restore_lock_timeout(statement)
                 return row
             except sqlite3.DatabaseError as error:
@@ -277,6 +282,11 @@ class _FileStore:
         self._fallback.close()
 
 
+def _run_on_sqlite(connection: sqlite3.Connection, statement: str, values: Values) -> CounterRow | None:
+    row: CounterRow | None = connection.execute(statement, values).fetchone()
+    return row
+
+
 def _connect(path: Path, *, timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
     if str(path) != ":memory:":
         atomic_files.ensure_private_database(path)
@@ -311,13 +321,13 @@ class _TableStore:
         self._table_exists = False
         self._fallback = _MemoryStore()
 
-    def run(self, statement: str, values: Mapping[str, Any]) -> Any:
+    def run(self, statement: str, values: Values) -> CounterRow | None:
         try:
             return self._run(statement, values)
         except (DBAPIError, PoolTimeout, Unavailable):
             return self._fallback.run(statement, values)
 
-    def _run(self, statement: str, values: Mapping[str, Any]) -> Any:
+    def _run(self, statement: str, values: Values) -> CounterRow | None:
         with self._database.connect() as connection:
             if not self._table_exists:
                 with suppress(DBAPIError):  # another process creates it at the same time

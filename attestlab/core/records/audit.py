@@ -5,12 +5,12 @@ operation does not happen. `metadata.row_sha256` is the digest of the row after 
 so that a row changed outside the service is detected.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
-import orjson
 from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
@@ -18,7 +18,6 @@ from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
-from attestlab.core.events import is_same_fact
 from attestlab.core.ids import new_id
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.hash_chain import Chain
@@ -38,7 +37,7 @@ class AuditEntry:
     resource_id: str
     at: datetime
     outcome: Outcome = "SUCCESS"
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
 
 
 class AuditEvent(SQLModel, table=True):
@@ -65,6 +64,24 @@ class AuditEvent(SQLModel, table=True):
     actor_type: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
     actor_id: str = Field(max_length=64, sa_column_kwargs={"server_default": ""})
     outcome: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
+
+
+class AuditEventRecord(NamedTuple):
+    """A row of `audit_events`."""
+
+    tenant_id: UUID
+    seq: int
+    id: UUID
+    timestamp: datetime
+    action: str
+    resource_type: str
+    resource_id: str
+    record: bytes
+    integrity_hash: bytes
+    prev_hash: bytes
+    actor_type: str
+    actor_id: str
+    outcome: str
 
 
 _table = table_of(AuditEvent)
@@ -94,7 +111,7 @@ def chain_name(tenant_id: UUID) -> str:
     return f"audit:{tenant_id}"
 
 
-def _row(chain: Chain, entry: AuditEntry) -> dict[str, Any]:
+def _row(chain: Chain, entry: AuditEntry) -> dict[str, object]:
     entry_id = new_id(entry.at)
     record_json = canonical_trusted(_record_of(entry_id, entry))
     seq, integrity_hash, prev_hash = chain.extend(record_json)
@@ -128,18 +145,3 @@ def _record_of(entry_id: UUID, entry: AuditEntry) -> dict[str, object]:
         "outcome": entry.outcome,
         "metadata": entry.metadata,
     }
-
-
-_REPEATED = tuple(
-    column.name for column in _table.columns if column.name not in ("seq", "record", "integrity_hash", "prev_hash")
-)
-
-
-def find_inconsistencies(row: Any) -> list[str]:
-    """Return the columns of a stored entry that differ from its record.
-
-    Raises:
-        ValueError: the record is not JSON.
-    """
-    recorded = orjson.loads(row.record)
-    return [name for name in _REPEATED if not is_same_fact(recorded.get(name), getattr(row, name))]

@@ -5,6 +5,7 @@ removed from the end is detected like one removed from the middle.
 """
 
 import hashlib
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
@@ -26,6 +27,14 @@ class ChainHead(SQLModel, table=True):
     name: str = Field(primary_key=True, max_length=80)
     length: int = Field(sa_type=BigInteger)
     hash: bytes = Field(sa_type=LargeBinary)
+
+
+class ChainHeadRecord(NamedTuple):
+    """A row of `chain_heads`."""
+
+    name: str
+    length: int
+    hash: bytes
 
 
 _heads = table_of(ChainHead)

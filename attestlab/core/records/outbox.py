@@ -5,10 +5,9 @@ was committed, so none is lost and none is invented. Rows form one hash chain.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-import orjson
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
@@ -18,7 +17,7 @@ from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
-from attestlab.core.events import Event, is_same_fact
+from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain
 
@@ -37,6 +36,18 @@ class OutboxEvent(SQLModel, table=True):
     created_at: datetime
     body: bytes = Field(sa_type=LargeBinary)
     hash: bytes = Field(sa_type=LargeBinary)
+
+
+class OutboxEventRecord(NamedTuple):
+    """A row of `outbox_events`."""
+
+    seq: int
+    id: UUID
+    tenant_id: UUID
+    type: str
+    created_at: datetime
+    body: bytes
+    hash: bytes
 
 
 _table = table_of(OutboxEvent)
@@ -63,7 +74,7 @@ def event_writer(clock: Clock) -> CommitHook:
     return write_events
 
 
-def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str, Any]:
+def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str, object]:
     event_id = new_id(at)
     body = canonical_trusted(envelope(event_id, event, at))
     seq, link, _ = chain.extend(chained_bytes(tenant_id, body))
@@ -86,13 +97,3 @@ def envelope(event_id: UUID, event: Event, at: datetime) -> dict[str, object]:
 def chained_bytes(tenant_id: UUID, body: bytes) -> bytes:
     """Return the bytes that a link of the outbox chain covers: the tenant and the envelope with id, type and time."""
     return tenant_id.bytes + body
-
-
-def find_inconsistencies(row: Any) -> list[str]:
-    """Return the columns of a stored event that differ from its envelope.
-
-    Raises:
-        ValueError: the body is not JSON.
-    """
-    recorded = orjson.loads(row.body)
-    return [name for name in ("id", "type", "created_at") if not is_same_fact(recorded.get(name), getattr(row, name))]

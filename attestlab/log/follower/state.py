@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -127,7 +127,7 @@ class FollowerState:
 
     def save(self, path: Path) -> None:
         """Replace the file atomically; the state is durable when this returns."""
-        saved: dict[str, Any] = {
+        saved: dict[str, object] = {
             "v": VERSION,
             "vkey": self.vkey,
             "size": self.size,

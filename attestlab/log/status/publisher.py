@@ -20,7 +20,7 @@ from attestlab.log import entries, store
 from attestlab.log.entries import STATUS_LIST_SUBJECT, EntryType
 from attestlab.log.service import Log, SequencedEntry
 from attestlab.log.status.status_list import Chunk, StatusList
-from attestlab.log.store import LeafRow
+from attestlab.log.tables import LogLeafRecord
 
 LIST_INTERVAL = timedelta(minutes=1)
 
@@ -29,7 +29,7 @@ LIST_INTERVAL = timedelta(minutes=1)
 class PublishedList:
     """The log entry of the newest status list, and its chunks that hold the requested indexes."""
 
-    leaf: LeafRow
+    leaf: LogLeafRecord
     chunks: tuple[Chunk, ...]
 
 
@@ -98,5 +98,5 @@ class StatusListPublisher:
         return found
 
 
-def _list_time(leaf: LeafRow) -> datetime:
+def _list_time(leaf: LogLeafRecord) -> datetime:
     return parse_time(str(entries.parse_entry(leaf.entry).members["at"]))

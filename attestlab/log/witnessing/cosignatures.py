@@ -6,19 +6,19 @@ log only requires that a cosignature verifies under the key that the operator co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import AttestLabError, SignatureInvalid
-from attestlab.core.records.hash_chain import GENESIS, Chain, link_hash, read_head
+from attestlab.core.errors import SignatureInvalid
+from attestlab.core.records.hash_chain import Chain
 from attestlab.log import store
 from attestlab.log.note.note import Note, VerifierKey
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.store import CheckpointRow, CosignatureRow
+from attestlab.log.tables import LogCheckpointRecord, LogCosignatureRecord
 
 CHAIN = "log.cosignatures"
 MAX_TIME_S = 253_402_300_799  # the last second of the year 9999
@@ -58,21 +58,21 @@ def record(tx: Transaction, cosignature: Cosignature) -> None:
     if known is not None and place <= (known.tree_size, known.at):
         return
     chain = Chain(tx, CHAIN)
-    content = _link_content(cosignature.tree_size, str(cosignature.key), cosignature.line)
+    content = link_content(cosignature.tree_size, str(cosignature.key), cosignature.line)
     seq, link, _previous = chain.extend(content)
-    row = CosignatureRow(seq, cosignature.tree_size, str(cosignature.key), cosignature.line, cosignature.at, link)
+    row = LogCosignatureRecord(seq, cosignature.tree_size, str(cosignature.key), cosignature.line, cosignature.at, link)
     store.add_cosignature(tx, row)
     tx.flush()  # within this job's savepoint, so that a failure rolls the whole job back
     chain.save(tx)
 
 
-def with_cosignatures(connection: Connection, rows: Sequence[CheckpointRow]) -> list[CheckpointRow]:
+def with_cosignatures(connection: Connection, rows: Sequence[LogCheckpointRecord]) -> list[LogCheckpointRecord]:
     """Return the checkpoints with the newest signature line of each witness appended to their notes."""
     sizes = [row.size for row in rows]
     lines: dict[int, dict[str, str]] = {size: {} for size in sizes}
     for found in store.cosignatures_of(connection, sizes):
         lines[found.tree_size][found.vkey] = found.line
-    return [replace(row, note=row.note + "".join(lines[row.size].values())) for row in rows]
+    return [row._replace(note=row.note + "".join(lines[row.size].values())) for row in rows]
 
 
 def newest_witnessed_size(connection: Connection, policy: TrustPolicy) -> int | None:
@@ -89,32 +89,6 @@ def newest_witnessed_size(connection: Connection, policy: TrustPolicy) -> int | 
     return None
 
 
-def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Yield place and message of each broken chain link and each cosignature that does not verify."""
-    place, last = 0, GENESIS
-    for row in store.all_cosignatures(connection):
-        where = f"cosignature {row.seq}"
-        if row.seq != place or row.hash != link_hash(last, _link_content(row.tree_size, row.vkey, row.line)):
-            yield where, "the chain is broken here"
-        if wrong := _cosignature_problem(connection, row):
-            yield where, wrong
-        place, last = row.seq + 1, row.hash
-    if (place, last) != read_head(connection, CHAIN):
-        yield "end", "cosignatures are missing at the end"
-
-
-def _cosignature_problem(connection: Connection, row: CosignatureRow) -> str | None:
-    checkpoint = store.checkpoint(connection, row.tree_size)
-    if checkpoint is None:
-        return "there is no checkpoint of its size"
-    try:
-        signed = Cosignature.verify(checkpoint.note, row.tree_size, VerifierKey.parse(row.vkey), row.line)
-    except AttestLabError as error:
-        return error.message
-    stored = (row.line, row.at)
-    return None if stored == (signed.line, signed.at) else "it differs from the signed line or time"
-
-
-def _link_content(tree_size: int, vkey: str, line: str) -> bytes:
-    """The content that a chain link covers; the time is part of the line."""
+def link_content(tree_size: int, vkey: str, line: str) -> bytes:
+    """Return the content that a chain link covers; the time is part of the line."""
     return f"{tree_size}\n{vkey}\n{line}".encode()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -47,7 +47,7 @@ MAX_PAUSE_S = 60.0
 MAX_ATTEMPTS = 3
 LOCK_NAME = "feeder.lock"
 
-Write = Callable[[Callable[[Transaction], Any]], Coroutine[Any, Any, Any]]
+Write = Callable[[Callable[[Transaction], object]], Coroutine[object, None, object]]
 OnOutcome = Callable[[str, str, int | None], None]  # witness, outcome, size that was cosigned
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")

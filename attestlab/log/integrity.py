@@ -8,13 +8,14 @@ the tree and one page of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch, HeadGuardMissing
+from attestlab.core.records.hash_chain import GENESIS, link_hash, read_head
+from attestlab.core.records.integrity import Problem
 from attestlab.log import entries, store
 from attestlab.log.entries import EntryType
 from attestlab.log.head_guard import REMEDY_MISSING, HeadGuard, require_continues
@@ -23,20 +24,12 @@ from attestlab.log.merkle.tree import TileCache, Tree, TreeReader
 from attestlab.log.note.note import Note, TreeHead, VerifierKey
 from attestlab.log.service import unseal_signer
 from attestlab.log.status.status_list import StatusList
-from attestlab.log.store import CheckpointRow, HeadRow, LeafRow
+from attestlab.log.tables import LogCheckpointRecord, LogCosignatureRecord, LogHeadRecord, LogLeafRecord
+from attestlab.log.witnessing import cosignatures
 
 GUARD = "head_guard"  # a problem of this kind means: do not mint on these records
 FORK = "fork"  # a problem of this kind means: the log signed another history, which an operator gave up
 LEAVES_PER_PASS = 1_000_000  # the most leaf hashes that one query may group in memory
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """An inconsistency: its kind, its place, and a message."""
-
-    kind: str
-    where: str
-    message: str
 
 
 def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> Iterator[Problem]:
@@ -76,7 +69,7 @@ class _Check:
     """One walk over the log, from an empty tree to the head."""
 
     def __init__(
-        self, connection: Connection, head: HeadRow, guarded: TreeHead | None, abandoned: tuple[TreeHead, ...]
+        self, connection: Connection, head: LogHeadRecord, guarded: TreeHead | None, abandoned: tuple[TreeHead, ...]
     ) -> None:
         self.connection, self.head, self.guarded, self.abandoned = connection, head, guarded, abandoned
         self.compared_sizes = {known.size for known in (guarded, *abandoned) if known is not None}
@@ -119,7 +112,7 @@ class _Check:
         yield from self._check_full_tiles()
         yield from self._check_end(size)
 
-    def _check_status_list(self, leaf: LeafRow) -> Iterator[Problem]:
+    def _check_status_list(self, leaf: LogLeafRecord) -> Iterator[Problem]:
         """Check that a status list entry has the digest of the list of all entries before it."""
         if leaf.subject is None:
             return
@@ -159,7 +152,7 @@ class _Check:
     def _root(self) -> bytes:
         return TreeReader(self.tree, self.tree.size, cache=TileCache(0), fetch=_right_edge_only).root
 
-    def _check_checkpoint(self, row: CheckpointRow) -> Iterator[Problem]:
+    def _check_checkpoint(self, row: LogCheckpointRecord) -> Iterator[Problem]:
         where = f"checkpoint {row.size}"
         if row.root != self._root():
             yield Problem("checkpoint", where, "Its root is not that of the entries.")
@@ -230,7 +223,7 @@ class _Check:
                 )
 
 
-def _check_leaf(leaf: LeafRow) -> Iterator[Problem]:
+def _check_leaf(leaf: LogLeafRecord) -> Iterator[Problem]:
     where = f"leaf {leaf.index}"
     if hashing.leaf_hash(leaf.entry) != leaf.leaf_hash:
         yield Problem("leaf_hash", where, "Its hash is not that of its entry.")
@@ -243,7 +236,7 @@ def _check_leaf(leaf: LeafRow) -> Iterator[Problem]:
             yield Problem("leaf", where, "Its kind or subject differs from that of its entry.")
 
 
-def _verified_time(row: CheckpointRow, head: HeadRow) -> int:
+def _verified_time(row: LogCheckpointRecord, head: LogHeadRecord) -> int:
     """Verify that a checkpoint states its row's tree head and has both of the log's signatures; return its time."""
     key = VerifierKey.parse(head.vkey)
     note = Note.parse(row.note)
@@ -258,3 +251,31 @@ def _verified_time(row: CheckpointRow, head: HeadRow) -> int:
 
 def _right_edge_only(level: int, index: int) -> bytes:
     raise AssertionError(f"the root of a tree needs no full tile, but {level}/{index} was requested")
+
+
+def check_cosignatures(connection: Connection) -> Iterator[Problem]:
+    """Find each broken link of the cosignatures' hash chain, and each cosignature that does not verify."""
+    place, last = 0, GENESIS
+    for row in store.all_cosignatures(connection):
+        where = f"cosignature {row.seq}"
+        if row.seq != place or row.hash != link_hash(
+            last, cosignatures.link_content(row.tree_size, row.vkey, row.line)
+        ):
+            yield Problem("cosignatures", where, "the chain is broken here")
+        if wrong := _cosignature_problem(connection, row):
+            yield Problem("cosignatures", where, wrong)
+        place, last = row.seq + 1, row.hash
+    if (place, last) != read_head(connection, cosignatures.CHAIN):
+        yield Problem("cosignatures", "end", "cosignatures are missing at the end")
+
+
+def _cosignature_problem(connection: Connection, row: LogCosignatureRecord) -> str | None:
+    checkpoint = store.checkpoint(connection, row.tree_size)
+    if checkpoint is None:
+        return "there is no checkpoint of its size"
+    try:
+        signed = cosignatures.Cosignature.verify(checkpoint.note, row.tree_size, VerifierKey.parse(row.vkey), row.line)
+    except AttestLabError as error:
+        return error.message
+    stored = (row.line, row.at)
+    return None if stored == (signed.line, signed.at) else "it differs from the signed line or time"
