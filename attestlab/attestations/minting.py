@@ -10,13 +10,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from attestlab.attestations import rules
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.schemas import validation as claim_rules
 from attestlab.attestations.schemas.catalogue import ContentType
+from attestlab.attestations.tables import AttestationRecord
 from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
@@ -47,7 +47,7 @@ class MintRequest:
     issuer_id: UUID
     kid: str
     schema: str
-    claims: Mapping[str, Any] = field(repr=False)
+    claims: Mapping[str, object] = field(repr=False)
     alg: Algorithm | None = None
     content_type: str = ContentType.JSON.value
     document_hash: str | None = None
@@ -56,7 +56,7 @@ class MintRequest:
     expiry_at: datetime | None = None
     expiry_from_claims: bool = False
     subject_reference: str | None = None
-    metadata: Mapping[str, Any] | None = field(default=None, repr=False)
+    metadata: Mapping[str, object] | None = field(default=None, repr=False)
     recipient_email: str | None = field(default=None, repr=False)
     pack_id: UUID | None = None
     supersedes: UUID | None = None
@@ -67,12 +67,17 @@ class MintRequest:
 
 @dataclass(frozen=True)
 class PreparedAttestation:
-    """A signed attestation that is not in the log yet; `row` lacks only `log_index` and `decision_id`."""
+    """A signed attestation that is not in the log yet; `entry` is its log entry, `nonce` opens the commitment in it."""
 
     caller: Caller
     key: SigningKey
-    row: dict[str, Any]
-    entry: bytes
+    request: MintRequest
+    statement: Statement
+    claims: bytes = field(repr=False)  # canonical JSON, as is `metadata`
+    metadata: bytes | None = field(repr=False)
+    signature: str = field(repr=False)
+    nonce: bytes = field(repr=False)
+    entry: bytes = field(repr=False)
     warnings: tuple[str, ...]
 
 
@@ -97,7 +102,12 @@ def prepare(
     return PreparedAttestation(
         caller=caller,
         key=key,
-        row=_build_row(request, statement, key, claims, signature, nonce),
+        request=request,
+        statement=statement,
+        claims=claims,
+        metadata=None if request.metadata is None else _encode_metadata(request.metadata),
+        signature=signature,
+        nonce=nonce,
         entry=_build_entry(statement, key, claims, signature, nonce, now),
         warnings=(*warnings, *more),
     )
@@ -184,46 +194,7 @@ def _signature_required(statement: Statement, payload: bytes) -> ValidationFaile
     return error
 
 
-def _build_row(
-    request: MintRequest, statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes
-) -> dict[str, Any]:
-    return {
-        "id": statement.id,
-        "tenant_id": key.tenant_id,
-        "issuer_id": statement.issuer_id,
-        "kid": statement.kid,
-        "alg": statement.alg.value,
-        "schema_id": statement.schema,
-        "content_type": statement.content_type,
-        "claims": claims,
-        "claims_hash": statement.claims_hash,
-        "payload_hash": statement.payload_hash,
-        "payload_size": request.file_size,
-        "document_hash": statement.document_hash,
-        "expiry_at": statement.expiry_at,
-        "created_at": statement.created_at,
-        "status": Status.VALID.value,
-        "signature": signature,
-        "custody": key.custody.value,
-        "nonce": nonce,
-        "snapshot_status": key.issuer_status.value,
-        "snapshot_trust_tier": key.trust_tier,
-        "snapshot_risk_rating": key.risk_rating,
-        "snapshot_jurisdiction": key.jurisdiction,
-        "subject_reference": request.subject_reference,
-        "recipient_email": request.recipient_email,
-        "extra": None if request.metadata is None else _encode_metadata(request.metadata),
-        "pack_id": request.pack_id,
-        "superseded_by": None,
-        "revocation_reason": None,
-        "revoked_at": None,
-        "changed_index": None,
-        "changed_at": None,
-        "supersedes": request.supersedes,
-    }
-
-
-def _encode_metadata(metadata: Mapping[str, Any]) -> bytes:
+def _encode_metadata(metadata: Mapping[str, object]) -> bytes:
     encoded = canonical(metadata)
     if len(encoded) > rules.METADATA_LIMIT_BYTES:
         message = f"metadata is {len(encoded):,} bytes of JSON; the limit is {rules.METADATA_LIMIT_BYTES:,}."
@@ -242,4 +213,45 @@ def _build_entry(
         public_spki=key.spki,
         at=now,
         commit=entries.commitment(nonce, rules.payload_bytes(statement.schema, claims), signature),
+    )
+
+
+def build_record(prepared: PreparedAttestation, *, log_index: int, decision_id: str | None) -> AttestationRecord:
+    """Build the row of a prepared attestation, once the log has assigned its index."""
+    request, statement, key = prepared.request, prepared.statement, prepared.key
+    return AttestationRecord(
+        id=statement.id,
+        tenant_id=key.tenant_id,
+        issuer_id=statement.issuer_id,
+        kid=statement.kid,
+        alg=statement.alg.value,
+        schema_id=statement.schema,
+        content_type=statement.content_type,
+        claims=prepared.claims,
+        claims_hash=statement.claims_hash,
+        payload_hash=statement.payload_hash,
+        payload_size=request.file_size,
+        document_hash=statement.document_hash,
+        expiry_at=statement.expiry_at,
+        created_at=statement.created_at,
+        status=Status.VALID.value,
+        signature=prepared.signature,
+        custody=key.custody.value,
+        log_index=log_index,
+        nonce=prepared.nonce,
+        snapshot_status=key.issuer_status.value,
+        snapshot_trust_tier=key.trust_tier,
+        snapshot_risk_rating=key.risk_rating,
+        snapshot_jurisdiction=key.jurisdiction,
+        subject_reference=request.subject_reference,
+        recipient_email=request.recipient_email,
+        extra=prepared.metadata,
+        pack_id=request.pack_id,
+        superseded_by=None,
+        revocation_reason=None,
+        revoked_at=None,
+        changed_index=None,
+        changed_at=None,
+        supersedes=request.supersedes,
+        decision_id=decision_id,
     )

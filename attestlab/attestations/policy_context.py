@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import ValidationFailed
 
 if TYPE_CHECKING:  # the offline verifier loads no database
+    from attestlab.attestations.store import AttestationEvidence
     from attestlab.attestations.verification.status_proof import StatusHistory
     from attestlab.issuers.store import SigningKey
     from attestlab.policy.active_policies import PolicyContext
@@ -31,18 +32,19 @@ def build_mint_context(key: SigningKey, *, now: datetime) -> PolicyContext:
     }
 
 
-def build_record_context(row: Any, *, now: datetime) -> PolicyContext:
+def build_record_context(evidence: AttestationEvidence, *, now: datetime) -> PolicyContext:
     """Build the context of a verification or export from the current issuer and key, not those at the mint.
 
-    `row` is an attestation with its evidence. Attributes of a deleted issuer or key are None.
+    Attributes of a missing issuer or key are None.
     """
+    issuer, key = evidence.issuer, evidence.key
     return {
-        "jurisdiction": row.issuer_jurisdiction,
-        "trust_tier": row.issuer_trust_tier,
-        "status": row.issuer_status,
-        "risk_rating": row.issuer_risk_rating,
-        "key.age_days": None if row.key_created_at is None else age_days(row.key_created_at, now),
-        "key.status": row.key_status,
+        "jurisdiction": issuer and issuer.jurisdiction,
+        "trust_tier": issuer and issuer.trust_tier,
+        "status": issuer and issuer.status,
+        "risk_rating": issuer and issuer.risk_rating,
+        "key.age_days": key and age_days(key.created_at, now),
+        "key.status": key and key.status,
     }
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any
 from uuid import UUID
 
 from attestlab.attestations import policy_context
+from attestlab.attestations.store import AttestationEvidence
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
 from attestlab.core.records.actors import Actor, AnonymousActor
@@ -71,22 +71,26 @@ class PolicyEnforcement:
             return decision_id
         return _build_denial("this mint", RecordedDecision(pending, caller), decision_id)
 
-    def evaluate_verification(self, row: Any, *, profile: Profile | None, now: datetime) -> PolicyDecisions:
+    def evaluate_verification(
+        self, evidence: AttestationEvidence, *, profile: Profile | None, now: datetime
+    ) -> PolicyDecisions:
         """Evaluate the issuer's policies for a verification, and those of the requested profile."""
-        context = policy_context.build_record_context(row, now=now)
-        query = _build_issuer_query(Category.VERIFY, row.issuer_id)
-        issuers = self.decisions.evaluate(query, context, tenant_id=row.tenant_id)
+        context = policy_context.build_record_context(evidence, now=now)
+        query = _build_issuer_query(Category.VERIFY, evidence.attestation.issuer_id)
+        issuers = self.decisions.evaluate(query, context, tenant_id=evidence.attestation.tenant_id)
         if profile is None:
             return _collect_decisions((issuers, ANONYMOUS))
         query = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
         own = self.decisions.evaluate(query, context, tenant_id=profile.caller.tenant_id)
         return _collect_decisions((issuers, ANONYMOUS), (own, profile.caller))
 
-    def evaluate_export(self, row: Any, *, caller: Caller | None, now: datetime) -> PolicyDecisions:
+    def evaluate_export(
+        self, evidence: AttestationEvidence, *, caller: Caller | None, now: datetime
+    ) -> PolicyDecisions:
         """Evaluate the issuer's policies for a bundle export; `caller` is None for an export by link."""
-        context = policy_context.build_record_context(row, now=now)
-        query = _build_issuer_query(Category.BUNDLE_EXPORT, row.issuer_id)
-        pending = self.decisions.evaluate(query, context, tenant_id=row.tenant_id)
+        context = policy_context.build_record_context(evidence, now=now)
+        query = _build_issuer_query(Category.BUNDLE_EXPORT, evidence.attestation.issuer_id)
+        pending = self.decisions.evaluate(query, context, tenant_id=evidence.attestation.tenant_id)
         return _collect_decisions((pending, caller or ANONYMOUS))
 
 
@@ -105,10 +109,12 @@ def record_decisions(
 class PolicyStep:
     """Step 8 of one verification; `policy_decisions` is filled when the step has run."""
 
-    def __init__(self, enforcement: PolicyEnforcement, row: Any, profile: Profile | None, now: datetime) -> None:
+    def __init__(
+        self, enforcement: PolicyEnforcement, evidence: AttestationEvidence, profile: Profile | None, now: datetime
+    ) -> None:
         self.policy_decisions: PolicyDecisions = ()
         self._evaluate: Callable[[], PolicyDecisions] = partial(
-            enforcement.evaluate_verification, row, profile=profile, now=now
+            enforcement.evaluate_verification, evidence, profile=profile, now=now
         )
 
     def __call__(self) -> bool:

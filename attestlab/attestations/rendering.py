@@ -6,12 +6,10 @@ import base64
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from types import SimpleNamespace
-from typing import Any
 
 from attestlab.attestations.lifecycle import StatusChanged
+from attestlab.attestations.results import Minted, VerificationOutcome
 from attestlab.attestations.rules import Status, Verdict
-from attestlab.attestations.service import Minted, VerificationOutcome
 from attestlab.attestations.shapes import (
     AttestationOut,
     BundleIssuerOut,
@@ -33,9 +31,12 @@ from attestlab.attestations.shapes import (
     VerifyDetailsOut,
     VerifyOut,
 )
+from attestlab.attestations.store import AttestationEvidence, CurrentIssuer
+from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
 from attestlab.core.encoding import b64url_encode
+from attestlab.core.errors import IntegrityFailed
 from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.tlog_proof import LogProof
@@ -48,20 +49,20 @@ def render_mint(done: Minted, *, links: Links) -> MintOut:
     """Render the response to a mint, including the inclusion proof; the transaction must be sealed."""
     row, logged = done.row, done.logged
     return MintOut(
-        id=row["id"],
-        attestation_id=row["id"],
-        issuer_id=row["issuer_id"],
-        kid=row["kid"],
-        alg=row["alg"],
-        schema_id=row["schema_id"],
-        status=Status(row["status"]),
+        id=row.id,
+        attestation_id=row.id,
+        issuer_id=row.issuer_id,
+        kid=row.kid,
+        alg=row.alg,
+        schema_id=row.schema_id,
+        status=Status(row.status),
         log_index=logged.index,
-        payload_hash=row["payload_hash"],
-        document_hash=row["document_hash"],
-        expiry_at=row["expiry_at"],
-        created_at=row["created_at"],
-        verify_url=links.public_url(row["id"]),
-        share_url=links.share_url(row["id"]),
+        payload_hash=row.payload_hash,
+        document_hash=row.document_hash,
+        expiry_at=row.expiry_at,
+        created_at=row.created_at,
+        verify_url=links.public_url(row.id),
+        share_url=links.share_url(row.id),
         inclusion_proof=_render_inclusion(
             InclusionProof(logged.index, logged.tree_size, logged.leaf_hash, logged.root, logged.proof)
         ),
@@ -80,7 +81,7 @@ def _render_inclusion(proof: InclusionProof) -> ProofOut:
     )
 
 
-def render_attestation(row: Any, *, now: datetime) -> AttestationOut:
+def render_attestation(row: AttestationRecord, *, now: datetime) -> AttestationOut:
     """Render an attestation with its status as of `now`."""
     return AttestationOut(
         id=row.id,
@@ -113,35 +114,41 @@ def render_attestation(row: Any, *, now: datetime) -> AttestationOut:
 def render_supersession(done: Minted, *, links: Links, now: datetime) -> SupersededOut:
     """Render the superseded and the new attestation; the transaction must be sealed."""
     assert done.ended is not None  # callers render only mints that supersede another attestation
-    old = render_attestation(SimpleNamespace(**done.ended.row), now=now)
-    return SupersededOut(old=old, new=render_mint(done, links=links))
+    return SupersededOut(old=render_attestation(done.ended.row, now=now), new=render_mint(done, links=links))
 
 
 def render_revocation(done: StatusChanged) -> RevokedOut:
     """Render the response to a revocation."""
     row = done.row
+    assert row.revoked_at is not None  # callers render only revocations, and each has a time and a reason
+    assert row.revocation_reason is not None
     return RevokedOut(
-        id=row["id"],
-        attestation_id=row["id"],
-        status=Status(row["status"]),
-        revoked_at=row["revoked_at"],
-        revocation_reason=row["revocation_reason"],
-        log_index=row["changed_index"],
+        id=row.id,
+        attestation_id=row.id,
+        status=Status(row.status),
+        revoked_at=row.revoked_at,
+        revocation_reason=row.revocation_reason,
+        log_index=done.logged.index,
     )
 
 
-def render_bundle(row: Any, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:
-    """Render a proof bundle: everything a verifier needs offline."""
+def render_bundle(evidence: AttestationEvidence, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:
+    """Render a proof bundle: everything a verifier needs offline.
+
+    Raises:
+        IntegrityFailed: the row of the issuer or key, or the log entry, is missing.
+    """
+    row, issuer, key, entry = evidence.attestation, evidence.issuer, evidence.key, evidence.entry
+    if issuer is None or key is None or entry is None:
+        raise IntegrityFailed(f"The issuer, the key or the log entry of {row.id} is missing; run `attestlab log fsck`.")
     proof = proofs.inclusion
     return BundleOut(
         attestation=render_attestation(row, now=now),
-        issuer=BundleIssuerOut(
-            id=row.issuer_id, name=row.issuer_name, domain=row.issuer_domain, trust_level=row.issuer_trust_tier
-        ),
-        key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(row.spki)),
+        issuer=BundleIssuerOut(id=issuer.id, name=issuer.name, domain=issuer.domain, trust_level=issuer.trust_tier),
+        key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(key.spki)),
         inclusion_proof=_render_inclusion(proof),
         signed_tree_head=_render_tree_head(head),
-        log_entry=LogEntryOut(entry_b64=_encode_base64(row.entry), nonce=row.nonce.hex()),
+        log_entry=LogEntryOut(entry_b64=_encode_base64(entry), nonce=row.nonce.hex()),
         status_proof=_render_status_proof(proofs),
         tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
     )
@@ -200,9 +207,10 @@ def _render_tree_head(head: SignedHead) -> TreeHeadOut:
 
 def render_verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
     """Render a verification as one response that contains both documented shapes."""
-    row, report = verified.row, verified.report
-    if row is None:
+    evidence, report = verified.evidence, verified.report
+    if evidence is None:
         return _render_not_found(verified)
+    row, issuer = evidence.attestation, evidence.issuer
     return VerifyOut(
         verdict=report.verdict,
         valid=report.verdict is Verdict.VALID,
@@ -214,11 +222,11 @@ def render_verification(verified: VerificationOutcome, *, log_id: str) -> Verify
         payload_hash=row.payload_hash,
         document_hash=row.document_hash or "",
         log=LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
-        governance=None if row.found_issuer is None else _render_governance(row),
+        governance=None if issuer is None else _render_governance(row, issuer),
         superseded_by_attestation_id=row.superseded_by,
         latest_attestation_id=verified.latest,
         details=VerifyDetailsOut(
-            issuer_id=str(row.issuer_id), issuer_name=row.issuer_name or "", log_index=row.log_index
+            issuer_id=str(row.issuer_id), issuer_name="" if issuer is None else issuer.name, log_index=row.log_index
         ),
     )
 
@@ -240,16 +248,16 @@ def _render_not_found(verified: VerificationOutcome) -> VerifyOut:
     )
 
 
-def _render_governance(row: Any) -> GovernanceOut:
+def _render_governance(row: AttestationRecord, issuer: CurrentIssuer) -> GovernanceOut:
     return GovernanceOut(
-        issuer_status=row.issuer_status,
-        issuer_trust_tier=row.issuer_trust_tier,
-        issuer_risk_rating=row.issuer_risk_rating,
-        issuer_jurisdiction=row.issuer_jurisdiction,
-        issuer_display_name=row.issuer_display_name or row.issuer_name,
-        primary_color=row.primary_color,
-        accent_color=row.accent_color,
-        logo_url=row.logo_url,
+        issuer_status=issuer.status,
+        issuer_trust_tier=issuer.trust_tier,
+        issuer_risk_rating=issuer.risk_rating,
+        issuer_jurisdiction=issuer.jurisdiction,
+        issuer_display_name=issuer.display_name or issuer.name,
+        primary_color=issuer.primary_color,
+        accent_color=issuer.accent_color,
+        logo_url=issuer.logo_url,
         snapshot_status=row.snapshot_status,
         snapshot_trust_tier=row.snapshot_trust_tier,
         snapshot_risk_rating=row.snapshot_risk_rating,

@@ -11,9 +11,9 @@ from pydantic import Field
 from attestlab.attestations import rendering, store
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.policy_enforcement import PolicyDecisions, Profile
+from attestlab.attestations.results import Export, Minted, VerificationOutcome
 from attestlab.attestations.rules import Status, sha256
 from attestlab.attestations.schemas.catalogue import CATALOGUE, json_schema
-from attestlab.attestations.service import Export, Minted, VerificationOutcome
 from attestlab.attestations.shapes import (
     AttestationOut,
     BatchIn,
@@ -290,7 +290,7 @@ async def proof_bundle(request: Request, id: UUID) -> BundleOut:
     export: Export = await request.application.read(lambda: request.lab.attestations.export(id, caller=request.caller))
     if (denial := await record_decisions(request, export.policy_decisions, what="this export")) is not None:
         raise denial
-    return rendering.render_bundle(export.row, export.proofs, export.head, now=request.now)
+    return rendering.render_bundle(export.evidence, export.proofs, export.head, now=request.now)
 
 
 async def record_decisions(
@@ -319,8 +319,8 @@ async def verify(request: Request, query: VerifyQuery, body: VerifyIn) -> Verify
     )
     if verified.policy_decisions:
         await _record_or_refund(request, verified)
-    if verified.row is not None:
-        request.application.on_metered(verified.metered)
+    if verified.evidence is not None:
+        request.application.on_metered(verified.metered_verification)
     return rendering.render_verification(verified, log_id=request.lab.log_id)
 
 
@@ -329,7 +329,7 @@ async def _record_or_refund(request: Request, verified: VerificationOutcome) -> 
     try:
         await record_decisions(request, verified.policy_decisions, what="this verification")
     except BaseException:
-        await request.application.read(request.lab.attestations.daily_meter.refund, verified.metered)
+        await request.application.read(request.lab.attestations.daily_meter.refund, verified.metered_verification)
         raise
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -17,86 +15,33 @@ from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.policy_enforcement import PolicyDecisions, PolicyEnforcement, PolicyStep, Profile
-from attestlab.attestations.rules import Reason, Status, Verdict
-from attestlab.attestations.verification import evidence, log_proofs
+from attestlab.attestations.results import NOT_FOUND, Export, Minted, VerificationOutcome
+from attestlab.attestations.rules import Status
+from attestlab.attestations.store import AttestationEvidence
+from attestlab.attestations.tables import AttestationRecord
+from attestlab.attestations.verification.evidence import build_evidence
 from attestlab.attestations.verification.facts import compute_status
-from attestlab.attestations.verification.log_proofs import LogProofs
-from attestlab.attestations.verification.steps import StepResult, VerificationResult, VerifierInput, verify
+from attestlab.attestations.verification.log_proofs import LogProofs, collect_proofs
+from attestlab.attestations.verification.steps import VerifierInput, verify
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audit, outbox, row_digest
 from attestlab.core.records.audit import AuditEntry
 from attestlab.delivery.service import Deliveries
-from attestlab.issuers.rules import require_may_mint
+from attestlab.issuers.rules import Custody, require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
 from attestlab.log.entries import EntryType
 from attestlab.log.results import SignedHead
-from attestlab.log.service import Log, SequencedEntry
+from attestlab.log.service import Log
 from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store as policy_store
 from attestlab.policy.decisions import Decisions
-
-NOT_FOUND = VerificationResult(
-    Verdict.NOT_FOUND, (StepResult("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),)
-)
-
-
-@dataclass(frozen=True)
-class Minted:
-    """A minted attestation; `logged` has proof and checkpoint once the transaction is sealed.
-
-    `ended` is the attestation that it superseded, or None.
-    """
-
-    row: dict[str, Any] = field(repr=False)
-    logged: SequencedEntry
-    warnings: tuple[str, ...]
-    ended: StatusChanged | None = field(default=None, repr=False)
-
-    @property
-    def id(self) -> UUID:
-        """The attestation's id."""
-        attestation_id: UUID = self.row["id"]
-        return attestation_id
-
-
-@dataclass(frozen=True)
-class VerificationOutcome:
-    """Result of a verification, and the attestation's row (None if there is no such attestation)."""
-
-    attestation_id: UUID
-    row: AnyRow | None = field(repr=False)
-    report: VerificationResult
-    at: datetime
-    latest: UUID | None = None  # the last successor of a superseded attestation, if the caller asked for it
-    policy_decisions: PolicyDecisions = field(default=(), repr=False)  # the caller must record them
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict of the verification."""
-        return self.report.verdict
-
-    @property
-    def metered(self) -> metering.MeteredVerification:
-        """The verification as the meter counts it; requires that the attestation exists."""
-        row: Any = self.row
-        return metering.MeteredVerification(row.tenant_id, row.issuer_id, row.id, self.verdict, self.at)
-
-
-@dataclass(frozen=True)
-class Export:
-    """The parts of a proof bundle, and the policy decisions about its export."""
-
-    row: AnyRow
-    proofs: LogProofs
-    head: SignedHead
-    policy_decisions: PolicyDecisions
 
 
 class Attestations:
@@ -185,21 +130,29 @@ class Attestations:
         with self.storage.write() as tx:
             self._require_unchanged(tx, prepared)
             at = self.clock.now()  # not `created_at`, which the holder of an external key chooses
-            old_id = prepared.row["supersedes"]
+            old_id = prepared.request.supersedes
             old = None if old_id is None else self._get_valid(tx, old_id, caller=prepared.caller, at=at)
             decision = self.enforcement.enforce_mint(tx, prepared.key, caller=prepared.caller, now=at)
             if isinstance(decision, PermissionDenied):
                 return decision
-            if prepared.row["custody"] == "external":
-                self._require_free_id(tx, prepared.row["id"])
+            if prepared.key.custody is Custody.EXTERNAL:
+                self._require_free_id(tx, prepared.statement.id)
             quotas.count_attestation(tx, prepared.caller, at=at)
             logged = self.log.append(tx, prepared.entry, kind=EntryType.MINTED)
-            row = {**prepared.row, "log_index": logged.index, "decision_id": decision}
+            row = minting.build_record(prepared, log_index=logged.index, decision_id=decision)
             tx.add(store.attestations, row)
             self._publish_and_audit(tx, prepared.caller, row, at)
-            if row["recipient_email"] is not None:
-                self.deliveries.send(tx, row, actor=prepared.caller, at=at)
-            change = StatusChange(Status.SUPERSEDED, at, successor=row["id"])
+            if row.recipient_email is not None:
+                self.deliveries.send(
+                    tx,
+                    row.id,
+                    tenant_id=row.tenant_id,
+                    issuer_id=row.issuer_id,
+                    recipient_email=row.recipient_email,
+                    actor=prepared.caller,
+                    at=at,
+                )
+            change = StatusChange(Status.SUPERSEDED, at, successor=row.id)
             ended = None if old is None else self._change_status(tx, old, change, prepared.caller)
         return Minted(row, logged, prepared.warnings, ended)
 
@@ -227,12 +180,14 @@ class Attestations:
             row = self._get_valid(tx, attestation_id, caller=caller, at=at)
             return self._change_status(tx, row, StatusChange(Status.REVOKED, at, reason=reason), caller)
 
-    def _get_valid(self, tx: Transaction, attestation_id: UUID, *, caller: Caller, at: datetime) -> AnyRow:
+    def _get_valid(self, tx: Transaction, attestation_id: UUID, *, caller: Caller, at: datetime) -> AttestationRecord:
         row = store.get_for_update(tx, attestation_id, tenant_id=caller.tenant_id)
         rules.require_valid(compute_status(row, now=at))
         return row
 
-    def _change_status(self, tx: Transaction, row: AnyRow, change: StatusChange, caller: Caller) -> StatusChanged:
+    def _change_status(
+        self, tx: Transaction, row: AttestationRecord, change: StatusChange, caller: Caller
+    ) -> StatusChanged:
         (ended,) = lifecycle.apply_status_change(tx, self.log, [row], change, actor_of=lambda _tenant_id: caller)
         return ended
 
@@ -251,24 +206,25 @@ class Attestations:
             raise Conflict(message, details={"id": str(attestation_id)})
         chosen_ids.append(attestation_id)
 
-    def _publish_and_audit(self, tx: Transaction, caller: Caller, row: dict[str, Any], at: datetime) -> None:
+    def _publish_and_audit(self, tx: Transaction, caller: Caller, row: AttestationRecord, at: datetime) -> None:
         created = AttestationCreated(
-            attestation_id=row["id"],
-            issuer_id=row["issuer_id"],
-            kid=row["kid"],
-            schema=row["schema_id"],
-            log_index=row["log_index"],
-            created_at=row["created_at"],
+            attestation_id=row.id,
+            issuer_id=row.issuer_id,
+            kid=row.kid,
+            schema=row.schema_id,
+            log_index=row.log_index,
+            created_at=row.created_at,
         )
-        outbox.publish(tx, row["tenant_id"], created, at=at)
+        outbox.publish(tx, row.tenant_id, created, at=at)
+        digest = row_digest.row_sha256(store.attestations, row._asdict())
         entry = AuditEntry(
-            tenant_id=row["tenant_id"],
+            tenant_id=row.tenant_id,
             actor=caller,
             action="attestation.mint",
             resource_type="attestation",
-            resource_id=str(row["id"]),
+            resource_id=str(row.id),
             at=at,
-            metadata={"log_index": row["log_index"], "row_sha256": row_digest.row_sha256(store.attestations, row)},
+            metadata={"log_index": row.log_index, row_digest.METADATA_KEY: digest},
         )
         audit.record(tx, entry)
 
@@ -282,7 +238,7 @@ class Attestations:
         )
         return len(rows)
 
-    def get(self, attestation_id: UUID, *, caller: Caller) -> AnyRow:
+    def get(self, attestation_id: UUID, *, caller: Caller) -> AttestationRecord:
         """Get an attestation of the caller's tenant.
 
         Raises:
@@ -293,7 +249,7 @@ class Attestations:
 
     def page(
         self, criteria: store.Filter, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
-    ) -> Sequence[AnyRow]:
+    ) -> list[AttestationRecord]:
         """List attestations of the caller's tenant in descending order of log index, below `before`."""
         with self.storage.read() as connection:
             return store.page(
@@ -336,14 +292,15 @@ class Attestations:
         now = self.clock.now()
         if profile is not None:
             policy_store.get_profile(connection.execute, profile.id, tenant_id=profile.caller.tenant_id)
-        row = store.get_with_evidence(connection, attestation_id)
-        if row is None:
+        evidence = store.get_with_evidence(connection, attestation_id)
+        if evidence is None:
             return VerificationOutcome(attestation_id, None, NOT_FOUND, now)
-        step = PolicyStep(self.enforcement, row, profile, now)
-        facts = evidence.build_evidence(connection, row, issuers=self.issuers, log=self.log)
+        step = PolicyStep(self.enforcement, evidence, profile, now)
+        facts = build_evidence(connection, evidence, issuers=self.issuers, log=self.log)
         report = verify(facts, presented, now=now, policies_allow=step)
-        latest = store.find_latest_successor(connection, row.id) if follow and row.superseded_by is not None else None
-        return VerificationOutcome(attestation_id, row, report, now, latest, step.policy_decisions)
+        follow = follow and evidence.attestation.superseded_by is not None
+        latest = store.find_latest_successor(connection, attestation_id) if follow else None
+        return VerificationOutcome(attestation_id, evidence, report, now, latest, step.policy_decisions)
 
     def verify_metered(
         self,
@@ -363,19 +320,22 @@ class Attestations:
         """
         with self.storage.read() as connection:
             verified = self._verify(connection, attestation_id, presented, follow, profile)
-            if verified.row is not None:
-                self.daily_meter.take(connection, verified.metered, limit=verifications_per_day(verified.row))
+            if verified.evidence is not None:
+                limit = verifications_per_day(verified.evidence)
+                self.daily_meter.take(connection, verified.metered_verification, limit=limit)
         return verified
 
     def meter(self, tx: Transaction, verified: VerificationOutcome) -> None:
         """Write the usage, the event and the policy decisions of a verification in the caller's transaction."""
-        if verified.row is not None:
+        if verified.evidence is not None:
             pending = metering.UnwrittenVerifications()
-            pending.add(verified.metered)
+            pending.add(verified.metered_verification)
             metering.record(tx, pending)
             policy_enforcement.record_decisions(tx, verified.policy_decisions, what="this verification", at=verified.at)
 
-    def load_evidence(self, attestation_id: UUID, *, caller: Caller) -> tuple[AnyRow, LogProofs, SignedHead]:
+    def load_evidence(
+        self, attestation_id: UUID, *, caller: Caller
+    ) -> tuple[AttestationEvidence, LogProofs, SignedHead]:
         """Load the parts of a bundle: attestation with issuer, key and log entry, log proofs, and signed tree head.
 
         Raises:
@@ -397,8 +357,9 @@ class Attestations:
         with self.storage.read() as connection:
             if caller is not None:
                 store.get(connection, attestation_id, tenant_id=caller.tenant_id)
-            row, proofs, head = self._load_evidence(connection, attestation_id)
-            return Export(row, proofs, head, self.enforcement.evaluate_export(row, caller=caller, now=self.clock.now()))
+            evidence, proofs, head = self._load_evidence(connection, attestation_id)
+            decisions = self.enforcement.evaluate_export(evidence, caller=caller, now=self.clock.now())
+            return Export(evidence, proofs, head, decisions)
 
     def record_decisions(self, policy_decisions: PolicyDecisions, *, what: str) -> PermissionDenied | None:
         """Record policy decisions, and return the error for the caller when one of them denies `what`."""
@@ -407,8 +368,10 @@ class Attestations:
         with self.storage.write() as tx:
             return policy_enforcement.record_decisions(tx, policy_decisions, what=what, at=self.clock.now())
 
-    def _load_evidence(self, connection: Connection, attestation_id: UUID) -> tuple[AnyRow, LogProofs, SignedHead]:
-        row = store.get_with_evidence(connection, attestation_id)
-        if row is None:
+    def _load_evidence(
+        self, connection: Connection, attestation_id: UUID
+    ) -> tuple[AttestationEvidence, LogProofs, SignedHead]:
+        evidence = store.get_with_evidence(connection, attestation_id)
+        if evidence is None:
             raise NotFound("attestation", attestation_id)
-        return row, *log_proofs.collect_proofs(connection, self.log, self.status_lists, row)
+        return evidence, *collect_proofs(connection, self.log, self.status_lists, evidence)

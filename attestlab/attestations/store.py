@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, literal_column, or_, select
 
 from attestlab.attestations.rules import Status
-from attestlab.attestations.tables import Attestation, AttestationPack
-from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.attestations.tables import Attestation, AttestationPack, AttestationPackRecord, AttestationRecord
+from attestlab.core.db.tables import fetch_all, fetch_one, iterate, table_of
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
@@ -28,26 +28,24 @@ _tenants = table_of(Tenant)
 
 _COLUMNS = tuple(attestations.c)
 _ISSUER_COLUMNS = (
-    _issuers.c.id.label("found_issuer"),
-    _issuers.c.name.label("issuer_name"),
-    _issuers.c.domain.label("issuer_domain"),
-    _issuers.c.status.label("issuer_status"),
-    _issuers.c.trust_tier.label("issuer_trust_tier"),
-    _issuers.c.risk_rating.label("issuer_risk_rating"),
-    _issuers.c.jurisdiction.label("issuer_jurisdiction"),
-    _issuers.c.display_name.label("issuer_display_name"),
+    _issuers.c.id,
+    _issuers.c.name,
+    _issuers.c.domain,
+    _issuers.c.status,
+    _issuers.c.trust_tier,
+    _issuers.c.risk_rating,
+    _issuers.c.jurisdiction,
+    _issuers.c.display_name,
     _issuers.c.primary_color,
     _issuers.c.accent_color,
     _issuers.c.logo_url,
     _issuers.c.revoked_index,
 )
-_KEY_COLUMNS = (
-    _keys.c.spki,
-    _keys.c.status.label("key_status"),
-    _keys.c.created_at.label("key_created_at"),
-    _keys.c.changed_index.label("key_changed_index"),
-    _keys.c.compromised_at,
-)
+_KEY_COLUMNS = (_keys.c.spki, _keys.c.status, _keys.c.created_at, _keys.c.changed_index, _keys.c.compromised_at)
+# Where the columns of each table are in a row of `_WITH_EVIDENCE`.
+_ATTESTATION_PART = slice(0, len(_COLUMNS))
+_ISSUER_PART = slice(_ATTESTATION_PART.stop, _ATTESTATION_PART.stop + len(_ISSUER_COLUMNS))
+_KEY_PART = slice(_ISSUER_PART.stop, _ISSUER_PART.stop + len(_KEY_COLUMNS))
 PAGE = 500
 _key_of_attestation = and_(
     _keys.c.tenant_id == attestations.c.tenant_id,
@@ -64,7 +62,6 @@ _WITH_EVIDENCE = (
     )
     .where(attestations.c.id == bindparam("id"))
 )
-# Everything that a signature and a log entry are checked against; a missing key or entry is None.
 _SIGNED = (
     select(
         *(attestations.c[name] for name in ("id", "issuer_id", "kid", "alg", "schema_id", "content_type")),
@@ -93,6 +90,65 @@ _DUE = (
 _TAKEN = select(attestations.c.id).where(attestations.c.id == bindparam("id"))
 
 
+class CurrentIssuer(NamedTuple):
+    """The issuer of an attestation as it is now, in contrast to the snapshot at the mint."""
+
+    id: UUID
+    name: str
+    domain: str
+    status: str
+    trust_tier: str
+    risk_rating: str
+    jurisdiction: str | None
+    display_name: str | None
+    primary_color: str | None
+    accent_color: str | None
+    logo_url: str | None
+    revoked_index: int | None
+
+
+class CurrentKey(NamedTuple):
+    """The public key of an attestation, and its status now."""
+
+    spki: bytes
+    status: str
+    created_at: datetime
+    changed_index: int | None
+    compromised_at: datetime | None
+
+
+class AttestationEvidence(NamedTuple):
+    """An attestation with its issuer, key, log entry, and the plan of its tenant; None is a missing row."""
+
+    attestation: AttestationRecord
+    issuer: CurrentIssuer | None
+    key: CurrentKey | None
+    entry: bytes | None
+    plan: str | None
+    adjusted: str | None
+
+
+class SignedAttestation(NamedTuple):
+    """The columns that a signature and a log entry are checked against; a missing key or entry is None."""
+
+    id: UUID
+    issuer_id: UUID
+    kid: str
+    alg: str
+    schema_id: str
+    content_type: str
+    payload_hash: str
+    document_hash: str | None
+    claims_hash: str
+    expiry_at: datetime | None
+    created_at: datetime
+    claims: bytes
+    signature: str
+    nonce: bytes
+    spki: bytes | None
+    entry: bytes | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Filter:
     """Filter of a list of attestations; None matches all. `since` is inclusive, `until` exclusive."""
@@ -107,43 +163,42 @@ class Filter:
     until: datetime | None = None
 
 
-def get(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def get(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> AttestationRecord:
     """Get an attestation of the tenant; those of other tenants are not found.
 
     Raises:
         NotFound: the tenant has no such attestation.
     """
-    row = connection.execute(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}).first()
-    if row is None:
+    found = fetch_one(connection.execute(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}), AttestationRecord)
+    if found is None:
         raise NotFound("attestation", attestation_id)
-    return row
+    return found
 
 
-def get_for_update(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def get_for_update(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AttestationRecord:
     """Get an attestation under the writer's lock, including changes of this transaction.
 
     Raises:
         NotFound: the tenant has no such attestation.
     """
-    row: AnyRow | None = tx.exec(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}).first()
-    if row is None:
+    found = fetch_one(tx.exec(_OWNED, {"id": attestation_id, "tenant_id": tenant_id}), AttestationRecord)
+    if found is None:
         raise NotFound("attestation", attestation_id)
-    return row
+    return found
 
 
-def find_expired(tx: Transaction, *, now: datetime, limit: int) -> Sequence[AnyRow]:
+def find_expired(tx: Transaction, *, now: datetime, limit: int) -> list[AttestationRecord]:
     """Find up to `limit` VALID attestations of all tenants whose expiry has passed, earliest expiry first."""
-    return tx.exec(_DUE, {"now": now, "limit": limit}).all()
+    return fetch_all(tx.exec(_DUE, {"now": now, "limit": limit}), AttestationRecord)
 
 
 def find_latest_successor(connection: Connection, attestation_id: UUID) -> UUID:
     """Follow the chain of supersessions from an attestation, and return the id of its last member."""
-    chain = select(attestations.c.id, attestations.c.superseded_by).where(attestations.c.id == attestation_id)
-    walk: Any = chain.cte("walk", recursive=True)
-    following = select(attestations.c.id, attestations.c.superseded_by).where(attestations.c.id == walk.c.superseded_by)
-    walk = walk.union(following)  # not UNION ALL, so that the query terminates on a cycle in damaged rows
-    last: UUID | None = connection.execute(select(walk.c.id).where(walk.c.superseded_by.is_(None))).scalar()
-    return last or attestation_id
+    link = select(attestations.c.id, attestations.c.superseded_by)
+    walk = link.where(attestations.c.id == attestation_id).cte("walk", recursive=True)
+    # UNION, not UNION ALL, so that the query terminates on a cycle in damaged rows.
+    walk = walk.union(link.where(attestations.c.id == walk.c.superseded_by))
+    return connection.scalar(select(walk.c.id).where(walk.c.superseded_by.is_(None))) or attestation_id
 
 
 def is_superseded_by(connection: Connection, old_id: UUID, new_id: UUID) -> bool:
@@ -152,15 +207,26 @@ def is_superseded_by(connection: Connection, old_id: UUID, new_id: UUID) -> bool
     return connection.execute(query).first() is not None
 
 
-def get_with_evidence(connection: Connection, attestation_id: UUID) -> AnyRow | None:
+def get_with_evidence(connection: Connection, attestation_id: UUID) -> AttestationEvidence | None:
     """Get an attestation of any tenant with its issuer, key and log entry; None if there is none."""
-    return connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
+    row = connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
+    if row is None:
+        return None
+    issuer, key = row[_ISSUER_PART], row[_KEY_PART]
+    return AttestationEvidence(
+        AttestationRecord._make(row[_ATTESTATION_PART]),
+        None if issuer[0] is None else CurrentIssuer._make(issuer),
+        None if key[0] is None else CurrentKey._make(key),
+        *row[_KEY_PART.stop :],
+    )
 
 
-def iterate_signed(connection: Connection, first: UUID | None, end: UUID | None) -> Iterator[AnyRow]:
+def iterate_signed(connection: Connection, first: UUID | None, end: UUID | None) -> Iterator[SignedAttestation]:
     """Yield the attestations with `first` <= id < `end`, each with its key and log entry, reading page by page."""
     query = _SIGNED if first is None else _SIGNED.where(attestations.c.id >= first)
-    yield from connection.execute(query if end is None else query.where(attestations.c.id < end))
+    yield from iterate(
+        connection.execute(query if end is None else query.where(attestations.c.id < end)), SignedAttestation
+    )
 
 
 def sample_ids(connection: Connection, step: int) -> list[UUID]:
@@ -184,26 +250,27 @@ def page(
     before: int | None,
     offset: int,
     limit: int,
-) -> Sequence[AnyRow]:
+) -> list[AttestationRecord]:
     """List the tenant's attestations in descending order of log index, below `before`."""
     query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(attestations.c.log_index < before)
-    query = _apply_filter(query, criteria, now).order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
-    return connection.execute(query).all()
+    query = query.where(*_build_conditions(criteria, now))
+    query = query.order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
+    return fetch_all(connection.execute(query), AttestationRecord)
 
 
-def get_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def get_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AttestationPackRecord:
     """Get a verification pack of the tenant; those of other tenants are not found.
 
     Raises:
         NotFound: the tenant has no such pack.
     """
     query = select(*packs.c).where(packs.c.id == pack_id, packs.c.tenant_id == tenant_id)
-    row = connection.execute(query).first()
-    if row is None:
+    found = fetch_one(connection.execute(query), AttestationPackRecord)
+    if found is None:
         raise NotFound("attestation pack", pack_id)
-    return row
+    return found
 
 
 def count_packs(tx: Transaction, tenant_id: UUID) -> int:
@@ -211,15 +278,17 @@ def count_packs(tx: Transaction, tenant_id: UUID) -> int:
     return int(tx.exec(select(func.count()).select_from(packs).where(packs.c.tenant_id == tenant_id)).scalar_one())
 
 
-def page_of_packs(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> Sequence[AnyRow]:
+def page_of_packs(
+    connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int
+) -> list[AttestationPackRecord]:
     """List the tenant's packs, newest first, starting after `before`."""
     query = select(*packs.c).where(packs.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(packs.c.id < before)
-    return connection.execute(query.order_by(packs.c.id.desc()).limit(limit)).all()
+    return fetch_all(connection.execute(query.order_by(packs.c.id.desc()).limit(limit)), AttestationPackRecord)
 
 
-def _apply_filter(query: Select[Any], criteria: Filter, now: datetime) -> Select[Any]:
+def _build_conditions(criteria: Filter, now: datetime) -> Iterator[ColumnElement[bool]]:
     columns = attestations.c
     equal = {
         columns.issuer_id: criteria.issuer_id,
@@ -228,17 +297,16 @@ def _apply_filter(query: Select[Any], criteria: Filter, now: datetime) -> Select
         columns.document_hash: criteria.document_hash,
         columns.pack_id: criteria.pack_id,
     }
-    query = query.where(*(column == value for column, value in equal.items() if value is not None))
+    yield from (column == value for column, value in equal.items() if value is not None)
     if criteria.status is not None:
-        query = query.where(_has_status(criteria.status, now))
+        yield _has_status(criteria.status, now)
     if criteria.since is not None:
-        query = query.where(columns.created_at >= criteria.since)
+        yield columns.created_at >= criteria.since
     if criteria.until is not None:
-        query = query.where(columns.created_at < criteria.until)
-    return query
+        yield columns.created_at < criteria.until
 
 
-def _has_status(status: Status, now: datetime) -> Any:
+def _has_status(status: Status, now: datetime) -> ColumnElement[bool]:
     """Build the condition on the status as of `now`: a VALID row whose expiry has passed counts as EXPIRED."""
     columns = attestations.c
     if status is Status.VALID:

@@ -1,6 +1,7 @@
 """Tables of attestations, verification packs and verification tallies."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Index, LargeBinary, text
@@ -68,6 +69,45 @@ class Attestation(SQLModel, table=True):
     decision_id: str | None = Field(default=None, max_length=30, sa_column_kwargs=SINCE_0015)
 
 
+class AttestationRecord(NamedTuple):
+    """A row of `attestations`."""
+
+    id: UUID
+    tenant_id: UUID
+    issuer_id: UUID
+    kid: str
+    alg: str
+    schema_id: str
+    content_type: str
+    claims: bytes
+    claims_hash: str
+    payload_hash: str
+    payload_size: int | None
+    document_hash: str | None
+    expiry_at: datetime | None
+    created_at: datetime
+    status: str
+    signature: str
+    custody: str
+    log_index: int
+    nonce: bytes
+    snapshot_status: str
+    snapshot_trust_tier: str
+    snapshot_risk_rating: str
+    snapshot_jurisdiction: str | None
+    subject_reference: str | None
+    recipient_email: str | None
+    extra: bytes | None
+    pack_id: UUID | None
+    superseded_by: UUID | None
+    revocation_reason: str | None
+    revoked_at: datetime | None
+    changed_index: int | None
+    changed_at: datetime | None
+    supersedes: UUID | None
+    decision_id: str | None
+
+
 class AttestationPack(SQLModel, table=True):
     """A verification pack: a group of related attestations, such as the documents of one person or case."""
 
@@ -78,6 +118,16 @@ class AttestationPack(SQLModel, table=True):
     tenant_id: UUID = Field(foreign_key="tenants.id")
     name: str = Field(max_length=200)
     description: str | None = Field(default=None, max_length=2048)
+    created_at: datetime
+
+
+class AttestationPackRecord(NamedTuple):
+    """A row of `attestation_packs`."""
+
+    id: UUID
+    tenant_id: UUID
+    name: str
+    description: str | None
     created_at: datetime
 
 
@@ -92,3 +142,14 @@ class VerificationTally(SQLModel, table=True):
     tenant_id: UUID
     counted: int = Field(sa_type=BigInteger)
     untold: int = Field(sa_type=BigInteger)
+
+
+class VerificationTallyRecord(NamedTuple):
+    """A row of `verification_tallies`."""
+
+    issuer_id: UUID
+    minute: datetime
+    type: str
+    tenant_id: UUID
+    counted: int
+    untold: int

@@ -13,11 +13,11 @@ routes = Routes("delivery")
 @routes.get("/v1/attestations/{id}/delivery", scope=Scope.ATTESTATIONS_READ)
 def delivery(request: Request, id: UUID) -> DeliveryOut:
     """The delivery state of an attestation: delivered, or pending until the recipient opens an account."""
-    row = request.lab.deliveries.get(id, caller=request.caller)
+    record = request.lab.deliveries.get(id, caller=request.caller)
     return DeliveryOut(
         attestation_id=id,
-        recipient_email=row["recipient_email"],
-        delivery_state=row["state"],
-        created_at=row["created_at"],
-        delivered_at=row["delivered_at"],
+        recipient_email=record.recipient_email,
+        delivery_state=record.state,
+        created_at=record.created_at,
+        delivered_at=record.delivered_at,
     )

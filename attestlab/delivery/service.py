@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.db.storage import Storage
@@ -15,6 +13,7 @@ from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.delivery import email_templates, store
 from attestlab.delivery.share_links import Links
+from attestlab.delivery.tables import DeliveryRecord
 from attestlab.issuers import store as issuer_store
 from attestlab.mail.service import Mails
 from attestlab.orgs import role_rules
@@ -40,49 +39,63 @@ class Deliveries:
         self.mails = mails
         self.links = links
 
-    def send(self, tx: Transaction, attestation: Mapping[str, Any], *, actor: Actor, at: datetime) -> None:
+    def send(
+        self,
+        tx: Transaction,
+        attestation_id: UUID,
+        *,
+        tenant_id: UUID,
+        issuer_id: UUID,
+        recipient_email: str,
+        actor: Actor,
+        at: datetime,
+    ) -> None:
         """Sends a new attestation to its recipient, in the transaction that issues it.
 
         A recipient who has an account gets it immediately.
         """
-        address = role_rules.normalize_address(attestation["recipient_email"])
+        address = role_rules.normalize_address(recipient_email)
         person = org_store.find_user_by_address(tx.exec, address)
         account = person if person is not None and person["status"] in (None, UserStatus.ACTIVE) else None
-        row = {
-            "attestation_id": attestation["id"],
-            "tenant_id": attestation["tenant_id"],
-            "issuer_id": attestation["issuer_id"],
-            "recipient_email": address,
-            "user_id": None if account is None else account["id"],
-            "state": (DeliveryState.PENDING if account is None else DeliveryState.DELIVERED).value,
-            "created_at": at,
-            "delivered_at": None if account is None else at,
-        }
-        deed = AuditContext(attestation["tenant_id"], actor, "delivery.create", at)
-        audited_write.insert(tx, store.deliveries, row, deed)
-        self._enqueue_mail(tx, row, has_account=account is not None, at=at)
+        delivery = DeliveryRecord(
+            attestation_id=attestation_id,
+            tenant_id=tenant_id,
+            issuer_id=issuer_id,
+            recipient_email=address,
+            user_id=None if account is None else account["id"],
+            state=(DeliveryState.PENDING if account is None else DeliveryState.DELIVERED).value,
+            created_at=at,
+            delivered_at=None if account is None else at,
+        )
+        audited_write.insert(tx, store.deliveries, delivery, AuditContext(tenant_id, actor, "delivery.create", at))
+        self._enqueue_mail(tx, delivery)
 
-    def _enqueue_mail(self, tx: Transaction, row: Mapping[str, Any], *, has_account: bool, at: datetime) -> None:
-        name = issuer_store.get(tx.exec, row["issuer_id"], tenant_id=row["tenant_id"]).name
-        link, recipient = self.links.share_url(row["attestation_id"]), row["recipient_email"]
-        if has_account:
-            message = email_templates.notification_mail(link, issuer_name=name)
+    def _enqueue_mail(self, tx: Transaction, delivery: DeliveryRecord) -> None:
+        issuer = issuer_store.get(tx.exec, delivery.issuer_id, tenant_id=delivery.tenant_id)
+        link, recipient = self.links.share_url(delivery.attestation_id), delivery.recipient_email
+        if delivery.user_id is not None:
+            message = email_templates.notification_mail(link, issuer_name=issuer.name)
         else:
-            message = email_templates.invitation_mail(link, issuer_name=name, recipient=recipient)
+            message = email_templates.invitation_mail(link, issuer_name=issuer.name, recipient=recipient)
         self.mails.enqueue(
-            tx, tenant_id=row["tenant_id"], recipient=recipient, subject=message.subject, text=message.text, at=at
+            tx,
+            tenant_id=delivery.tenant_id,
+            recipient=recipient,
+            subject=message.subject,
+            text=message.text,
+            at=delivery.created_at,
         )
 
     def deliver_waiting(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
         """Delivers all pending attestations for the address of a new account; returns their number."""
         waiting = store.list_waiting(tx.exec, address)
-        for row in waiting:
-            changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
-            deed = AuditContext(row["tenant_id"], ACTOR, "delivery.claim", at)
-            audited_write.change(tx, store.deliveries, row, changes, deed)
+        changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
+        for delivery in waiting:
+            context = AuditContext(delivery.tenant_id, ACTOR, "delivery.claim", at)
+            audited_write.change(tx, store.deliveries, delivery, changes, context)
         return len(waiting)
 
-    def get(self, attestation_id: UUID, *, caller: Caller) -> Mapping[str, Any]:
+    def get(self, attestation_id: UUID, *, caller: Caller) -> DeliveryRecord:
         """Returns the delivery of an attestation.
 
         Raises:

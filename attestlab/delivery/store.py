@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
 
-from attestlab.core.db.tables import Execute, table_of
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
-from attestlab.delivery.tables import Delivery
+from attestlab.delivery.tables import Delivery, DeliveryRecord
 
 deliveries = table_of(Delivery)
 
 
-def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> DeliveryRecord:
     """Returns the delivery of a tenant's attestation.
 
     Raises:
         NotFound: the tenant has no such attestation, or it has no recipient.
     """
     mine = (deliveries.c.attestation_id == attestation_id, deliveries.c.tenant_id == tenant_id)
-    row = execute(select(*deliveries.c).where(*mine)).mappings().first()
-    if row is None:
+    delivery = fetch_one(execute(select(*deliveries.c).where(*mine)), DeliveryRecord)
+    if delivery is None:
         raise NotFound("delivery of attestation", attestation_id)
-    return dict(row)
+    return delivery
 
 
-def list_waiting(execute: Execute, address: str) -> list[dict[str, Any]]:
+def list_waiting(execute: Execute, address: str) -> list[DeliveryRecord]:
     """Lists the pending deliveries for this address, oldest first."""
     waits = (deliveries.c.recipient_email == address, deliveries.c.user_id.is_(None))
-    result = execute(select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id))
-    return [dict(row) for row in result.mappings()]
+    query = select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id)
+    return fetch_all(execute(query), DeliveryRecord)

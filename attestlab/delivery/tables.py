@@ -1,6 +1,7 @@
 """The table of deliveries."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlmodel import Field, SQLModel
@@ -19,3 +20,16 @@ class Delivery(SQLModel, table=True):
     state: str = Field(max_length=10)
     created_at: datetime
     delivered_at: datetime | None = None
+
+
+class DeliveryRecord(NamedTuple):
+    """A row of `deliveries`."""
+
+    attestation_id: UUID
+    tenant_id: UUID
+    issuer_id: UUID
+    recipient_email: str
+    user_id: UUID | None
+    state: str
+    created_at: datetime
+    delivered_at: datetime | None

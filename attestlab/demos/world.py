@@ -16,8 +16,8 @@ from uuid import UUID
 
 from attestlab.attestations import rendering
 from attestlab.attestations.minting import MintRequest
+from attestlab.attestations.results import Minted, VerificationOutcome
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.service import Minted, VerificationOutcome
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.signing import Algorithm
@@ -85,8 +85,8 @@ class DemoWorld:
 
     def bundle(self, attestation_id: UUID) -> dict[str, object]:
         """Return the attestation's proof bundle, as the HTTP API returns it."""
-        row, proof, head = self.lab.attestations.load_evidence(attestation_id, caller=self.caller)
-        shown = rendering.render_bundle(row, proof, head, now=self.lab.clock.now())
+        evidence, proofs, head = self.lab.attestations.load_evidence(attestation_id, caller=self.caller)
+        shown = rendering.render_bundle(evidence, proofs, head, now=self.lab.clock.now())
         return shown.model_dump(mode="json", by_alias=True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid5
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE
@@ -55,7 +55,7 @@ class Achievement:
     """An achievement, its earner, and facts about the earner; `narrative` is None without such facts."""
 
     earner: str
-    achievement: dict[str, Any]
+    achievement: Mapping[str, object]
     narrative: str | None
 
 
@@ -97,7 +97,7 @@ def is_badge_image(url: str, media_type: str | None) -> bool:
 
 def _achievement(
     schema: str, kind: BadgeMapping, name: str, claims: Mapping[str, object], issuer_id: UUID, issuer_name: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     title = CATALOGUE[schema].title
     criteria = _sentences(claims, kind.criteria) or f"What {issuer_name} asks for."
     same = canonical([schema, name, criteria]).decode()

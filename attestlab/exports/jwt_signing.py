@@ -7,7 +7,6 @@ token from being accepted as another (RFC 8725 section 3.11).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -21,7 +20,7 @@ from attestlab.identity.tokens import thumbprint
 STATUS_LIST_KEY_PURPOSE = b"key that signs status lists v1"
 
 
-def sign_jwt(header: Mapping[str, str], payload: Mapping[str, Any], *, alg: Algorithm, private: PrivateKey) -> str:
+def sign_jwt(header: Mapping[str, str], payload: Mapping[str, object], *, alg: Algorithm, private: PrivateKey) -> str:
     """Sign a payload as compact JWS; `header` holds the header members other than `alg`.
 
     The result is deterministic for algorithms with deterministic signatures: EdDSA and RS256 to RS512.
@@ -49,6 +48,6 @@ class ServiceKey:
         """The public key as a JWK."""
         return signing.jwk(self.alg, self._private.public_key(), self.kid)
 
-    def sign(self, payload: Mapping[str, Any], *, typ: str) -> str:
+    def sign(self, payload: Mapping[str, object], *, typ: str) -> str:
         """Sign a payload as compact JWS."""
         return sign_jwt({"kid": self.kid, "typ": typ}, payload, alg=self.alg, private=self._private)

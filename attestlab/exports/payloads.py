@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-from attestlab.core.db.transaction import AnyRow
+from attestlab.attestations.store import CurrentIssuer
+from attestlab.attestations.tables import AttestationRecord
 from attestlab.exports import rules
 from attestlab.exports.badges import Achievement
 from attestlab.exports.sd_jwt import ALGORITHM
@@ -21,7 +22,15 @@ OPEN_BADGES: Final = "https://purl.imsglobal.org/spec/ob/v3p0/context-3.0.3.json
 _BADGE_SCHEMA: Final = "https://purl.imsglobal.org/spec/ob/v3p0/schema/json/ob_v3p0_achievementcredential_schema.json"
 
 
-def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> dict[str, Any]:
+class ExportableAttestation(NamedTuple):
+    """A VALID attestation of an ACTIVE issuer, with its log entry."""
+
+    attestation: AttestationRecord
+    issuer: CurrentIssuer
+    entry: bytes
+
+
+def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> dict[str, object]:
     """A BitstringStatusListCredential of the hour that has begun."""
     until = hour + rules.STATUS_LIST_MAX_AGE
     return {
@@ -45,9 +54,15 @@ def status_list(url: str, *, issuer: str, encoded_list: str, hour: datetime) -> 
 
 
 def sd_jwt(
-    row: AnyRow, concealed: Mapping[str, object], *, issuer: str, status_list: str, log_id: str
-) -> dict[str, Any]:
+    exported: ExportableAttestation,
+    concealed: Mapping[str, object],
+    *,
+    issuer: str,
+    status_list: str,
+    log_id: str,
+) -> dict[str, object]:
     """The payload of an SD-JWT VC; it has `exp` only if the attestation expires."""
+    row = exported.attestation
     ends = {} if row.expiry_at is None else {"exp": rules.numeric_date(row.expiry_at)}
     return {
         "iss": issuer,
@@ -55,42 +70,51 @@ def sd_jwt(
         **ends,
         "vct": f"urn:attestlab:schema:{row.schema_id}",
         "credentialStatus": rules.status_entry(status_list, row.log_index),
-        "attestation": _log_reference(row, log_id),
+        "attestation": _log_reference(exported, log_id),
         "_sd_alg": ALGORITHM,
         **concealed,
     }
 
 
-def _log_reference(row: AnyRow, log_id: str) -> dict[str, Any]:
+def _log_reference(exported: ExportableAttestation, log_id: str) -> dict[str, object]:
     """The reference to the log entry, so that the export can be checked against the log."""
+    row = exported.attestation
     return {
         "id": str(row.id),
         "kid": row.kid,
         "log_id": log_id,
         "log_index": row.log_index,
-        "leaf_hash": sha256_name(leaf_hash(row.entry)),
+        "leaf_hash": sha256_name(leaf_hash(exported.entry)),
     }
 
 
 def open_badge(
-    row: AnyRow, awarded: Achievement, *, issuer: str, page: str, image: str | None, status_list: str, log_id: str
-) -> dict[str, Any]:
+    exported: ExportableAttestation,
+    awarded: Achievement,
+    *,
+    issuer: str,
+    page: str,
+    image: str | None,
+    status_list: str,
+    log_id: str,
+) -> dict[str, object]:
     """An OpenBadgeCredential with the claims that its JWT form repeats ("Create the JWT Payload").
 
     Badge software compares `nbf` with `validFrom`, and `exp` with `validUntil`: whole seconds both.
     """
+    row = exported.attestation
     identity, earner = f"urn:uuid:{row.id}", f"{page}#earner"
-    credential = {
+    credential: dict[str, object] = {
         "@context": [CREDENTIALS, OPEN_BADGES],
         "id": identity,
         "type": ["VerifiableCredential", "OpenBadgeCredential"],
         "name": awarded.achievement["name"],
-        "issuer": _profile(row, issuer, image),
+        "issuer": _profile(exported.issuer, issuer, image),
         "validFrom": rules.format_whole_seconds(row.created_at),
         "credentialSubject": _subject(awarded, earner),
         "credentialStatus": rules.status_entry(status_list, row.log_index),
         "credentialSchema": [{"id": _BADGE_SCHEMA, "type": "1EdTechJsonSchemaValidator2019"}],
-        "evidence": [_log_evidence(row, page, log_id)],
+        "evidence": [_log_evidence(exported, page, log_id)],
         "iss": issuer,
         "jti": identity,
         "nbf": rules.numeric_date(row.created_at),
@@ -104,19 +128,19 @@ def open_badge(
     return credential
 
 
-def _profile(row: AnyRow, issuer: str, image: str | None) -> dict[str, Any]:
-    profile: dict[str, Any] = {
-        "id": issuer,
+def _profile(issuer: CurrentIssuer, url: str, image: str | None) -> dict[str, object]:
+    profile: dict[str, object] = {
+        "id": url,
         "type": ["Profile"],
-        "name": row.issuer_display_name or row.issuer_name,
-        "url": f"https://{row.issuer_domain}",
+        "name": issuer.display_name or issuer.name,
+        "url": f"https://{issuer.domain}",
     }
     if image is not None:
         profile["image"] = {"id": image, "type": "Image"}
     return profile
 
 
-def _subject(awarded: Achievement, earner: str) -> dict[str, Any]:
+def _subject(awarded: Achievement, earner: str) -> dict[str, object]:
     """The earner, identified by name and by the public page, since neither a key nor an account is known."""
     named = {"type": "IdentityObject", "hashed": False, "identityHash": awarded.earner, "identityType": "name"}
     narrative = {} if awarded.narrative is None else {"narrative": awarded.narrative}
@@ -129,11 +153,11 @@ def _subject(awarded: Achievement, earner: str) -> dict[str, Any]:
     }
 
 
-def _log_evidence(row: AnyRow, page: str, log_id: str) -> dict[str, Any]:
-    leaf = sha256_name(leaf_hash(row.entry))
+def _log_evidence(exported: ExportableAttestation, page: str, log_id: str) -> dict[str, object]:
+    leaf = sha256_name(leaf_hash(exported.entry))
     return {
         "id": page,
         "type": ["Evidence"],
         "name": "Transparency log",
-        "description": f"Entry {row.log_index} of the log {log_id}, leaf hash {leaf}.",
+        "description": f"Entry {exported.attestation.log_index} of the log {log_id}, leaf hash {leaf}.",
     }

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from attestlab.attestations.service import Attestations
+from attestlab.attestations.store import CurrentIssuer
+from attestlab.attestations.tables import AttestationRecord
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.keyring import Keyring
@@ -23,6 +25,7 @@ from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.exports import badges, payloads, rules, store
 from attestlab.exports.jwt_signing import STATUS_LIST_KEY_PURPOSE, ServiceKey, sign_jwt
+from attestlab.exports.payloads import ExportableAttestation
 from attestlab.exports.sd_jwt import DisclosureBuilder
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.issuers.service import Issuers
@@ -103,11 +106,12 @@ class Exports:
             Conflict: it does not verify as VALID, no key of the issuer can sign here, or a claim has a reserved name.
             PermissionDenied: the issuer is not ACTIVE.
         """
-        row = self._require_exportable(attestation_id, caller)
+        exported = self._require_exportable(attestation_id, caller)
+        row = exported.attestation
         key = self._select_key(row, caller, preferred=Algorithm(row.alg))
         concealer = DisclosureBuilder(partial(self._salt_hash, row.id))
         payload = payloads.sd_jwt(
-            row,
+            exported,
             _conceal_claims(row, concealer),
             issuer=self.issuer_url(row.issuer_id),
             status_list=self.status_list_url(row.issuer_id),
@@ -126,18 +130,21 @@ class Exports:
             Conflict: it does not verify as VALID, no key of the issuer can sign here, or its schema is no badge.
             PermissionDenied: the issuer is not ACTIVE.
         """
-        row = self._require_exportable(attestation_id, caller)
-        name = row.issuer_display_name or row.issuer_name
+        exported = self._require_exportable(attestation_id, caller)
+        row, issuer = exported.attestation, exported.issuer
         awarded = badges.achievement_of(
-            row.schema_id, json.loads(row.claims), issuer_id=row.issuer_id, issuer_name=name
+            row.schema_id,
+            json.loads(row.claims),
+            issuer_id=row.issuer_id,
+            issuer_name=issuer.display_name or issuer.name,
         )
         key = self._select_key(row, caller, preferred=Algorithm.RS256)
         payload = payloads.open_badge(
-            row,
+            exported,
             awarded,
             issuer=self.issuer_url(row.issuer_id),
             page=f"{self.base_url}/a/{row.id}",
-            image=self._logo_url(row),
+            image=self._logo_url(issuer),
             status_list=self.status_list_url(row.issuer_id),
             log_id=self.log_id(),
         )
@@ -167,19 +174,19 @@ class Exports:
                 return jwk
         raise NotFound("signing key", kid)
 
-    def _require_exportable(self, attestation_id: UUID, caller: Caller) -> AnyRow:
-        """Verify the caller's attestation now; returns it with its evidence if it is VALID and its issuer ACTIVE."""
+    def _require_exportable(self, attestation_id: UUID, caller: Caller) -> ExportableAttestation:
+        """Verify the caller's attestation now; returns it if it is VALID and its issuer ACTIVE."""
         self.attestations.get(attestation_id, caller=caller)
         verified = self.attestations.verify(attestation_id)
         self.attestations.record_decisions(verified.policy_decisions, what="this export")
         rules.require_valid(verified.verdict)
-        row = verified.row
-        if row is None:
+        evidence = verified.evidence
+        if evidence is None or evidence.issuer is None or evidence.entry is None:
             raise NotFound("attestation", attestation_id)
-        rules.require_active(IssuerStatus(row.issuer_status))
-        return row
+        rules.require_active(IssuerStatus(evidence.issuer.status))
+        return ExportableAttestation(evidence.attestation, evidence.issuer, evidence.entry)
 
-    def _select_key(self, row: AnyRow, caller: Caller, *, preferred: Algorithm) -> SigningKey:
+    def _select_key(self, row: AttestationRecord, caller: Caller, *, preferred: Algorithm) -> SigningKey:
         """Select the managed key that signs: preferred algorithm first, then the attestation's own key, then newest."""
         keys = self.issuers.get(row.issuer_id, caller=caller).keys
         usable = [key for key in keys if key["sealed"] is not None and key["status"] == KeyStatus.ACTIVE]
@@ -196,17 +203,17 @@ class Exports:
         with self.storage.read() as connection:
             return self.issuers.get_signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
 
-    def _logo_url(self, row: AnyRow) -> str | None:
+    def _logo_url(self, issuer: CurrentIssuer) -> str | None:
         """The URL of the issuer's logo, if badges allow its media type."""
-        url: str | None = row.logo_url
+        url = issuer.logo_url
         if url is None:
             return None
         with self.storage.read() as connection:
-            held = issuer_logo(connection.execute, row.issuer_id)
-        is_ours = url.endswith(f"/v1/issuers/{row.issuer_id}/logo")
+            held = issuer_logo(connection.execute, issuer.id)
+        is_ours = url.endswith(f"/v1/issuers/{issuer.id}/logo")
         return url if badges.is_badge_image(url, held["media_type"] if held and is_ours else None) else None
 
-    def _sign(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, Any]) -> str:
+    def _sign(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, object]) -> str:
         return sign_jwt(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
 
     def _salt_hash(self, attestation_id: UUID, place: bytes) -> bytes:
@@ -214,7 +221,7 @@ class Exports:
         return self.keyring.keyed_sha256(b"sd-jwt salt " + attestation_id.bytes + place)
 
 
-def _conceal_claims(row: AnyRow, concealer: DisclosureBuilder) -> dict[str, object]:
+def _conceal_claims(row: AttestationRecord, concealer: DisclosureBuilder) -> dict[str, object]:
     """Replace each claim, and the document hash if there is one, by a digest."""
     document = {} if row.document_hash is None else {"document_hash": row.document_hash}
     return {

@@ -18,10 +18,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import SQLModel
 
 from attestlab import migrations
-from attestlab.attestations import lifecycle
+from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle.bundle import verify_entry_subject
-from attestlab.attestations.metering import service as metering
+from attestlab.attestations.metering import integrity as metering_integrity
+from attestlab.attestations.store import SignedAttestation
 from attestlab.attestations.verification.facts import build_statement
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
@@ -138,7 +139,7 @@ def _check_attestations(connection: Connection, part: FsckPart) -> Iterator[Prob
             yield Problem("attestation", str(row.id), "its key or its log entry is missing")
             continue
         try:
-            _check_attestation(row)
+            _check_attestation(row, row.spki, row.entry)
         except AttestLabError as error:
             yield Problem("attestation", str(row.id), error.message)
         except (ValueError, KeyError) as error:
@@ -154,25 +155,25 @@ def _check_counts(connection: Connection) -> Iterator[Problem]:
         yield Problem("attestation", "count", f"{logged} minted entries, {counted} attestations")
 
 
-def _check_attestation(row: AnyRow) -> None:
+def _check_attestation(row: SignedAttestation, spki: bytes, entry: bytes) -> None:
     statement = build_statement(row)
     if sha256_b64url(row.claims) != row.claims_hash:
         raise SignatureInvalid("its claims differ from the signed claims")
-    public = signing.load_public(Algorithm(row.alg), row.spki)
+    public = signing.load_public(Algorithm(row.alg), spki)
     jws.verify_compact(statement.alg, public, row.signature, kid=row.kid, payload=statement.canonical())
     verify_entry_subject(
-        entries.parse_entry(row.entry).members,
+        entries.parse_entry(entry).members,
         row.nonce,
         statement=statement,
         claims=row.claims,
         signature=row.signature,
-        public_key=row.spki,
+        public_key=spki,
     )
 
 
 def _check_status_changes(connection: Connection) -> Iterator[Problem]:
     """Compare the status of attestations in the rows with the log."""
-    for where, message in lifecycle.find_inconsistencies(connection):
+    for where, message in attestation_integrity.find_inconsistencies(connection):
         yield Problem("attestation", where, message)
 
 
@@ -247,7 +248,7 @@ def _check_audited_rows(connection: Connection) -> Iterator[Problem]:
 
 def _check_usage(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """Compare the counted verifications with the events that report them."""
-    for place, message in metering.find_inconsistencies(connection, now=lab.clock.now()):
+    for place, message in metering_integrity.find_inconsistencies(connection, now=lab.clock.now()):
         yield Problem("usage", place, message)
 
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import segno
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from attestlab.attestations.results import NOT_FOUND
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.service import NOT_FOUND
 from attestlab.attestations.shapes import BundleOut
-from attestlab.core.db.transaction import AnyRow
+from attestlab.attestations.store import AttestationEvidence
+from attestlab.attestations.verification.steps import VerificationResult
 from attestlab.core.encoding import format_time
 from attestlab.portal import assets, messages, rules, view_model
 from attestlab.portal.service import PageData
@@ -72,12 +73,12 @@ def attestation_page(data: PageData, *, url: str, key: str | None) -> Html:
 
     `key` is the key of the shared link; without one the page shows neither claims nor reason nor bundle.
     """
-    verified, row = data.verified, data.verified.row
-    if row is None:
+    verified, evidence = data.verified, data.verified.evidence
+    if evidence is None:
         return not_found_page(str(verified.attestation_id), at=verified.at)
-    more_claims: int
+    row = evidence.attestation
     claims, more_claims = ([], 0) if key is None else view_model.claims_of(row)
-    brand = view_model.brand_of(row)
+    brand = view_model.brand_of(evidence.issuer)
     return _html(
         200,
         brand,
@@ -85,7 +86,7 @@ def attestation_page(data: PageData, *, url: str, key: str | None) -> Html:
         at=verified.at,
         id=str(row.id),
         row=row,
-        issuer=_issuer(row, has_logo=data.has_logo),
+        issuer=_issuer(evidence, has_logo=data.has_logo),
         title=view_model.title_of(row.schema_id),
         remarks=view_model.remarks_of(verified.report),
         claims=claims,
@@ -104,7 +105,7 @@ def not_found_page(attestation_id: str, *, at: datetime) -> Html:
     return _html(404, "", **_outcome(NOT_FOUND), at=at, id=attestation_id[:80], row=None, remarks=[])
 
 
-def _outcome(report: Any) -> dict[str, Any]:
+def _outcome(report: VerificationResult) -> dict[str, object]:
     return {
         "verdict": report.verdict.value,
         "words": messages.VERDICTS[report.verdict],
@@ -114,22 +115,23 @@ def _outcome(report: Any) -> dict[str, Any]:
     }
 
 
-def _issuer(row: AnyRow, *, has_logo: bool) -> dict[str, Any] | None:
-    if row.found_issuer is None:
+def _issuer(evidence: AttestationEvidence, *, has_logo: bool) -> dict[str, object] | None:
+    issuer = evidence.issuer
+    if issuer is None:
         return None
-    name = row.issuer_display_name or row.issuer_name
+    name = issuer.display_name or issuer.name
     return {
         "name": name,
-        "registered_name": row.issuer_name,
-        "domain": row.issuer_domain,
+        "registered_name": issuer.name,
+        "domain": issuer.domain,
         "initials": rules.initials(name),
         "has_logo": has_logo,
-        "tier": messages.TIERS.get(row.issuer_trust_tier, ""),
-        "standing": view_model.standing_of(row),
+        "tier": messages.TIERS.get(issuer.trust_tier, ""),
+        "standing": view_model.standing_of(evidence.attestation, issuer),
     }
 
 
-def _html(status: int, brand: str, **facts: Any) -> Html:
+def _html(status: int, brand: str, **facts: object) -> Html:
     style, script = Markup(_STYLE), Markup(_SCRIPT)
     text = _TEMPLATE.render(style=style, script=script, brand=Markup(brand), icon_name=assets.ICON, **facts)
     return Html(status, text.encode("utf-8"), {**_ALWAYS, "Content-Security-Policy": _policy(brand)})

@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import ConfigDict
 
 from attestlab.attestations import rendering as attestation_rendering
+from attestlab.attestations.results import Export
 from attestlab.attestations.routes import record_decisions
-from attestlab.attestations.service import Export
 from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
@@ -53,7 +53,7 @@ async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
     page_data = await request.application.read(lambda: request.lab.portal.page_data(attestation_id))
     # The error is not raised: the verdict on the page states a denial.
     await record_decisions(request, page_data.verified.policy_decisions, what="this look")
-    status = 200 if page_data.verified.row is not None else 404
+    status = 200 if page_data.verified.evidence is not None else 404
     if as_json:
         verification = attestation_rendering.render_verification(page_data.verified, log_id=request.lab.log_id)
         return RawResponse(verification.model_dump_json(by_alias=True).encode(), JSON, _VARY_ACCEPT, status=status)
@@ -71,13 +71,13 @@ async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
     attestation_id = _parse_id(id)
     if attestation_id is None or not request.lab.links.is_valid_key(attestation_id, query.k):
         raise NotFound("attestation", id)
-    found: Export = await request.application.read(lambda: request.lab.portal.export(attestation_id))
-    if (refusal := await record_decisions(request, found.policy_decisions, what="this export")) is not None:
+    export: Export = await request.application.read(lambda: request.lab.portal.export(attestation_id))
+    if (refusal := await record_decisions(request, export.policy_decisions, what="this export")) is not None:
         raise refusal
     bundle_out = rendering.without_private_notes(
-        attestation_rendering.render_bundle(found.row, found.proofs, found.head, now=request.now)
+        attestation_rendering.render_bundle(export.evidence, export.proofs, export.head, now=request.now)
     )
-    headers = {"Content-Disposition": f'attachment; filename="attestation-{found.row.id}.json"'}
+    headers = {"Content-Disposition": f'attachment; filename="attestation-{attestation_id}.json"'}
     return RawResponse(bundle_out.model_dump_json(by_alias=True, indent=2).encode(), JSON, headers)
 
 

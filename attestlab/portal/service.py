@@ -11,9 +11,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.attestations.service import Attestations, Export, VerificationOutcome
+from attestlab.attestations.results import Export, VerificationOutcome
+from attestlab.attestations.service import Attestations
+from attestlab.attestations.store import CurrentIssuer
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import NotFound
 from attestlab.issuers.rules import is_uploaded_logo_url
 from attestlab.log.results import SignedHead
@@ -42,8 +43,9 @@ class Portal:
         """Verify an attestation for the page, without metering; the verdict for an unknown id is NOT_FOUND."""
         verified = self.attestations.verify(attestation_id, follow=True)
         with self.storage.read() as connection:
-            head, row = self.log.head(connection), verified.row
-            return PageData(verified, head, row is not None and _has_uploaded_logo(connection, row))
+            head = self.log.head(connection)
+            issuer = None if verified.evidence is None else verified.evidence.issuer
+            return PageData(verified, head, issuer is not None and _has_uploaded_logo(connection, issuer))
 
     def export(self, attestation_id: UUID) -> Export:
         """Collect the parts of the proof bundle and the policy decisions on it, for any caller who has the id.
@@ -51,13 +53,13 @@ class Portal:
         Raises:
             NotFound: no attestation has this id, or the records lack a part of its proof.
         """
-        found = self.attestations.export(attestation_id, caller=None)
-        row = found.row
-        if row.found_issuer is None or row.spki is None or row.entry is None:
+        export = self.attestations.export(attestation_id, caller=None)
+        evidence = export.evidence
+        if evidence.issuer is None or evidence.key is None or evidence.entry is None:
             raise NotFound("proof bundle of attestation", attestation_id)
-        return found
+        return export
 
 
-def _has_uploaded_logo(connection: Connection, row: AnyRow) -> bool:
+def _has_uploaded_logo(connection: Connection, issuer: CurrentIssuer) -> bool:
     """Whether the profile names an uploaded logo that is stored; the page loads no logo from other hosts."""
-    return is_uploaded_logo_url(row.logo_url, row.issuer_id) and store.has_logo(connection, row.issuer_id)
+    return is_uploaded_logo_url(issuer.logo_url, issuer.id) and store.has_logo(connection, issuer.id)

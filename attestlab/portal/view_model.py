@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE
+from attestlab.attestations.store import CurrentIssuer
+from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.steps import StepResult, VerificationResult
-from attestlab.core.db.transaction import AnyRow
 from attestlab.core.encoding import b64url_decode
 from attestlab.portal import messages, rules
 from attestlab.portal.messages import Step, Tone
@@ -104,9 +104,9 @@ def remarks_of(report: VerificationResult) -> list[str]:
     return [f"{messages.REASONS[reason][1]} {messages.FLAGGED.get(reason, '')}".strip() for reason in noted]
 
 
-def claims_of(row: AnyRow) -> tuple[list[ClaimView], int]:
+def claims_of(row: AttestationRecord) -> tuple[list[ClaimView], int]:
     """Build the views of the first `MAX_CLAIMS` claims; also returns the number of further claims."""
-    claims: dict[str, Any] = json.loads(row.claims)
+    claims: dict[str, object] = json.loads(row.claims)
     known = CATALOGUE[row.schema_id].claim_types if row.schema_id in CATALOGUE else {}
     ordered = [*(name for name in known if name in claims), *(name for name in claims if name not in known)]
     shown = [_claim(name, claims[name], is_named=name in known) for name in ordered[:MAX_CLAIMS]]
@@ -127,13 +127,13 @@ def _truncate(text: str) -> str:
     return f"{text[:MAX_CLAIM_CHARS]} ... ({len(text)} characters; the proof bundle has them all)"
 
 
-def standing_of(row: AnyRow) -> list[StandingView]:
+def standing_of(row: AttestationRecord, issuer: CurrentIssuer) -> list[StandingView]:
     """Compare the issuer's status, tier, rating and jurisdiction at the time of the mint with the current ones."""
     return [
-        StandingView("Status", _capitalize(row.snapshot_status), _capitalize(row.issuer_status)),
-        StandingView("Trust tier", _capitalize(row.snapshot_trust_tier), _capitalize(row.issuer_trust_tier)),
-        StandingView("Risk rating", _capitalize(row.snapshot_risk_rating), _capitalize(row.issuer_risk_rating)),
-        StandingView("Jurisdiction", row.snapshot_jurisdiction or "not given", row.issuer_jurisdiction or "not given"),
+        StandingView("Status", _capitalize(row.snapshot_status), _capitalize(issuer.status)),
+        StandingView("Trust tier", _capitalize(row.snapshot_trust_tier), _capitalize(issuer.trust_tier)),
+        StandingView("Risk rating", _capitalize(row.snapshot_risk_rating), _capitalize(issuer.risk_rating)),
+        StandingView("Jurisdiction", row.snapshot_jurisdiction or "not given", issuer.jurisdiction or "not given"),
     ]
 
 
@@ -141,7 +141,7 @@ def _capitalize(constant: str) -> str:
     return constant.replace("_", "-").capitalize()
 
 
-def file_hashes_of(row: AnyRow) -> list[str]:
+def file_hashes_of(row: AttestationRecord) -> list[str]:
     """List the SHA-256 digests (hex) of the attested file; empty if no file was attested.
 
     Without a file the payload is the claims themselves, which no recipient has as a file.
@@ -157,9 +157,10 @@ def title_of(schema_id: str) -> str:
     return CATALOGUE[schema_id].title if schema_id in CATALOGUE else schema_id
 
 
-def brand_of(row: AnyRow) -> str:
+def brand_of(issuer: CurrentIssuer | None) -> str:
     """Build CSS of the issuer's colours, each a validated `#rrggbb`; unreadable colours fall back to the defaults."""
-    primary, accent = rules.parse_color(row.primary_color), rules.parse_color(row.accent_color)
+    primary = rules.parse_color(issuer and issuer.primary_color)
+    accent = rules.parse_color(issuer and issuer.accent_color)
     badge = primary or accent or "#1f3a5f"
     light = rules.first_readable([primary, accent], on=["#ffffff", "#f4f5f7"], otherwise="#1f3a5f")
     dark = rules.first_readable([primary, accent], on=["#1b2027", "#12161b"], otherwise="#a9c7ee")

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import func, select
 
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
-from attestlab.attestations.service import Minted
+from attestlab.attestations.results import Minted
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm

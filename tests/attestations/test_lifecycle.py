@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import delete, update
 
 from attestlab.attestations.minting import MintRequest
+from attestlab.attestations.results import Minted
 from attestlab.attestations.rules import Status
-from attestlab.attestations.service import Minted
 from attestlab.attestations.store import Filter, attestations
 from attestlab.attestations.verification.facts import compute_status
 from attestlab.core.clock import FixedClock
@@ -69,12 +69,12 @@ def test_revocation_is_published_logged_and_verifies_as_revoked(
     said = read_log_entries(lab)[ended.logged.index].members
     assert (said["type"], said["id"], said["status"]) == ("attestation.status", str(minted.id), "REVOKED")
     assert said["minted_index"] == minted.logged.index
-    assert said["reason"] == sha256_name(reason_commitment(minted.row["nonce"], "typo in name"))
+    assert said["reason"] == sha256_name(reason_commitment(minted.row.nonce, "typo in name"))
     assert read_events(lab, caller)[-1] == (
         "attestation.revoked",
         {
             "attestation_id": str(minted.id),
-            "issuer_id": str(minted.row["issuer_id"]),
+            "issuer_id": str(minted.row.issuer_id),
             "log_index": ended.logged.index,
             "revoked_at": "2026-11-21T12:00:00.000Z",
         },
@@ -236,10 +236,10 @@ def test_list_filters_by_current_status(
 
 def test_list_filters_by_pack(lab: Installation, caller: Caller, issuer: IssuerWithKeys) -> None:
     pack = lab.packs.create("Graduates of 2026", caller=caller)
-    inside = lab.attestations.mint(request_of(issuer, pack_id=pack["id"]), caller=caller)
+    inside = lab.attestations.mint(request_of(issuer, pack_id=pack.id), caller=caller)
     lab.attestations.mint(request_of(issuer), caller=caller)
 
-    listed = lab.attestations.page(Filter(pack_id=pack["id"]), caller=caller)
+    listed = lab.attestations.page(Filter(pack_id=pack.id), caller=caller)
 
     assert [row.id for row in listed] == [inside.id]
     with pytest.raises(NotFound):
@@ -251,9 +251,9 @@ def test_another_tenants_pack_is_not_found(lab: Installation, caller: Caller, is
     theirs = lab.packs.create("Theirs", caller=other)
 
     with pytest.raises(NotFound):
-        lab.packs.get(theirs["id"], caller=caller)
+        lab.packs.get(theirs.id, caller=caller)
     with pytest.raises(NotFound):
-        lab.attestations.mint(request_of(issuer, pack_id=theirs["id"]), caller=caller)
+        lab.attestations.mint(request_of(issuer, pack_id=theirs.id), caller=caller)
 
 
 @pytest.mark.tampered

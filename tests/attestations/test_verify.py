@@ -14,8 +14,8 @@ from sqlalchemy import delete, select, text, update
 
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.minting import MintRequest
+from attestlab.attestations.results import Minted
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.service import Minted
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally
 from attestlab.attestations.verification.steps import VerifierInput
@@ -140,7 +140,7 @@ def test_final_status_ends_the_verification(lab: Installation, minted: Minted, s
 
 
 def test_a_suspended_issuer_is_flagged(lab: Installation, caller: Caller, minted: Minted) -> None:
-    lab.issuers.set_governance(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.issuers.set_governance(minted.row.issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
 
     verdict, reasons = verdict_and_reasons(lab, minted)
 
@@ -151,7 +151,7 @@ def test_a_suspended_issuer_is_flagged(lab: Installation, caller: Caller, minted
 def test_attestation_before_the_issuers_revocation_stays_valid(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
-    lab.issuers.set_governance(minted.row["issuer_id"], status=IssuerStatus.REVOKED, caller=caller)
+    lab.issuers.set_governance(minted.row.issuer_id, status=IssuerStatus.REVOKED, caller=caller)
 
     verdict, reasons = verdict_and_reasons(lab, minted)
 
@@ -349,11 +349,11 @@ def test_suspension_in_the_same_group_commit_stops_later_mints(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
     request = MintRequest(
-        issuer_id=minted.row["issuer_id"], kid=minted.row["kid"], schema="degree", claims={"student_name": "Ada"}
+        issuer_id=minted.row.issuer_id, kid=minted.row.kid, schema="degree", claims={"student_name": "Ada"}
     )
     drafts = [lab.attestations.prepare(request, caller=caller) for _ in range(2)]
     with lab.storage.write():
         lab.attestations.issue_or_raise(drafts[0])
-        lab.issuers.set_governance(minted.row["issuer_id"], status=IssuerStatus.SUSPENDED, caller=caller)
+        lab.issuers.set_governance(minted.row.issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
         with pytest.raises(PermissionDenied):
             lab.attestations.issue_or_raise(drafts[1])

@@ -56,9 +56,10 @@ def _check_bundle_of(lab: Installation, told: Acknowledged) -> None:
     with lab.storage.read() as connection:
         trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
     attestation_id = parse_uuid(told.id)
-    row = lab.attestations.verify(attestation_id).row
-    assert row is not None
-    found, proof, head = lab.attestations.load_evidence(attestation_id, caller=lab.orgs.service_caller(row.tenant_id))
+    evidence = lab.attestations.verify(attestation_id).evidence
+    assert evidence is not None
+    owner = lab.orgs.service_caller(evidence.attestation.tenant_id)
+    found, proof, head = lab.attestations.load_evidence(attestation_id, caller=owner)
     text = rendered(found, proof, head, now=lab.clock.now()).model_dump_json(by_alias=True).encode()
     check_bundle(text, trust, lab)
 

@@ -117,7 +117,7 @@ def live(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     """A day on which attestations end in every way, and keys in every way; the log lists what became of them."""
     profile = {"name": "Westfield", "domain": "westfield.example"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
-    packs = [lab.packs.create(name, description=name, caller=caller)["id"] for name in ("Degrees", "Licences")]
+    packs = [lab.packs.create(name, description=name, caller=caller).id for name in ("Degrees", "Licences")]
     made = [mint_of(lab, caller, issuer, pack_id=pack) for pack in packs for _ in range(3)]
     lab.attestations.revoke(made[0], reason="typo in name", caller=caller)
     lab.attestations.revoke(made[1], reason="typo in date", caller=caller)

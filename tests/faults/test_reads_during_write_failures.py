@@ -20,7 +20,7 @@ from policy_story import switched_on
 from policy_world import document, leaf, rule
 
 from attestlab.attestations.minting import MintRequest
-from attestlab.attestations.service import Minted
+from attestlab.attestations.results import Minted
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.installation import Installation
@@ -189,7 +189,7 @@ def test_reads_continue_without_the_writer(lab: Installation, caller: Caller) ->
     """Its thread has ended. A verification whose policy decision cannot be kept is refused, and costs no unit."""
     lab.orgs.set_plan(caller.tenant_id, Plan.ENTERPRISE, {"verifications_per_day": 1})
     plain, judged = (minted_by(lab, caller, name) for name in ("Plain", "Judged"))
-    switched_on(lab, caller, {**NOBODY, "target_type": "ISSUER", "target_id": str(judged.row["issuer_id"])})
+    switched_on(lab, caller, {**NOBODY, "target_type": "ISSUER", "target_id": str(judged.row.issuer_id)})
 
     def end_thread(desk: WriteQueue) -> None:
         assert isinstance(desk._writer, LoopGroupCommit)

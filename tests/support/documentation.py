@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attestlab.attestations.minting import MintRequest
-from attestlab.attestations.service import Minted
+from attestlab.attestations.results import Minted
 from attestlab.core.clock import SystemClock
 from attestlab.core.strict_json import parse_json
 from attestlab.demos.world import DemoWorld, demo_world

@@ -12,8 +12,8 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from attestlab.attestations.metering.service import MeteredVerification
+from attestlab.attestations.store import AttestationEvidence
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.orgs import quotas, usage
 from attestlab.orgs.plans import allowance_for
@@ -54,6 +54,6 @@ class Meter:
         return self._counters.spend(key, limit=limit, known=written, until=until, cost=cost)
 
 
-def verifications_per_day(row: AnyRow) -> int | None:
-    """Return the daily limit of the issuer's plan, which a row with evidence includes; None is unlimited."""
-    return None if row.plan is None else allowance_for(row.plan, row.adjusted).verifications_per_day
+def verifications_per_day(evidence: AttestationEvidence) -> int | None:
+    """Return the daily limit of the plan of the issuer's tenant; None is unlimited."""
+    return None if evidence.plan is None else allowance_for(evidence.plan, evidence.adjusted).verifications_per_day

@@ -9,26 +9,22 @@ all three.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import bindparam, delete, select
 
-from attestlab.attestations.events import AttestationCreated, VerificationCompleted, VerificationFailed
+from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.tables import VerificationTally
+from attestlab.attestations.tables import VerificationTally, VerificationTallyRecord
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import CommitHook
-from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.tables import fetch_all, table_of
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
-from attestlab.core.encoding import format_time, parse_time
 from attestlab.core.records import outbox
-from attestlab.core.records.outbox import OutboxEvent
 from attestlab.orgs import usage
 
 BUFFER = "verifications"
@@ -39,14 +35,13 @@ SWEEP_LIMIT = 500
 
 TallyKey = tuple[UUID, datetime, str]  # issuer, minute, event type
 
-_tallies = table_of(VerificationTally)
-_outbox = table_of(OutboxEvent)
+tallies = table_of(VerificationTally)
 _KEY = ("issuer_id", "minute", "type")
-_COUNTED = select(_tallies.c.counted).where(*(_tallies.c[name] == bindparam(name) for name in _KEY))
+_COUNTED = select(tallies.c.counted).where(*(tallies.c[name] == bindparam(name) for name in _KEY))
 _INCREMENT = Upsert(
-    _tallies,
+    tallies,
     key=_KEY,
-    change=lambda new: {name: _tallies.c[name] + new[name] for name in ("counted", "untold")},
+    change=lambda new: {name: tallies.c[name] + new[name] for name in ("counted", "untold")},
 )
 
 
@@ -185,14 +180,14 @@ def _build_event(verified: MeteredVerification) -> VerificationCompleted | Verif
 def sweep(tx: Transaction, *, now: datetime) -> int:
     """Publish and delete the tallies whose minute is over, and return how many there were."""
     over = now - TALLY_INTERVAL
-    columns = (_tallies.c.issuer_id, _tallies.c.minute, _tallies.c.type, _tallies.c.tenant_id, _tallies.c.untold)
-    due = select(*columns).where(_tallies.c.minute <= over).limit(SWEEP_LIMIT)
-    closed: Sequence[AnyRow] = tx.exec(due).all()
-    for issuer_id, minute, event_type, tenant_id, untold in closed:
-        if untold:
-            outbox.publish(tx, tenant_id, _build_summary(issuer_id, minute, event_type, untold), at=now)
-        is_closed = (_tallies.c.issuer_id == issuer_id, _tallies.c.minute == minute, _tallies.c.type == event_type)
-        tx.exec(delete(_tallies).where(*is_closed))
+    due = select(*tallies.c).where(tallies.c.minute <= over).limit(SWEEP_LIMIT)
+    closed = fetch_all(tx.exec(due), VerificationTallyRecord)
+    for tally in closed:
+        key = (tally.issuer_id, tally.minute, tally.type)
+        if tally.untold:
+            outbox.publish(tx, tally.tenant_id, _build_summary(*key, tally.untold), at=now)
+        is_closed = (tallies.c[name] == value for name, value in zip(_KEY, key, strict=True))
+        tx.exec(delete(tallies).where(*is_closed))
     return len(closed)
 
 
@@ -202,56 +197,3 @@ def _build_summary(
     if event_type == VerificationCompleted.type:
         return VerificationCompleted(issuer_id, Verdict.VALID.value, count=untold, minute=minute)
     return VerificationFailed(issuer_id, count=untold, minute=minute)
-
-
-def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[tuple[str, str]]:
-    """Yield tallies and days of usage that differ from the sum of the events, as (place, problem).
-
-    A tally whose minute is over may be missing: it is deleted when an event with `count` reports its rest.
-    """
-    published, used, newest = _count_published(connection)
-    for row in connection.execute(select(*_tallies.c)):
-        used[row.tenant_id, usage.VERIFICATIONS, row.minute.date()] += row.untold
-        if row.untold < 0 or row.counted != published.pop((row.issuer_id, row.minute, row.type), 0) + row.untold:
-            yield f"tally {row.issuer_id} {row.minute} {row.type}", "its count differs from the number of events"
-    missing = [tally_key for tally_key in published if tally_key[1] + TALLY_INTERVAL > now]
-    if missing and newest is not None and newest > now:
-        yield "clock", _describe_clock_behind(newest, now)
-        missing = []
-    for issuer_id, minute, event_type in missing:
-        yield f"tally {issuer_id} {minute} {event_type}", "the tally is missing, or this clock is behind the server's"
-    for tenant_id, metric, day, counted in usage.list_days(connection):
-        if used.pop((tenant_id, metric, day), 0) != counted:
-            yield f"usage {tenant_id} {metric} {day}", "the usage differs from the sum of the events"
-    for tenant_id, metric, day in used:
-        yield f"usage {tenant_id} {metric} {day}", "the usage is missing"
-
-
-def _describe_clock_behind(newest: datetime, now: datetime) -> str:
-    return (
-        f"the clock is at {format_time(now)}, but the newest event is of {format_time(newest)}, so open and closed "
-        "tallies cannot be distinguished; correct the clock and check again"
-    )
-
-
-def _count_published(
-    connection: Connection,
-) -> tuple[Counter[tuple[UUID, datetime, str]], Counter[tuple[UUID, str, date]], datetime | None]:
-    """Count from the events: single verifications by tally, usage by tenant, metric and day; and the newest time."""
-    newest: datetime | None = None
-    single: Counter[tuple[UUID, datetime, str]] = Counter()
-    used: Counter[tuple[UUID, str, date]] = Counter()
-    columns = (_outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body)
-    ours = _outbox.c.type.in_([AttestationCreated.type, VerificationCompleted.type, VerificationFailed.type])
-    for row in connection.execution_options(yield_per=SWEEP_LIMIT).execute(select(*columns).where(ours)):
-        newest = max(newest or row.created_at, row.created_at)
-        if row.type == AttestationCreated.type:
-            used[row.tenant_id, usage.ATTESTATIONS, row.created_at.date()] += 1
-            continue
-        data = json.loads(row.body)["data"]
-        if "minute" in data:
-            used[row.tenant_id, usage.VERIFICATIONS, parse_time(data["minute"]).date()] += data["count"]
-        else:
-            used[row.tenant_id, usage.VERIFICATIONS, row.created_at.date()] += 1
-            single[UUID(data["issuer_id"]), row.created_at.replace(second=0, microsecond=0), row.type] += 1
-    return single, used, newest

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.service import MeteredVerification, UnwrittenVerifications
@@ -23,7 +22,7 @@ WRITE_INTERVAL_S = 0.08  # a group commit in progress may double the delay
 RETRY_INTERVAL_S = 1.0
 MAX_EVENTS_PER_JOB = 200  # takes a few milliseconds of the event loop
 
-Submit = Callable[[Job, Callable[[Any, BaseException | None], None]], None]
+Submit = Callable[[Job, Callable[[object, BaseException | None], None]], None]
 
 
 class WriteBehind:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from attestlab.attestations.shapes import PackIn, PackOut
-from attestlab.core.db.transaction import AnyRow
+from attestlab.attestations.tables import AttestationPackRecord
 from attestlab.orgs.rules import Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
@@ -17,8 +17,8 @@ _LIST = "packs"
 def create_pack(request: Request, body: PackIn) -> PackOut:
     """Create a verification pack; a mint adds an attestation to it by `pack_id`."""
     pack = request.lab.packs.create(body.name, description=body.description, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/attestation-packs/{pack['id']}"
-    return PackOut(**{name: pack[name] for name in PackOut.model_fields})
+    request.respond_headers["Location"] = f"/v1/attestation-packs/{pack.id}"
+    return _render_pack(pack)
 
 
 @routes.get("/v1/attestation-packs", scope=Scope.ATTESTATIONS_READ)
@@ -35,5 +35,5 @@ def get_pack(request: Request, id: UUID) -> PackOut:
     return _render_pack(request.lab.packs.get(id, caller=request.caller))
 
 
-def _render_pack(row: AnyRow) -> PackOut:
-    return PackOut(**{name: row._mapping[name] for name in PackOut.model_fields})
+def _render_pack(pack: AttestationPackRecord) -> PackOut:
+    return PackOut(id=pack.id, name=pack.name, description=pack.description, created_at=pack.created_at)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from attestlab.attestations import store
+from attestlab.attestations.tables import AttestationPackRecord
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
@@ -24,8 +22,8 @@ class Packs:
         self.storage = storage
         self.clock = clock
 
-    def create(self, name: str, *, description: str | None = None, caller: Caller) -> dict[str, Any]:
-        """Create a pack in the caller's tenant, and return its row by column.
+    def create(self, name: str, *, description: str | None = None, caller: Caller) -> AttestationPackRecord:
+        """Create a pack in the caller's tenant.
 
         Raises:
             ValidationFailed: the name is not a single line of text.
@@ -36,18 +34,17 @@ class Packs:
             limit = quotas.allowance_of(caller).attestation_packs
             quotas.require_capacity("attestation_packs", limit, lambda: store.count_packs(tx, caller.tenant_id))
             now = self.clock.now()
-            row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
-            row |= {"description": description, "created_at": now}
+            pack = AttestationPackRecord(new_id(now), caller.tenant_id, name, description, now)
             return audited_write.insert(
-                tx, store.packs, row, AuditContext(caller.tenant_id, caller, "attestation_pack.create", now)
+                tx, store.packs, pack, AuditContext(caller.tenant_id, caller, "attestation_pack.create", now)
             )
 
-    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[AnyRow]:
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[AttestationPackRecord]:
         """List the tenant's packs, newest first, starting after `before`."""
         with self.storage.read() as connection:
             return store.page_of_packs(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
 
-    def get(self, pack_id: UUID, *, caller: Caller) -> AnyRow:
+    def get(self, pack_id: UUID, *, caller: Caller) -> AttestationPackRecord:
         """Get a pack of the caller's tenant.
 
         Raises:

@@ -6,10 +6,10 @@ from sqlalchemy import Connection
 
 from attestlab.attestations.bundle.bundle import verify_entry_subject
 from attestlab.attestations.rules import Statement, Status
+from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.verification.facts import build_issuer_facts, build_statement, parse_members, read_logged_at
 from attestlab.attestations.verification.steps import Evidence, KeyFacts
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import ProofInvalid
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import Issuers
@@ -17,44 +17,48 @@ from attestlab.log.merkle import hashing as log_rules
 from attestlab.log.service import Log
 
 
-def build_evidence(connection: Connection, row: AnyRow, *, issuers: Issuers, log: Log) -> Evidence:
-    """Build the evidence from an attestation's row with issuer, key and log entry; the steps must verify it."""
-    statement = build_statement(row)
+def build_evidence(connection: Connection, stored: AttestationEvidence, *, issuers: Issuers, log: Log) -> Evidence:
+    """Build the evidence from the rows of an attestation, its issuer, key and log entry; the steps must verify it."""
+    attestation = stored.attestation
+    statement = build_statement(attestation)
     return Evidence(
         statement=statement,
-        claims=row.claims,
-        signature=row.signature,
-        status=Status(row.status),
-        log_index=row.log_index,
-        logged_at=read_logged_at(row),
-        issuer=build_issuer_facts(row),
-        key=_build_key_facts(row, issuers),
-        prove_logged=lambda: _verify_logged(connection, row, statement, log),
+        claims=attestation.claims,
+        signature=attestation.signature,
+        status=Status(attestation.status),
+        log_index=attestation.log_index,
+        logged_at=read_logged_at(stored.entry, custody=attestation.custody, created_at=attestation.created_at),
+        issuer=build_issuer_facts(stored.issuer),
+        key=_build_key_facts(stored, issuers),
+        prove_logged=lambda: _verify_logged(connection, stored, statement, log),
     )
 
 
-def _build_key_facts(row: AnyRow, issuers: Issuers) -> KeyFacts | None:
-    if row.spki is None:
+def _build_key_facts(stored: AttestationEvidence, issuers: Issuers) -> KeyFacts | None:
+    key = stored.key
+    if key is None:
         return None
-    public = issuers.load_public_key(Algorithm(row.alg), row.spki)
-    return KeyFacts(public, KeyStatus(row.key_status), row.key_changed_index, row.compromised_at)
+    public = issuers.load_public_key(Algorithm(stored.attestation.alg), key.spki)
+    return KeyFacts(public, KeyStatus(key.status), key.changed_index, key.compromised_at)
 
 
-def _verify_logged(connection: Connection, row: AnyRow, statement: Statement, log: Log) -> None:
+def _verify_logged(connection: Connection, stored: AttestationEvidence, statement: Statement, log: Log) -> None:
     """Verify that the log entry commits to this attestation, and is included in the tree head that we signed.
 
     Raises:
         ProofInvalid: the entry is missing, is about another attestation, or is not in the tree.
     """
-    if row.entry is None:
+    attestation, key, entry = stored.attestation, stored.key, stored.entry
+    if entry is None:
         raise ProofInvalid("The log has no entry at the attestation's index.")
+    assert key is not None  # an earlier step ends the verification without a key
     verify_entry_subject(
-        parse_members(row.entry),
-        row.nonce,
+        parse_members(entry),
+        attestation.nonce,
         statement=statement,
-        claims=row.claims,
-        signature=row.signature,
-        public_key=row.spki,
+        claims=attestation.claims,
+        signature=attestation.signature,
+        public_key=key.spki,
     )
-    proof = log.inclusion(connection, row.log_index)
-    log_rules.verify_inclusion(row.log_index, proof.tree_size, log_rules.leaf_hash(row.entry), proof.hashes, proof.root)
+    index, proof = attestation.log_index, log.inclusion(connection, attestation.log_index)
+    log_rules.verify_inclusion(index, proof.tree_size, log_rules.leaf_hash(entry), proof.hashes, proof.root)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 from attestlab.attestations import rules
 from attestlab.attestations.rules import Statement, Status
+from attestlab.attestations.store import CurrentIssuer, SignedAttestation
+from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.steps import IssuerFacts
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.db.transaction import AnyRow
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.strict_json import parse_json
@@ -18,7 +18,7 @@ from attestlab.issuers.rules import Custody, IssuerStatus
 from attestlab.log import entries
 
 
-def parse_members(entry: bytes) -> dict[str, Any]:
+def parse_members(entry: bytes) -> dict[str, object]:
     """Parse an entry of our own log, without requiring canonical JSON, because its leaf hash is verified as well."""
     members = parse_json(entry)
     if not isinstance(members, dict):
@@ -26,27 +26,24 @@ def parse_members(entry: bytes) -> dict[str, Any]:
     return members
 
 
-def build_issuer_facts(row: AnyRow) -> IssuerFacts | None:
-    """Build the facts about the issuer from a row with evidence; None if the issuer is missing."""
-    if row.found_issuer is None:
-        return None
-    return IssuerFacts(IssuerStatus(row.issuer_status), row.revoked_index)
+def build_issuer_facts(issuer: CurrentIssuer | None) -> IssuerFacts | None:
+    """Build the facts about the issuer; None if its row is missing."""
+    return None if issuer is None else IssuerFacts(IssuerStatus(issuer.status), issuer.revoked_index)
 
 
-def read_logged_at(row: AnyRow) -> datetime:
+def read_logged_at(entry: bytes | None, *, custody: str, created_at: datetime) -> datetime:
     """Return the time of the log entry.
 
     For an external key it is read from the entry, because the key's holder chose `created_at`. If the
     entry cannot be parsed it falls back to `created_at`; the transparency step then rejects the entry.
     """
-    if row.custody == Custody.EXTERNAL and row.entry is not None:
+    if custody == Custody.EXTERNAL and entry is not None:
         with suppress(IntegrityFailed, ValidationFailed):
-            return parse_time(str(entries.parse_entry(row.entry).members.get("at")))
-    created_at: datetime = row.created_at
+            return parse_time(str(entries.parse_entry(entry).members.get("at")))
     return created_at
 
 
-def build_statement(row: Any) -> Statement:
+def build_statement(row: AttestationRecord | SignedAttestation) -> Statement:
     """Build the signed statement from the columns of a row."""
     return Statement(
         id=row.id,
@@ -63,6 +60,6 @@ def build_statement(row: Any) -> Statement:
     )
 
 
-def compute_status(row: Any, *, now: datetime) -> Status:
+def compute_status(row: AttestationRecord, *, now: datetime) -> Status:
     """Return the status of a row as of `now`."""
     return rules.compute_current_status(Status(row.status), row.expiry_at, now=now)

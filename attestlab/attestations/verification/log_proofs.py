@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from attestlab.core.db.transaction import AnyRow
+from attestlab.attestations.store import AttestationEvidence
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import entries, store
 from attestlab.log.results import InclusionProof, SignedHead
@@ -41,7 +41,7 @@ class LogProofs:
 
 
 def collect_proofs(
-    connection: Connection, log: Log, lists: StatusListPublisher, row: AnyRow
+    connection: Connection, log: Log, lists: StatusListPublisher, stored: AttestationEvidence
 ) -> tuple[LogProofs, SignedHead]:
     """Collect the log proofs of an attestation, and the tree head that proves them, cosigned if possible.
 
@@ -49,12 +49,13 @@ def collect_proofs(
     cosignatures show that the log presents the same entries to all readers.
 
     Raises:
-        IntegrityFailed: the log lacks an entry that the row refers to.
+        IntegrityFailed: the log lacks an entry that the rows refer to.
     """
+    row = stored.attestation
     key = _find_first_and_newest(connection, entries.key_subject(row.issuer_id, row.kid))
     issuer = _find_first_and_newest(connection, entries.issuer_subject(row.issuer_id))
-    if row.revoked_index is not None:
-        issuer = (issuer[0], _get_leaf(connection, row.revoked_index))
+    if stored.issuer is not None and stored.issuer.revoked_index is not None:
+        issuer = (issuer[0], _get_leaf(connection, stored.issuer.revoked_index))
     head = log.head_covering(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
 
     def prove(leaf: LogLeafRecord) -> LoggedEntry:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict
 from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import sha256_b64url
+from attestlab.core.crypto.signing import PublicKey
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ProofInvalid, SignatureInvalid
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
@@ -34,7 +34,7 @@ class IssuerFacts:
 class KeyFacts:
     """Current status of the signing key; `changed_index` is the log entry of its last change."""
 
-    public: Any
+    public: PublicKey
     status: KeyStatus
     changed_index: int | None = None
     compromised_at: datetime | None = None
