@@ -1,9 +1,7 @@
 """HTTP routes of issuer governance."""
 
 import json
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.shapes import In, Uuid
@@ -20,6 +18,7 @@ from attestlab.governance.shapes import (
     RejectIn,
     SchemaCountOut,
 )
+from attestlab.governance.tables import IssuerRequestRecord
 from attestlab.orgs.rules import Role, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
@@ -70,7 +69,7 @@ def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequ
         new_risk_rating=body.new_risk_rating,
     )
     row = request.lab.governance.request(change, impact=prepared, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{row['id']}"
+    request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{row.id}"
     return _render_request(row)
 
 
@@ -87,7 +86,7 @@ async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRe
             limit=query.limit + 1,
         )
     )
-    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
     return Page[IssuerRequestOut](items=[_render_request(row) for row in shown], next_cursor=cursor)
 
 
@@ -126,25 +125,23 @@ async def blast_radius(request: Request, id: UUID, query: RadiusQuery) -> BlastR
         kid=query.kid,
         attestations=found.attestations,
         valid=found.valid,
-        by_schema=[SchemaCountOut(**row._mapping) for row in found.by_schema],
+        by_schema=[SchemaCountOut(**row._asdict()) for row in found.by_schema],
         by_month=[
-            MonthCountOut(
-                month=f"{int(row.year):04d}-{int(row.month):02d}", attestations=row.attestations, valid=row.valid
-            )
+            MonthCountOut(month=f"{row.year:04d}-{row.month:02d}", attestations=row.attestations, valid=row.valid)
             for row in found.by_month
         ],
-        by_recipient=[RecipientCountOut(**row._mapping) for row in found.by_recipient],
+        by_recipient=[RecipientCountOut(**row._asdict()) for row in found.by_recipient],
     )
 
 
-def _render_request(row: Mapping[str, Any]) -> IssuerRequestOut:
-    shown = {name: row[name] for name in IssuerRequestOut.model_fields if name in row}
+def _render_request(row: IssuerRequestRecord) -> IssuerRequestOut:
+    shown = {name: value for name, value in row._asdict().items() if name in IssuerRequestOut.model_fields}
     return IssuerRequestOut(
         **{
             **shown,
-            "target_issuer_id": row["issuer_id"],
-            "approvals": [ApprovalOut(**given) for given in json.loads(row["approvals"])],
+            "target_issuer_id": row.issuer_id,
+            "approvals": [ApprovalOut(**given) for given in json.loads(row.approvals)],
             "approvals_needed": count_needed_approvals(row),
-            "impact": ImpactOut(**json.loads(row["impact"])),
+            "impact": ImpactOut(**json.loads(row.impact)),
         }
     )

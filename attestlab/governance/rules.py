@@ -6,9 +6,9 @@ user approves their own request, and an irreversible change needs two approvals.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from enum import StrEnum
-from typing import Any
+from typing import NamedTuple
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
@@ -35,6 +35,14 @@ class RequestStatus(StrEnum):
     APPROVED = "APPROVED"
     REJECTED = "REJECTED"
     EXECUTED = "EXECUTED"
+
+
+class GovernedValues(NamedTuple):
+    """The values of an issuer that requests change; in a requested change, None leaves a value as it is."""
+
+    status: IssuerStatus | None = None
+    trust_tier: TrustTier | None = None
+    risk_rating: RiskRating | None = None
 
 
 _FROM: dict[RequestType, frozenset[IssuerStatus]] = {
@@ -79,24 +87,25 @@ def approvals_needed(kind: RequestType, tier: TrustTier | None) -> int:
     return 2 if kind is RequestType.REVOKE_ISSUER or tier is TrustTier.ENTERPRISE else 1
 
 
-def requested_changes(kind: RequestType, tier: str | None, rating: str | None) -> dict[str, Any]:
-    """Return the requested changes of the issuer, as arguments of `Issuers.set_governance`."""
+def requested_values(kind: RequestType, tier: str | None, rating: str | None) -> GovernedValues:
+    """Return the values that a request gives the issuer."""
     if kind in _TO:
-        return {"status": _TO[kind]}
-    return {"trust_tier": TrustTier(tier)} if tier is not None else {"risk_rating": RiskRating(rating or "")}
+        return GovernedValues(status=_TO[kind])
+    if tier is not None:
+        return GovernedValues(trust_tier=TrustTier(tier))
+    return GovernedValues(risk_rating=RiskRating(rating or ""))
 
 
-def require_possible(kind: RequestType, wanted: Mapping[str, Any], issuer: Mapping[str, Any]) -> None:
+def require_possible(kind: RequestType, *, status: IssuerStatus, current: GovernedValues, new: GovernedValues) -> None:
     """Reject a change that the issuer's current status does not allow, or that would change nothing.
 
     Raises:
         Conflict: the change is not possible; `details.issuer_status` is the current status.
     """
-    status = IssuerStatus(issuer["status"])
     if status not in _FROM[kind]:
         message = f"{kind.value} is not possible: the issuer is {status.value}."
         raise Conflict(message, details={"issuer_status": status.value})
-    if all(issuer[name] == value for name, value in wanted.items()):
+    if all(value in (None, now) for value, now in zip(new, current, strict=True)):
         raise Conflict("The issuer already has the requested values.", details={"issuer_status": status.value})
 
 

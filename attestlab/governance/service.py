@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.governance import rules, store
-from attestlab.governance.rules import RequestStatus, RequestType
+from attestlab.governance.rules import GovernedValues, RequestStatus, RequestType
+from attestlab.governance.store import MonthCount, RecipientCount, SchemaCount
+from attestlab.governance.tables import IssuerRequestRecord
 from attestlab.issuers import store as issuer_store
-from attestlab.issuers.rules import RiskRating, TrustTier
+from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
 
-Row = Mapping[str, Any]
 MAX_RECIPIENTS = 100
 
 
@@ -42,13 +42,13 @@ class ChangeRequest:
 
 @dataclass(frozen=True)
 class BlastRadius:
-    """Attestations that depend on an issuer or a key, in groups of `(name, attestations, valid)`."""
+    """Attestations that depend on an issuer or a key, counted by group."""
 
     attestations: int
     valid: int
-    by_schema: Sequence[AnyRow]
-    by_month: Sequence[AnyRow]
-    by_recipient: Sequence[AnyRow]
+    by_schema: Sequence[SchemaCount]
+    by_month: Sequence[MonthCount]
+    by_recipient: Sequence[RecipientCount]
 
 
 class Governance:
@@ -59,7 +59,7 @@ class Governance:
         self.clock = clock
         self.issuers = issuers
 
-    def request(self, change: ChangeRequest, *, impact: str | None = None, caller: Caller) -> Row:
+    def request(self, change: ChangeRequest, *, impact: str | None = None, caller: Caller) -> IssuerRequestRecord:
         """Create a request; `impact` is the result of `count_impact`, which otherwise runs under the writer's lock.
 
         Raises:
@@ -70,26 +70,25 @@ class Governance:
         rules.require_target(change.type, change.new_trust_tier, change.new_risk_rating)
         with self.storage.write() as tx:
             now = self.clock.now()
-            issuer = issuer_store.get(tx.exec, change.issuer_id, tenant_id=caller.tenant_id)
-            new_values = rules.requested_changes(change.type, change.new_trust_tier, change.new_risk_rating)
-            rules.require_possible(change.type, new_values, dict(issuer._mapping))
-            row = {
-                "id": new_id(now),
-                "tenant_id": caller.tenant_id,
-                "issuer_id": change.issuer_id,
-                "type": change.type.value,
-                "reason": change.reason,
-                "new_trust_tier": change.new_trust_tier,
-                "new_risk_rating": change.new_risk_rating,
-                "status": RequestStatus.PENDING.value,
-                "requested_by": caller.actor_id,
-                "created_at": now,
-                "approvals": "[]",
-                "impact": impact or self._count_impact(tx.exec, change.issuer_id, now),
-            }
+            new_values = rules.requested_values(change.type, change.new_trust_tier, change.new_risk_rating)
+            _require_possible(tx, change.type, new_values, change.issuer_id, caller.tenant_id)
+            row = IssuerRequestRecord(
+                id=new_id(now),
+                tenant_id=caller.tenant_id,
+                issuer_id=change.issuer_id,
+                type=change.type.value,
+                reason=change.reason,
+                new_trust_tier=change.new_trust_tier,
+                new_risk_rating=change.new_risk_rating,
+                status=RequestStatus.PENDING.value,
+                requested_by=caller.actor_id,
+                created_at=now,
+                approvals="[]",
+                impact=impact or self._count_impact(tx.exec, change.issuer_id, now),
+            )
             return audited_write.insert(tx, store.requests, row, _audit_context(row, caller, "create", now))
 
-    def get(self, request_id: UUID, *, caller: Caller) -> Row:
+    def get(self, request_id: UUID, *, caller: Caller) -> IssuerRequestRecord:
         """Get a request of the caller's tenant, or of any tenant if the caller approves for the platform.
 
         Raises:
@@ -106,7 +105,7 @@ class Governance:
         status: RequestStatus | None = None,
         before: UUID | None = None,
         limit: int = 50,
-    ) -> Sequence[Row]:
+    ) -> Sequence[IssuerRequestRecord]:
         """List the requests that the caller may see, newest first."""
         with self.storage.read() as connection:
             return store.page(
@@ -118,7 +117,7 @@ class Governance:
                 limit=limit,
             )
 
-    def approve(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
+    def approve(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> IssuerRequestRecord:
         """Approve a request, which becomes APPROVED with the last required approval; `impact` is as for `request`.
 
         Raises:
@@ -128,10 +127,10 @@ class Governance:
         """
         with self.storage.write() as tx:
             row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
-            kind = RequestType(row["type"])
-            rules.require_may_approve(kind, requested_by=row["requested_by"], tenant_id=row["tenant_id"], caller=caller)
-            rules.require_open(RequestStatus(row["status"]))
-            given = json.loads(row["approvals"])
+            kind = RequestType(row.type)
+            rules.require_may_approve(kind, requested_by=row.requested_by, tenant_id=row.tenant_id, caller=caller)
+            rules.require_open(RequestStatus(row.status))
+            given = json.loads(row.approvals)
             rules.require_not_approved_by([approval["user_id"] for approval in given], caller)
             now = self.clock.now()
             given.append({"user_id": caller.actor_id, "approved_at": format_time(now)})
@@ -139,11 +138,11 @@ class Governance:
             changes = {
                 "approvals": json.dumps(given),
                 "status": (RequestStatus.APPROVED if enough else RequestStatus.PENDING).value,
-                "impact": impact or self._count_impact(tx.exec, row["issuer_id"], now),
+                "impact": impact or self._count_impact(tx.exec, row.issuer_id, now),
             }
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "approve", now))
 
-    def reject(self, request_id: UUID, *, reason: str, caller: Caller) -> Row:
+    def reject(self, request_id: UUID, *, reason: str, caller: Caller) -> IssuerRequestRecord:
         """Reject a request permanently; the requester may withdraw it in the same way.
 
         Raises:
@@ -153,10 +152,10 @@ class Governance:
         """
         with self.storage.write() as tx:
             row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
-            if caller.actor_id != row["requested_by"]:
-                kind = RequestType(row["type"])
-                rules.require_may_approve(kind, requested_by="", tenant_id=row["tenant_id"], caller=caller)
-            rules.require_open(RequestStatus(row["status"]))
+            if caller.actor_id != row.requested_by:
+                kind = RequestType(row.type)
+                rules.require_may_approve(kind, requested_by="", tenant_id=row.tenant_id, caller=caller)
+            rules.require_open(RequestStatus(row.status))
             now = self.clock.now()
             changes = {
                 "status": RequestStatus.REJECTED.value,
@@ -166,7 +165,7 @@ class Governance:
             }
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "reject", now))
 
-    def execute(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> Row:
+    def execute(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> IssuerRequestRecord:
         """Execute an approved request: change the issuer and append the change to the log in one transaction.
 
         Raises:
@@ -175,10 +174,10 @@ class Governance:
         """
         with self.storage.write() as tx:
             row = store.get(tx.exec, request_id, tenant_id=caller.tenant_id)
-            given = len(json.loads(row["approvals"]))
-            rules.require_approved(RequestStatus(row["status"]), given=given, needed=count_needed_approvals(row))
+            given = len(json.loads(row.approvals))
+            rules.require_approved(RequestStatus(row.status), given=given, needed=count_needed_approvals(row))
             now = self.clock.now()
-            impact = impact or self._count_impact(tx.exec, row["issuer_id"], now)
+            impact = impact or self._count_impact(tx.exec, row.issuer_id, now)
             changes = {
                 "status": RequestStatus.EXECUTED.value,
                 "executed_by": caller.actor_id,
@@ -188,13 +187,18 @@ class Governance:
             }
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "execute", now))
 
-    def _apply(self, tx: Transaction, row: Row, caller: Caller) -> int | None:
+    def _apply(self, tx: Transaction, row: IssuerRequestRecord, caller: Caller) -> int | None:
         """Apply the requested changes to the issuer, and return the index of the log entry."""
-        kind = RequestType(row["type"])
-        new_values = rules.requested_changes(kind, row["new_trust_tier"], row["new_risk_rating"])
-        issuer = issuer_store.get(tx.exec, row["issuer_id"], tenant_id=caller.tenant_id)
-        rules.require_possible(kind, new_values, dict(issuer._mapping))
-        return self.issuers.set_governance(row["issuer_id"], caller=caller, **new_values).log_index
+        kind = RequestType(row.type)
+        new_values = rules.requested_values(kind, row.new_trust_tier, row.new_risk_rating)
+        _require_possible(tx, kind, new_values, row.issuer_id, caller.tenant_id)
+        return self.issuers.set_governance(
+            row.issuer_id,
+            caller=caller,
+            status=new_values.status,
+            trust_tier=new_values.trust_tier,
+            risk_rating=new_values.risk_rating,
+        ).log_index
 
     def count_impact(self, issuer_id: UUID, *, caller: Caller) -> str:
         """Count the attestations and keys of an issuer, as JSON for a request; reads all its attestations.
@@ -214,12 +218,12 @@ class Governance:
         """
         with self.storage.read() as connection:
             row = store.get(connection.execute, request_id, tenant_id=_visible_tenant(caller))
-            return self._count_impact(connection.execute, row["issuer_id"], self.clock.now())
+            return self._count_impact(connection.execute, row.issuer_id, self.clock.now())
 
     def _count_impact(self, execute: Execute, issuer_id: UUID, now: datetime) -> str:
         found = store.count_minted(execute, issuer_id, now=now)
         keys = issuer_store.count_usable_keys(execute, issuer_id)
-        counted = {"attestations": found.attestations, "valid": int(found.valid), "active_keys": keys}
+        counted = {**found._asdict(), "active_keys": keys}
         return json.dumps({**counted, "counted_at": format_time(now)})
 
     def blast_radius(self, issuer_id: UUID, *, caller: Caller, kid: str | None = None) -> BlastRadius:
@@ -230,29 +234,39 @@ class Governance:
         """
         with self.storage.read() as connection:
             issuer_store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
-            if kid is not None and kid not in _collect_kids(
-                issuer_store.list_keys(connection.execute, [issuer_id])[issuer_id]
-            ):
+            keys = issuer_store.list_keys(connection.execute, [issuer_id])[issuer_id]
+            if kid is not None and kid not in {key.kid for key in keys}:
                 raise NotFound("key", kid)
             place, now = (connection, caller.tenant_id, issuer_id, kid), self.clock.now()
             schemas = store.count_by_schema(*place, now=now)
             return BlastRadius(
                 sum(row.attestations for row in schemas),
-                sum(int(row.valid) for row in schemas),
+                sum(row.valid for row in schemas),
                 schemas,
                 store.count_by_month(*place, now=now),
                 store.count_by_recipient(*place, now=now, limit=MAX_RECIPIENTS),
             )
 
 
-def count_needed_approvals(row: Row) -> int:
+def count_needed_approvals(row: IssuerRequestRecord) -> int:
     """Return the number of approvals that a request needs."""
-    tier = row["new_trust_tier"]
-    return rules.approvals_needed(RequestType(row["type"]), None if tier is None else TrustTier(tier))
+    tier = row.new_trust_tier
+    return rules.approvals_needed(RequestType(row.type), None if tier is None else TrustTier(tier))
 
 
-def _collect_kids(keys: Sequence[AnyRow]) -> set[str]:
-    return {key.kid for key in keys}
+def _require_possible(
+    tx: Transaction, kind: RequestType, new_values: GovernedValues, issuer_id: UUID, tenant_id: UUID
+) -> None:
+    """Reject a change that the issuer's current values do not allow.
+
+    Raises:
+        NotFound: the tenant has no such issuer.
+        Conflict: see `rules.require_possible`.
+    """
+    issuer = issuer_store.get(tx.exec, issuer_id, tenant_id=tenant_id)
+    status = IssuerStatus(issuer.status)
+    current = GovernedValues(status, TrustTier(issuer.trust_tier), RiskRating(issuer.risk_rating))
+    rules.require_possible(kind, status=status, current=current, new=new_values)
 
 
 def _visible_tenant(caller: Caller) -> UUID | None:
@@ -260,6 +274,6 @@ def _visible_tenant(caller: Caller) -> UUID | None:
     return None if rules.is_platform(caller) else caller.tenant_id
 
 
-def _audit_context(row: Row, caller: Caller, verb: str, at: datetime) -> AuditContext:
+def _audit_context(row: IssuerRequestRecord, caller: Caller, verb: str, at: datetime) -> AuditContext:
     """Build the audit context: all actions go to the trail of the issuer's tenant, also those of platform reviewers."""
-    return AuditContext(row["tenant_id"], caller, f"issuer_request.{verb}", at)
+    return AuditContext(row.tenant_id, caller, f"issuer_request.{verb}", at)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, case, exists, extract, func, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, Label, and_, case, exists, extract, func, not_, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -15,12 +15,11 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
-from attestlab.core.db.tables import Execute, table_of
-from attestlab.core.db.transaction import AnyRow
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
 from attestlab.delivery.store import deliveries
 from attestlab.governance.rules import RequestStatus, RequestType
-from attestlab.governance.tables import IssuerRequest
+from attestlab.governance.tables import IssuerRequest, IssuerRequestRecord
 from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.store import leaves
@@ -30,7 +29,39 @@ requests = table_of(IssuerRequest)
 _ALL = func.count().label("attestations")
 
 
-def get(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> dict[str, Any]:
+class MintedCount(NamedTuple):
+    """The number of attestations of an issuer; `valid` are neither ended nor expired, nor logged after a key's loss."""
+
+    attestations: int
+    valid: int
+
+
+class SchemaCount(NamedTuple):
+    """The number of attestations with one schema."""
+
+    schema: str
+    attestations: int
+    valid: int
+
+
+class MonthCount(NamedTuple):
+    """The number of attestations logged in one month (UTC)."""
+
+    year: int
+    month: int
+    attestations: int
+    valid: int
+
+
+class RecipientCount(NamedTuple):
+    """The number of attestations delivered to one recipient."""
+
+    recipient: str
+    attestations: int
+    valid: int
+
+
+def get(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> IssuerRequestRecord:
     """Get a request of the tenant, or of any tenant if `tenant_id` is None, with all columns.
 
     Raises:
@@ -39,10 +70,10 @@ def get(execute: Execute, request_id: UUID, *, tenant_id: UUID | None) -> dict[s
     query = select(*requests.c).where(requests.c.id == request_id)
     if tenant_id is not None:
         query = query.where(requests.c.tenant_id == tenant_id)
-    row = execute(query).mappings().first()
+    row = fetch_one(execute(query), IssuerRequestRecord)
     if row is None:
         raise NotFound("issuer request", request_id)
-    return dict(row)
+    return row
 
 
 def has_tier_decision(execute: Execute, issuer_id: UUID) -> bool:
@@ -60,13 +91,13 @@ def page(
     status: str | None,
     before: UUID | None,
     limit: int,
-) -> list[dict[str, Any]]:
+) -> list[IssuerRequestRecord]:
     """List the requests of the tenant, or of all tenants if `tenant_id` is None, newest first."""
     equal = {requests.c.tenant_id: tenant_id, requests.c.issuer_id: issuer_id, requests.c.status: status}
     query = select(*requests.c).where(*(column == value for column, value in equal.items() if value is not None))
     if before is not None:
         query = query.where(requests.c.id < before)
-    return [dict(row) for row in connection.execute(query.order_by(requests.c.id.desc()).limit(limit)).mappings()]
+    return fetch_all(connection.execute(query.order_by(requests.c.id.desc()).limit(limit)), IssuerRequestRecord)
 
 
 class _TimeOfEntry(FunctionElement[datetime]):
@@ -77,14 +108,14 @@ class _TimeOfEntry(FunctionElement[datetime]):
 
 
 @compiles(_TimeOfEntry, "sqlite")
-def _compile_for_sqlite(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
+def _compile_for_sqlite(element: _TimeOfEntry, compiler: SQLCompiler, **more: object) -> str:
     """Compile to text: SQLite stores times as text, and an entry has three decimals, a row six."""
     entry = compiler.process(element.clauses, **more)
     return f"replace(substr(json_extract(CAST({entry} AS TEXT), '$.at'), 1, 23), 'T', ' ') || '000'"
 
 
 @compiles(_TimeOfEntry, "postgresql")
-def _compile_for_postgresql(element: _TimeOfEntry, compiler: SQLCompiler, **more: Any) -> str:
+def _compile_for_postgresql(element: _TimeOfEntry, compiler: SQLCompiler, **more: object) -> str:
     entry = compiler.process(element.clauses, **more)
     return f"CAST(convert_from({entry}, 'UTF8')::json ->> 'at' AS TIMESTAMP WITH TIME ZONE)"
 
@@ -99,7 +130,7 @@ _ENTRY_TIME = (
 _LOGGED_AT = case((attestations.c.custody == Custody.EXTERNAL.value, _ENTRY_TIME), else_=attestations.c.created_at)
 
 
-def _count_valid(now: datetime) -> Any:
+def _count_valid(now: datetime) -> Label[int]:
     """Count the valid attestations of a group: neither ended nor expired, nor logged after their key's loss."""
     columns = attestations.c
     in_time = or_(columns.expiry_at.is_(None), columns.expiry_at > now)
@@ -107,7 +138,7 @@ def _count_valid(now: datetime) -> Any:
     return func.coalesce(func.sum(case((holds, 1), else_=0)), 0).label("valid")
 
 
-def _is_logged_after_key_loss() -> Any:
+def _is_logged_after_key_loss() -> ColumnElement[bool]:
     """Build the condition that an attestation was logged after its key was revoked or compromised.
 
     It agrees with the key step of a verification.
@@ -119,41 +150,45 @@ def _is_logged_after_key_loss() -> Any:
     return exists().where(*its_key, lost, or_(by_time, by_order))
 
 
-def count_minted(execute: Execute, issuer_id: UUID, *, now: datetime) -> AnyRow:
-    """Count the attestations of an issuer, as `(attestations, valid)`."""
-    return execute(select(_ALL, _count_valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
+def count_minted(execute: Execute, issuer_id: UUID, *, now: datetime) -> MintedCount:
+    """Count the attestations of an issuer."""
+    count, valid = execute(select(_ALL, _count_valid(now)).where(attestations.c.issuer_id == issuer_id)).one()
+    return MintedCount(count, int(valid))  # PostgreSQL sums to a Decimal
 
 
-def _build_filter(tenant_id: UUID, issuer_id: UUID, kid: str | None) -> list[Any]:
+def _build_filter(tenant_id: UUID, issuer_id: UUID, kid: str | None) -> list[ColumnElement[bool]]:
     mine = [attestations.c.tenant_id == tenant_id, attestations.c.issuer_id == issuer_id]
     return mine if kid is None else [*mine, attestations.c.kid == kid]
 
 
 def count_by_schema(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
-) -> Sequence[AnyRow]:
-    """Count the attestations of an issuer or key as `(schema, attestations, valid)`, largest count first."""
+) -> Sequence[SchemaCount]:
+    """Count the attestations of an issuer or key by schema, largest count first."""
     schema = attestations.c.schema_id.label("schema")
     query = select(schema, _ALL, _count_valid(now)).where(*_build_filter(tenant_id, issuer_id, kid)).group_by(schema)
-    return connection.execute(query.order_by(_ALL.desc(), schema)).all()
+    found = connection.execute(query.order_by(_ALL.desc(), schema))
+    return [SchemaCount(name, count, int(valid)) for name, count, valid in found]
 
 
 def count_by_month(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime
-) -> Sequence[AnyRow]:
-    """Count attestations by month of their log entry (UTC) as `(year, month, attestations, valid)`, oldest first."""
-    parts = [extract(part, _LOGGED_AT).label(part) for part in ("year", "month")]
+) -> Sequence[MonthCount]:
+    """Count attestations by month of their log entry (UTC), oldest first."""
+    parts = (extract("year", _LOGGED_AT).label("year"), extract("month", _LOGGED_AT).label("month"))
     query = select(*parts, _ALL, _count_valid(now)).where(*_build_filter(tenant_id, issuer_id, kid)).group_by(*parts)
-    return connection.execute(query.order_by(*parts)).all()
+    found = connection.execute(query.order_by(*parts))
+    return [MonthCount(int(year), int(month), count, int(valid)) for year, month, count, valid in found]
 
 
 def count_by_recipient(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime, limit: int
-) -> Sequence[AnyRow]:
-    """Count attestations by the recipient of their delivery as `(recipient, attestations, valid)`, largest first."""
+) -> Sequence[RecipientCount]:
+    """Count attestations by the recipient of their delivery, largest count first."""
     recipient = deliveries.c.recipient_email.label("recipient")
     query = select(recipient, _ALL, _count_valid(now)).join(
         deliveries, deliveries.c.attestation_id == attestations.c.id
     )
     query = query.where(*_build_filter(tenant_id, issuer_id, kid))
-    return connection.execute(query.group_by(recipient).order_by(_ALL.desc(), recipient).limit(limit)).all()
+    found = connection.execute(query.group_by(recipient).order_by(_ALL.desc(), recipient).limit(limit))
+    return [RecipientCount(name, count, int(valid)) for name, count, valid in found]

@@ -1,6 +1,7 @@
 """Table of governance requests."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Index
@@ -35,3 +36,26 @@ class IssuerRequest(SQLModel, table=True):
     executed_by: str | None = Field(default=None, max_length=64)
     executed_at: datetime | None = None
     log_index: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class IssuerRequestRecord(NamedTuple):
+    """A row of `issuer_requests`."""
+
+    id: UUID
+    tenant_id: UUID
+    issuer_id: UUID
+    type: str
+    reason: str
+    new_trust_tier: str | None
+    new_risk_rating: str | None
+    status: str
+    requested_by: str
+    created_at: datetime
+    approvals: str
+    impact: str
+    rejected_by: str | None = None
+    rejected_at: datetime | None = None
+    rejection_reason: str | None = None
+    executed_by: str | None = None
+    executed_at: datetime | None = None
+    log_index: int | None = None

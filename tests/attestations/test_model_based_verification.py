@@ -177,8 +177,8 @@ class Story(RuleBasedStateMachine):
         request = self.happens(may, lambda: self.lab.governance.request(asked, caller=self.person("asks")))
         if may:
             for number in range(2 if standing == "REVOKED" else 1):
-                self.lab.governance.approve(request["id"], caller=self.person(f"approves-{number}"))
-            self.lab.governance.execute(request["id"], caller=self.person("asks"))
+                self.lab.governance.approve(request.id, caller=self.person(f"approves-{number}"))
+            self.lab.governance.execute(request.id, caller=self.person("asks"))
             self.model.become(standing)
 
     def person(self, name: str) -> Caller:

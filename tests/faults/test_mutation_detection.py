@@ -107,7 +107,7 @@ def rule_by_policies(lab: Installation, caller: Caller) -> None:
 def decide(lab: Installation, issuer_id: UUID, caller: Caller) -> None:
     """A request about an issuer that somebody approved, and that was carried out."""
     asked = ChangeRequest(type=RequestType.SUSPEND_ISSUER, issuer_id=issuer_id, reason="seen in the news")
-    request_id = lab.governance.request(asked, caller=caller)["id"]
+    request_id = lab.governance.request(asked, caller=caller).id
     reviewer = replace(caller, actor_type="USER", actor_id=str(request_id), roles=frozenset({Role.REVIEWER}))
     lab.governance.approve(request_id, caller=reviewer)
     lab.governance.execute(request_id, caller=caller)
