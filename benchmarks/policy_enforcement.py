@@ -83,12 +83,12 @@ def _activate_policy(data: Path) -> None:
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(get_operator_id(connection))
     made = lab.policies.create(_find_allowing_document(), caller=caller)
-    with lab.simulations.of(made["id"], caller=caller) as simulation:
+    with lab.simulations.of(made.id, caller=caller) as simulation:
         digest = simulation.report().digest
-    examined = lab.policies.examine(made["id"], caller=caller)
+    examined = lab.policies.examine(made.id, caller=caller)
     second = replace(caller, actor_id="a second person")
     dead = examined.dead_rules
-    lab.policies.activate(made["id"], examined, simulation_digest=digest, acknowledged=dead, caller=second)
+    lab.policies.activate(made.id, examined, simulation_digest=digest, acknowledged=dead, caller=second)
     lab.close()
 
 

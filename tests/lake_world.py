@@ -67,7 +67,7 @@ class Owner:
     def decide(self, **context: Any) -> str:
         given = {"trust_tier": "BASIC", "key.age_days": 3 + len(self.minted) / 4, **context}
         kept = self.lab.policy_decisions.evaluate_and_record(QUESTION, given, caller=self.caller)
-        return str(kept.row["id"])
+        return str(kept.row.id)
 
 
 @dataclass

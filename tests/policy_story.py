@@ -19,8 +19,8 @@ from attestlab.policy.language.document import Document
 def switched_on(lab: Installation, caller: Caller, raw: Mapping[str, Any]) -> UUID:
     """A policy of the caller's tenant that one person wrote and another switched on."""
     made = lab.policies.create(Document.read(raw), caller=caller)
-    switch_on(lab, caller, made["id"])
-    policy_id: UUID = made["id"]
+    switch_on(lab, caller, made.id)
+    policy_id: UUID = made.id
     return policy_id
 
 

@@ -20,8 +20,8 @@ from attestlab.core.records.actors import Actor, AnonymousActor
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
 from attestlab.policy import decisions, rules
-from attestlab.policy.active_policies import PolicyQuery
-from attestlab.policy.decisions import Decisions, PendingDecision
+from attestlab.policy.active_policies import PendingDecision, PolicyQuery
+from attestlab.policy.decisions import Decisions
 from attestlab.policy.language.document import Category, TargetType
 
 
@@ -66,7 +66,7 @@ class PolicyEnforcement:
         pending = self.decisions.evaluate_in(tx, query, context, tenant_id=caller.tenant_id)
         if pending is None:
             return None
-        decision_id: str = decisions.record_decision(tx, pending, actor=caller, at=now)["id"]
+        decision_id = decisions.record_decision(tx, pending, actor=caller, at=now).id
         if pending.allowed:
             return decision_id
         return _build_denial("this mint", RecordedDecision(pending, caller), decision_id)
@@ -102,7 +102,7 @@ def record_decisions(
     for item in policy_decisions:
         row = decisions.record_decision(tx, item.pending, actor=item.actor, at=at)
         if not item.pending.allowed:
-            denial = denial or _build_denial(what, item, row["id"])
+            denial = denial or _build_denial(what, item, row.id)
     return denial
 
 

@@ -9,25 +9,29 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import Any
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache, partial
 from uuid import UUID
 
-from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.db.tables import Execute
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.execution.long_work import require_long_work_allowed
+from attestlab.core.records.row_digest import RowDigestTemplate
 from attestlab.policy import store
 from attestlab.policy.attribute_registry import NO_ATTRIBUTES, build_registry, load_own_attributes
 from attestlab.policy.evaluation.binder import bind
-from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
+from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
 from attestlab.policy.language.attributes import Registry
 from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
 from attestlab.policy.language.document import Category, Document, TargetType
+from attestlab.policy.store import ActiveVersion, RecordedVersion
+from attestlab.policy.tables import PolicyDecisionRecord
 
 MAX_CACHED_DECISIONS = 4_096  # of one set; the service evaluates few distinct contexts
 LARGE_SET_CHARS = 16 * 1024  # of all documents of a set; compiling more takes over 20 ms
+_BLANK_TIME = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,73 @@ class PolicyQuery:
 class ActivePolicies:
     """The policies that apply to a query, loaded and compiled; `members` as a decision stores them.
 
-    `cached_decisions` holds earlier decisions: the same context is evaluated once.
+    `cached_decisions` holds earlier decisions by tenant, query and context: the same context is evaluated once.
     """
 
     normalizer: ContextNormalizer
     policies: PolicySet
     members: str
-    cached_decisions: dict[Any, Any] = field(default_factory=dict, compare=False)
+    cached_decisions: dict[object, PendingDecision] = field(default_factory=dict, compare=False)
 
-    def cache_decision(self, key: object, decision: object) -> None:
+    def cache_decision(self, key: object, decision: PendingDecision) -> None:
         """Cache a decision; clear the cache when it reaches `MAX_CACHED_DECISIONS`."""
         if len(self.cached_decisions) >= MAX_CACHED_DECISIONS:
             self.cached_decisions.clear()
         self.cached_decisions[key] = decision
+
+
+@dataclass(frozen=True)
+class PendingDecision:
+    """A decision that is not recorded yet; `tenant_id` is the tenant whose policies, with the platform's, were
+    evaluated.
+    """
+
+    tenant_id: UUID
+    query: PolicyQuery
+    normalized: NormalizedContext
+    active: ActivePolicies
+    decision: SetDecision
+
+    @property
+    def allowed(self) -> bool:
+        """Whether every enforced policy allows."""
+        return self.decision.allowed
+
+    @cached_property
+    def row_template(self) -> PolicyDecisionRecord:
+        """The row to store, with a blank id and time; built once, even if the decision is recorded often."""
+        query, canonical_input = self.query, self.query.canonical_input(self.normalized)
+        diagnostics = [[each.path, each.code, each.message] for each in self.normalized.diagnostics]
+        return PolicyDecisionRecord(
+            id="",
+            tenant_id=self.tenant_id,
+            created_at=_BLANK_TIME,
+            action=query.action.value,
+            target_type=query.target_type.value,
+            target_id=query.target_id,
+            input=canonical_input.decode(),
+            input_sha256=sha256_hex(canonical_input),
+            diagnostics=json.dumps(diagnostics),
+            policy_set_digest=self.active.policies.digest,
+            members=self.active.members,
+            allowed=self.decision.allowed,
+            matched_rules=json.dumps(self.decision.matched_rules),
+        )
+
+    @cached_property
+    def digest_template(self) -> RowDigestTemplate:
+        """The template for the digests of its rows."""
+        return RowDigestTemplate(store.decisions, self.row_template._asdict(), but=("created_at", "id"))
+
+    @cached_property
+    def audit_metadata(self) -> dict[str, object]:
+        """The metadata for the audit trail."""
+        row = self.row_template
+        return {
+            "input_sha256": row.input_sha256,
+            "policy_set_digest": row.policy_set_digest,
+            "allowed": row.allowed,
+        }
 
 
 def find_policies(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
@@ -106,7 +164,7 @@ def find_policies_in(tx: Transaction, query: PolicyQuery, tenant_id: UUID) -> Ac
     return found
 
 
-def compile_member(row: AnyRow, in_shadow: bool, own: str) -> PolicySetMember:
+def compile_member(row: ActiveVersion | RecordedVersion, in_shadow: bool, own: str) -> PolicySetMember:
     """Compile a stored version as a member of a policy set."""
     return _compile_version(str(row.policy_id), row.document, NO_ATTRIBUTES if row.is_platform else own, in_shadow)
 
@@ -117,7 +175,7 @@ def get_normalizer(own: str) -> ContextNormalizer:
     return ContextNormalizer(build_registry(own))
 
 
-def _query_versions(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> tuple[AnyRow, ...]:
+def _query_versions(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> tuple[ActiveVersion, ...]:
     return tuple(
         store.list_active_versions(
             execute,
@@ -130,7 +188,7 @@ def _query_versions(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> tu
 
 
 @lru_cache(maxsize=256)
-def _compile_set(found: tuple[AnyRow, ...], own: str) -> ActivePolicies:
+def _compile_set(found: tuple[ActiveVersion, ...], own: str) -> ActivePolicies:
     """Compile the policies of these versions once.
 
     Raises:

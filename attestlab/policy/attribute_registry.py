@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -24,6 +23,8 @@ from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import AttributesChanged
 from attestlab.policy.language.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
 from attestlab.policy.language.document import Document, TargetType
+from attestlab.policy.store import VersionDocument
+from attestlab.policy.tables import PolicyAttributesRecord, PolicyVersionRecord
 
 NO_ATTRIBUTES = "[]"
 
@@ -40,7 +41,7 @@ class AttributeRegistryService:
         with self.storage.read() as connection:
             return build_registry(load_own_attributes(connection.execute, caller.tenant_id))
 
-    def check(self, own: Sequence[Mapping[str, Any]], *, caller: Caller) -> CheckedAttributes:
+    def check(self, own: Sequence[Mapping[str, object]], *, caller: Caller) -> CheckedAttributes:
         """Check new attributes against every version of the tenant's policies, without the writer's lock.
 
         Takes seconds if many large versions use an attribute that would change.
@@ -58,7 +59,7 @@ class AttributeRegistryService:
             _require_readable(execute, caller.tenant_id, registry, changed=_changed_paths(before, registry))
         return CheckedAttributes(text, len(own), before, versions)
 
-    def replace(self, own: Sequence[Mapping[str, Any]] | CheckedAttributes, *, caller: Caller) -> None:
+    def replace(self, own: Sequence[Mapping[str, object]] | CheckedAttributes, *, caller: Caller) -> None:
         """Replace the tenant's own attributes; the platform's attributes always remain.
 
         Raises:
@@ -72,15 +73,16 @@ class AttributeRegistryService:
             tx.cache[store.POLICIES_CHANGED] = True
             now = self.clock.now()
             row = store.find_own_attributes(tx.exec, caller.tenant_id)
-            used = 0 if row is None else len(json.loads(row["attributes"]))
+            used = 0 if row is None else len(json.loads(row.attributes))
             quotas.require_within_limit(
                 "policy_attributes", quotas.allowance_of(caller).policy_attributes, checked.count, used
             )
             deed = AuditContext(caller.tenant_id, caller, "policy_attributes.replace", now)
-            changes = {"attributes": checked.stored, "updated_at": now}
             if row is None:
-                audited_write.insert(tx, store.attributes, {"tenant_id": caller.tenant_id, **changes}, deed)
+                own_attributes = PolicyAttributesRecord(caller.tenant_id, checked.stored, now)
+                audited_write.insert(tx, store.attributes, own_attributes, deed)
             else:
+                changes = {"attributes": checked.stored, "updated_at": now}
                 audited_write.change(tx, store.attributes, row, changes, deed)
             event = AttributesChanged(attributes=checked.count, changed_at=now)
             outbox.publish(tx, caller.tenant_id, event, at=now)
@@ -99,12 +101,12 @@ def load_registry(execute: Execute, tenant_id: UUID, target_type: str) -> Regist
 def load_own_attributes(execute: Execute, tenant_id: UUID) -> str:
     """Return a tenant's own attributes as stored."""
     row = store.find_own_attributes(execute, tenant_id)
-    return NO_ATTRIBUTES if row is None else str(row["attributes"])
+    return NO_ATTRIBUTES if row is None else row.attributes
 
 
-def parse_document(version: Mapping[str, Any]) -> Document:
+def parse_document(version: PolicyVersionRecord | VersionDocument) -> Document:
     """Parse the document of a stored version."""
-    return Document.read(json.loads(version["document"]))
+    return Document.read(json.loads(version.document))
 
 
 def _changed_paths(before: str, registry: Registry) -> set[str]:
@@ -123,7 +125,7 @@ def _require_readable(execute: Execute, tenant_id: UUID, registry: Registry, *, 
         if is_default or not any(f'"{path}"' in row.document for path in changed):
             continue
         try:
-            bind(parse_document({"document": row.document}), registry)
+            bind(parse_document(row), registry)
         except ValidationFailed as error:
             raise Conflict(
                 f"Version {row.version} of policy {row.policy_id} uses an attribute that would change: {error.message}",
@@ -144,7 +146,7 @@ def build_registry(own: str) -> Registry:
     return PLATFORM.with_own(map(parse_attribute, json.loads(own))) if own != NO_ATTRIBUTES else PLATFORM
 
 
-def serialize_attributes(own: Iterable[Mapping[str, Any]]) -> str:
+def serialize_attributes(own: Iterable[Mapping[str, object]]) -> str:
     """Validate own attributes and return them as stored.
 
     Raises:
@@ -155,7 +157,7 @@ def serialize_attributes(own: Iterable[Mapping[str, Any]]) -> str:
     return text
 
 
-def _parse_attributes(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
+def _parse_attributes(own: Iterable[Mapping[str, object]]) -> list[Attribute]:
     read = []
     for index, each in enumerate(own):
         try:
@@ -166,7 +168,7 @@ def _parse_attributes(own: Iterable[Mapping[str, Any]]) -> list[Attribute]:
     return read
 
 
-def parse_attribute(told: Mapping[str, Any]) -> Attribute:
+def parse_attribute(document: Mapping[str, object]) -> Attribute:
     """Parse an attribute from JSON: `{path, type, domain?, unit?, mutable?}`.
 
     The `domain` of an enum is a list of its values, that of a number `{min?, max?}`.
@@ -174,21 +176,21 @@ def parse_attribute(told: Mapping[str, Any]) -> Attribute:
     Raises:
         ValidationFailed: the attribute is invalid.
     """
-    domain = told.get("domain")
+    domain, unit = document.get("domain"), document.get("unit")
     values = tuple(domain) if isinstance(domain, list) else ()
     bounds = domain if isinstance(domain, dict) else {}
     return Attribute(
-        told["path"],
-        AttributeType(told["type"]),
+        str(document["path"]),
+        AttributeType(str(document["type"])),
         values,
         bounds.get("min"),
         bounds.get("max"),
-        told.get("unit"),
-        told.get("mutable", True),
+        None if unit is None else str(unit),
+        bool(document.get("mutable", True)),
     )
 
 
-def dump_attribute(attribute: Attribute) -> dict[str, Any]:
+def dump_attribute(attribute: Attribute) -> dict[str, object]:
     """Return an attribute as JSON; `domain` is null for an attribute without one."""
     bounds = {"min": attribute.least, "max": attribute.most}
     limits = {name: bound for name, bound in bounds.items() if bound is not None}

@@ -6,84 +6,35 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
-from attestlab.core.crypto.canonical_json import sha256_hex
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_ulid
 from attestlab.core.records import audit
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.audit import AuditEntry
-from attestlab.core.records.row_digest import METADATA_KEY, RowDigestTemplate
+from attestlab.core.records.row_digest import METADATA_KEY
 from attestlab.orgs.rules import Caller
 from attestlab.policy import active_policies, store
-from attestlab.policy.active_policies import ActivePolicies, PolicyContext, PolicyQuery
+from attestlab.policy.active_policies import ActivePolicies, PendingDecision, PolicyContext, PolicyQuery
 from attestlab.policy.attribute_registry import load_own_attributes
 from attestlab.policy.evaluation.counterfactual import Counterfactual, find_counterfactual
 from attestlab.policy.evaluation.explanation import ExplainedRule, explain, find_missing
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
-from attestlab.policy.language.context import Diagnostic, NormalizedContext
+from attestlab.policy.language.ast import Effect
+from attestlab.policy.language.context import Diagnostic
+from attestlab.policy.tables import PolicyDecisionRecord
 
-Row = dict[str, Any]
 EVALUATED = "policy_decision.evaluate"
-
-
-@dataclass(frozen=True)
-class PendingDecision:
-    """A decision that is not recorded yet; `tenant_id` is the tenant whose policies, with the platform's, were
-    evaluated.
-    """
-
-    tenant_id: UUID
-    query: PolicyQuery
-    normalized: NormalizedContext
-    active: ActivePolicies
-    decision: SetDecision
-
-    @property
-    def allowed(self) -> bool:
-        """Whether every enforced policy allows."""
-        return self.decision.allowed
-
-    @cached_property
-    def row(self) -> Row:
-        """The row to store, without id and time; built once, even if the decision is recorded often."""
-        query, canonical_input = self.query, self.query.canonical_input(self.normalized)
-        diagnostics = [[each.path, each.code, each.message] for each in self.normalized.diagnostics]
-        return {
-            "tenant_id": self.tenant_id,
-            "action": query.action.value,
-            "target_type": query.target_type.value,
-            "target_id": query.target_id,
-            "input": canonical_input.decode(),
-            "input_sha256": sha256_hex(canonical_input),
-            "diagnostics": json.dumps(diagnostics),
-            "policy_set_digest": self.active.policies.digest,
-            "members": self.active.members,
-            "allowed": self.decision.allowed,
-            "matched_rules": json.dumps(self.decision.matched_rules),
-        }
-
-    @cached_property
-    def digest_template(self) -> RowDigestTemplate:
-        """The template for the digests of its rows."""
-        return RowDigestTemplate(store.decisions, self.row, but=("created_at", "id"))
-
-    @cached_property
-    def audit_metadata(self) -> Row:
-        """The metadata for the audit trail."""
-        return {name: self.row[name] for name in ("input_sha256", "policy_set_digest", "allowed")}
 
 
 @dataclass(frozen=True)
 class EvaluatedDecision:
     """A recorded decision with its reasons."""
 
-    row: Row
+    row: PolicyDecisionRecord
     decision: SetDecision
     diagnostics: Sequence[Diagnostic]
 
@@ -96,7 +47,7 @@ class ExplainedPolicy:
 
     member: PolicySetMember
     version: int
-    effect: str
+    effect: Effect
     rules: Sequence[ExplainedRule]
     missing: Sequence[str]
 
@@ -105,7 +56,7 @@ class ExplainedPolicy:
 class Explanation:
     """A decision evaluated again; `reproduced` is true if the result equals the recorded one."""
 
-    row: Row
+    row: PolicyDecisionRecord
     decision: SetDecision
     policies: Sequence[ExplainedPolicy]
     counterfactual: Counterfactual
@@ -120,7 +71,7 @@ class Decisions:
         self.clock = clock
 
     def evaluate_and_record(
-        self, query: PolicyQuery, context: Mapping[str, Any], *, caller: Caller
+        self, query: PolicyQuery, context: Mapping[str, object], *, caller: Caller
     ) -> EvaluatedDecision:
         """Evaluate a context and record the decision, audited with the hash of its input.
 
@@ -129,7 +80,7 @@ class Decisions:
         """
         return self.record(self.evaluate_context(query, context, caller=caller), caller=caller)
 
-    def evaluate_context(self, query: PolicyQuery, context: Mapping[str, Any], *, caller: Caller) -> PendingDecision:
+    def evaluate_context(self, query: PolicyQuery, context: Mapping[str, object], *, caller: Caller) -> PendingDecision:
         """Evaluate the active policies without recording the decision.
 
         Raises:
@@ -172,38 +123,39 @@ class Decisions:
         with self.storage.read() as connection:
             row = store.get_decision(connection, decision_id, tenant_id=caller.tenant_id)
             own = load_own_attributes(connection.execute, caller.tenant_id)
-            kept = [(UUID(policy_id), version, shadow) for policy_id, version, shadow in json.loads(row["members"])]
+            kept = [(UUID(policy_id), version, shadow) for policy_id, version, shadow in json.loads(row.members)]
             found = [
                 (store.get_member(connection.execute, policy_id, version), shadow)
                 for policy_id, version, shadow in kept
             ]
         policies = PolicySet(active_policies.compile_member(each, shadow, own) for each, shadow in found)
-        values = active_policies.get_normalizer(own)(json.loads(row["input"])["context"]).values
+        values = active_policies.get_normalizer(own)(json.loads(row.input)["context"]).values
         decision = policies(values)
         explained = [
             ExplainedPolicy(
                 result.member,
                 version,
-                result.decision.effect.value,
+                result.decision.effect,
                 explain(result.member.policy, values),
                 find_missing(result.member.policy, values),
             )
             for result, (_, version, _) in zip(decision.results, kept, strict=True)
         ]
         reproduced = (decision.allowed, list(decision.matched_rules), policies.digest) == (
-            row["allowed"],
-            json.loads(row["matched_rules"]),
-            row["policy_set_digest"],
+            row.allowed,
+            json.loads(row.matched_rules),
+            row.policy_set_digest,
         )
         return Explanation(row, decision, explained, find_counterfactual(policies, values), reproduced)
 
 
-def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, at: datetime) -> Row:
+def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, at: datetime) -> PolicyDecisionRecord:
     """Add a decision and its audit entry, like `audited_write.insert`, but faster: each verification waits for it."""
-    row = {**pending.row, "id": f"dec_{new_ulid(at)}", "created_at": at}
-    tx.add(store.decisions, row)
-    audit_metadata = {**pending.audit_metadata, METADATA_KEY: pending.digest_template.sha256(row)}
-    entry = AuditEntry(pending.tenant_id, actor, EVALUATED, "policy_decision", row["id"], at, metadata=audit_metadata)
+    row = pending.row_template._replace(id=f"dec_{new_ulid(at)}", created_at=at)
+    columns = row._asdict()
+    tx.add(store.decisions, columns)
+    audit_metadata = {**pending.audit_metadata, METADATA_KEY: pending.digest_template.sha256(columns)}
+    entry = AuditEntry(pending.tenant_id, actor, EVALUATED, "policy_decision", row.id, at, metadata=audit_metadata)
     audit.record(tx, entry)
     return row
 
@@ -213,13 +165,15 @@ def _decide_cached(
 ) -> PendingDecision:
     """Return the cached decision: the same context has the same result while the same versions are active."""
     key = (tenant_id, query, *context.items())
-    pending: PendingDecision | None = active.cached_decisions.get(key)
+    pending = active.cached_decisions.get(key)
     if pending is None:
         pending = _decide(active, query, context, tenant_id)
         active.cache_decision(key, pending)
     return pending
 
 
-def _decide(active: ActivePolicies, query: PolicyQuery, context: Mapping[str, Any], tenant_id: UUID) -> PendingDecision:
+def _decide(
+    active: ActivePolicies, query: PolicyQuery, context: Mapping[str, object], tenant_id: UUID
+) -> PendingDecision:
     normalized = active.normalizer(context)
     return PendingDecision(tenant_id, query, normalized, active, active.policies(normalized.values))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
+from uuid import UUID
 
 from pydantic import BaseModel
 
 from attestlab.policy.attribute_registry import dump_attribute
 from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Explanation
+from attestlab.policy.evaluation.counterfactual import Counterfactual
 from attestlab.policy.evaluation.policy_set import SetDecision
 from attestlab.policy.language.attributes import PLATFORM, Registry
 from attestlab.policy.rules import status_of_version
@@ -22,6 +23,7 @@ from attestlab.policy.shapes import (
     CounterfactualOut,
     DecisionOut,
     DiagnosticOut,
+    Effects,
     EvaluateOut,
     ExplainedPolicyOut,
     ExplainedRuleOut,
@@ -31,42 +33,52 @@ from attestlab.policy.shapes import (
     PolicyVersionOut,
     PolicyVersionSummaryOut,
 )
+from attestlab.policy.store import PolicyVersionSummary
+from attestlab.policy.tables import PolicyVersionRecord, TenantPolicyRecord
 from attestlab.web.response import JSON, RawResponse
 
-Row = Mapping[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def render_policy(row: Row, version: Row) -> PolicyOut:
+def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> PolicyOut:
     """Render a policy with its newest document.
 
     A document can have a megabyte, so it is copied instead of parsed. The stored document is canonical JSON, so
     `tests`, if present, is its last member.
     """
-    text: str = version["document"]
-    said = {"name", "category", "target_type", *([] if row["target_id"] is None else ["target_id"])}
+    text = version.document
+    said = {"name", "category", "target_type", *([] if row.target_id is None else ["target_id"])}
     rest = render_summary(row, version).model_dump_json(exclude=said)
     tests = "" if text.endswith("]}") else '"tests":null,'
     return _as_raw_response(PolicyOut, f"{text[:-1]},{tests}{rest[1:]}")
 
 
-def render_summary(row: Row, version: Row) -> PolicySummaryOut:
+def render_summary(row: TenantPolicyRecord, version: PolicyVersionRecord | PolicyVersionSummary) -> PolicySummaryOut:
     """Render a policy without its document."""
-    shown = {name: row[name] for name in PolicySummaryOut.model_fields if name in row}
-    return PolicySummaryOut(**{**shown, "digest": version["digest"]})
+    return PolicySummaryOut(**row._asdict(), digest=version.digest)
 
 
-def render_version(row: Row, version: Row) -> PolicyVersionOut:
+def render_version(row: TenantPolicyRecord, version: PolicyVersionRecord) -> PolicyVersionOut:
     """Render one version of a policy; its document is copied, not parsed."""
     rest = render_version_summary(row, version).model_dump_json()
-    return _as_raw_response(PolicyVersionOut, f'{rest[:-1]},"document":{version["document"]}}}')
+    return _as_raw_response(PolicyVersionOut, f'{rest[:-1]},"document":{version.document}}}')
 
 
-def render_version_summary(row: Row, version: Row) -> PolicyVersionSummaryOut:
+def render_version_summary(
+    row: TenantPolicyRecord, version: PolicyVersionRecord | PolicyVersionSummary
+) -> PolicyVersionSummaryOut:
     """Render one version of a policy without its document."""
-    stands = {name: row[name] for name in ("status", "active_version", "shadow_version")}
-    shown = {name: version[name] for name in PolicyVersionSummaryOut.model_fields if name in version}
-    return PolicyVersionSummaryOut(**{**shown, "status": status_of_version(version["version"], **stands)})
+    status = status_of_version(
+        version.version, status=row.status, active_version=row.active_version, shadow_version=row.shadow_version
+    )
+    return PolicyVersionSummaryOut(
+        policy_id=version.policy_id,
+        version=version.version,
+        status=status.value,
+        digest=version.digest,
+        author=version.author,
+        created_at=version.created_at,
+    )
 
 
 def _as_raw_response(_: type[Model], text: str) -> Model:
@@ -77,7 +89,10 @@ def _as_raw_response(_: type[Model], text: str) -> Model:
 def render_attributes(registry: Registry) -> AttributesOut:
     """Render a registry."""
     return AttributesOut(
-        items=[AttributeOut(**dump_attribute(each), own=path not in PLATFORM) for path, each in registry.items()]
+        items=[
+            AttributeOut.model_validate({**dump_attribute(each), "own": path not in PLATFORM})
+            for path, each in registry.items()
+        ]
     )
 
 
@@ -88,50 +103,55 @@ def render_decision(decided: EvaluatedDecision) -> EvaluateOut:
         allowed=decision.allowed,
         matched_rules=list(decision.matched_rules),
         reasons=list(decision.reasons),
-        decision_id=decided.row["id"],
+        decision_id=decided.row.id,
         decision=_effect(decision),
         matched_policy=decision.matched_policy,
         matched_rule=decision.matched_rule,
         reason=decision.reason,
-        input_sha256=decided.row["input_sha256"],
+        input_sha256=decided.row.input_sha256,
         diagnostics=[DiagnosticOut(path=d.path, code=d.code, message=d.message) for d in decided.diagnostics],
     )
 
 
-def _effect(decision: SetDecision) -> Any:
+def _effect(decision: SetDecision) -> Effects:
     return "ALLOW" if decision.allowed else "DENY"
 
 
 def render_explanation(found: Explanation) -> DecisionOut:
     """Render a decision with its explanation."""
     row, decision = found.row, found.decision
-    shown = {name: row[name] for name in DecisionOut.model_fields if name in row}
+    shown = {name: value for name, value in row._asdict().items() if name in DecisionOut.model_fields}
     diagnostics = [
-        DiagnosticOut(path=path, code=code, message=told) for path, code, told in json.loads(row["diagnostics"])
+        DiagnosticOut(path=path, code=code, message=message) for path, code, message in json.loads(row.diagnostics)
     ]
-    changes = found.counterfactual.changes
-    proposed = None if changes is None else [ChangeOut(**_change_fields(each)) for each in changes]
-    return DecisionOut(
-        **{
+    return DecisionOut.model_validate(
+        {
             **shown,
-            "decision_id": row["id"],
-            "context": json.loads(row["input"])["context"],
-            "decision": "ALLOW" if row["allowed"] else "DENY",
-            "matched_rules": json.loads(row["matched_rules"]),
+            "decision_id": row.id,
+            "context": json.loads(row.input)["context"],
+            "decision": "ALLOW" if row.allowed else "DENY",
+            "matched_rules": json.loads(row.matched_rules),
             "reasons": list(decision.reasons),
             "matched_policy": decision.matched_policy,
             "matched_rule": decision.matched_rule,
             "reason": decision.reason,
             "diagnostics": diagnostics,
             "policies": [_render_policy_explanation(each, decision) for each in found.policies],
-            "counterfactual": CounterfactualOut(changes=proposed, complete=found.counterfactual.complete),
+            "counterfactual": render_counterfactual(found.counterfactual),
             "reproduced": found.reproduced,
         }
     )
 
 
-def _change_fields(change: Any) -> dict[str, Any]:
-    return {name: getattr(change, name) for name in ChangeOut.model_fields}
+def render_counterfactual(found: Counterfactual) -> CounterfactualOut:
+    """Render a counterfactual."""
+    if found.changes is None:
+        return CounterfactualOut(changes=None, complete=found.complete)
+    changes = [
+        ChangeOut(path=each.path, before=each.before, after=each.after, above=each.above, below=each.below)
+        for each in found.changes
+    ]
+    return CounterfactualOut(changes=changes, complete=found.complete)
 
 
 def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut:
@@ -148,13 +168,13 @@ def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) ->
         for each in found.rules
     ]
     return ExplainedPolicyOut(
-        policy_id=found.member.id,  # type: ignore[arg-type]  # a UUID as text, which the shape reads
+        policy_id=UUID(found.member.id),
         name=found.member.policy.name,
         version=found.version,
         digest=found.member.digest,
         counts=found.member.is_enforced,
         deciding=said is decision.deciding_result,
-        effect=found.effect,  # type: ignore[arg-type]  # one of two words
+        effect=found.effect.value,
         matched_rules=list(said.decision.matched),
         monitored_rules=list(said.decision.monitored),
         missing=list(found.missing),

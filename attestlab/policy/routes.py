@@ -7,10 +7,10 @@ import orjson
 
 from attestlab.core.shapes import In
 from attestlab.policy import jobs, rendering
-from attestlab.policy.active_policies import PolicyQuery
+from attestlab.policy.active_policies import PendingDecision, PolicyQuery
 from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
-from attestlab.policy.decisions import Decisions, PendingDecision
+from attestlab.policy.decisions import Decisions
 from attestlab.policy.formats.toml import parse_body
 from attestlab.policy.jobs import CHECK_TIMEOUT_S, LARGE_BYTES
 from attestlab.policy.language.document import Category, Document, TargetType
@@ -149,8 +149,8 @@ async def _read_document(request: Request, body: PolicyIn) -> Document | Checked
 def create(request: Request, body: PolicyIn, prepared: Document | CheckedDocument) -> PolicyOut:
     """Create a policy as a draft, which decides nothing yet."""
     made = request.lab.policies.create(prepared, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/policies/{made['id']}"
-    return _render_newest(request, made["id"])
+    request.respond_headers["Location"] = f"/v1/policies/{made.id}"
+    return _render_newest(request, made.id)
 
 
 @routes.get("/v1/policies", scope=_TENANT)
@@ -159,7 +159,7 @@ def list_policies(request: Request, query: PageQuery) -> Page[PolicySummaryOut]:
     found = request.lab.policies.page(
         caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1
     )
-    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0]["id"])])
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0].id)])
     return Page[PolicySummaryOut](items=[rendering.render_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
@@ -170,8 +170,8 @@ async def get(request: Request, id: UUID, query: FormatQuery) -> PolicyOut:
     if query.format is None:
         return rendering.render_policy(row, version)
     if query.format == "json":
-        return cast(PolicyOut, RawResponse(version["document"].encode(), "application/json"))
-    text = version["document"].encode()
+        return cast(PolicyOut, RawResponse(version.document.encode(), "application/json"))
+    text = version.document.encode()
     toml = (
         jobs.convert_to_toml(text)
         if len(text) <= LARGE_BYTES
@@ -192,7 +192,7 @@ def versions(request: Request, id: UUID, query: PageQuery) -> Page[PolicyVersion
     """List all versions of the policy, newest first, without their documents."""
     before = decode_number(_VERSIONS, query.cursor)
     row, found = request.lab.policies.versions(id, caller=request.caller, before=before, limit=query.limit + 1)
-    shown, cursor = split_page(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each["version"]])
+    shown, cursor = split_page(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each.version])
     listed = [rendering.render_version_summary(row, each) for each in shown]
     return Page[PolicyVersionSummaryOut](items=listed, next_cursor=cursor)
 

@@ -37,13 +37,15 @@ def status_of(*, active_version: int | None, shadow_version: int | None) -> Poli
     return PolicyStatus.DRAFT if shadow_version is None else PolicyStatus.SHADOW
 
 
-def status_of_version(version: int, *, status: str, active_version: int | None, shadow_version: int | None) -> str:
+def status_of_version(
+    version: int, *, status: str, active_version: int | None, shadow_version: int | None
+) -> PolicyStatus:
     """Return the status of one version; a version that is neither active nor in shadow is a DRAFT."""
     if status == PolicyStatus.ARCHIVED:
-        return PolicyStatus.ARCHIVED.value
+        return PolicyStatus.ARCHIVED
     if version == active_version:
-        return PolicyStatus.ACTIVE.value
-    return (PolicyStatus.SHADOW if version == shadow_version else PolicyStatus.DRAFT).value
+        return PolicyStatus.ACTIVE
+    return PolicyStatus.SHADOW if version == shadow_version else PolicyStatus.DRAFT
 
 
 def require_open(status: str) -> None:

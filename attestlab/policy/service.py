@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -38,12 +38,13 @@ from attestlab.policy.language import policy_tests
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.document import Document, TargetType
 from attestlab.policy.rules import PolicyStatus
+from attestlab.policy.store import PolicyVersionSummary
+from attestlab.policy.tables import PolicyVersionRecord, TenantPolicyRecord
 
 if TYPE_CHECKING:
     from attestlab.policy.sql.dialects import Dialect
     from attestlab.policy.sql.replay import Replay
 
-Row = dict[str, Any]
 MAX_CONCURRENT_PROOFS = 2  # per process; each takes seconds and holds a thread of the shared pool
 
 
@@ -89,7 +90,7 @@ class Policies:
         self._operator = operator
         self.proofs = ConcurrencyLimit(MAX_CONCURRENT_PROOFS, "proofs")
 
-    def create(self, document: Document | CheckedDocument, *, caller: Caller) -> Row:
+    def create(self, document: Document | CheckedDocument, *, caller: Caller) -> TenantPolicyRecord:
         """Create a policy as a DRAFT.
 
         Raises:
@@ -104,25 +105,27 @@ class Policies:
             )
             self._check(tx, document, caller)
             now = self.clock.now()
-            row = {
-                "id": new_id(now),
-                "tenant_id": caller.tenant_id,
-                "name": document.name,
-                "category": document.category.value,
-                "target_type": document.target_type.value,
-                "target_id": document.target_id,
-                "status": PolicyStatus.DRAFT.value,
-                "version": 1,
-                "created_at": now,
-                "updated_at": now,
-            }
+            row = TenantPolicyRecord(
+                id=new_id(now),
+                tenant_id=caller.tenant_id,
+                name=document.name,
+                category=document.category.value,
+                target_type=document.target_type.value,
+                target_id=document.target_id,
+                status=PolicyStatus.DRAFT.value,
+                version=1,
+                active_version=None,
+                shadow_version=None,
+                created_at=now,
+                updated_at=now,
+            )
             policy = audited_write.insert(tx, store.policies, row, _audit_context(caller, "policy.create", now))
             self._write(tx, policy, document, caller, now)
-            event = PolicyCreated(policy_id=policy["id"], version=1, digest=document.digest, created_at=now)
+            event = PolicyCreated(policy_id=policy.id, version=1, digest=document.digest, created_at=now)
             outbox.publish(tx, caller.tenant_id, event, at=now)
             return policy
 
-    def update(self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller) -> Row:
+    def update(self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller) -> TenantPolicyRecord:
         """Write a new version; the active version remains active.
 
         Raises:
@@ -133,25 +136,23 @@ class Policies:
         """
         with self.storage.write() as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
-            rules.require_open(row["status"])
+            rules.require_open(row.status)
             quotas.require_capacity(
-                "versions_per_policy", quotas.allowance_of(caller).versions_per_policy, lambda: row["version"]
+                "versions_per_policy", quotas.allowance_of(caller).versions_per_policy, lambda: row.version
             )
-            current = (row["category"], row["target_type"], row["target_id"])
+            current = (row.category, row.target_type, row.target_id)
             rules.require_same_target(
                 current=current, requested=(document.category, document.target_type, document.target_id)
             )
             self._check(tx, document, caller)
             now = self.clock.now()
-            changes = {"version": row["version"] + 1, "name": document.name}
-            event = PolicyUpdated(
-                policy_id=policy_id, version=row["version"] + 1, digest=document.digest, updated_at=now
-            )
+            changes = {"version": row.version + 1, "name": document.name}
+            event = PolicyUpdated(policy_id=policy_id, version=row.version + 1, digest=document.digest, updated_at=now)
             changed = self._change(tx, row, changes, _audit_context(caller, "policy.update", now), event)
             self._write(tx, changed, document, caller, now)
             return changed
 
-    def shadow(self, policy_id: UUID, *, caller: Caller) -> Row:
+    def shadow(self, policy_id: UUID, *, caller: Caller) -> TenantPolicyRecord:
         """Put the newest version in shadow: it is evaluated next to the active versions, without effect.
 
         Raises:
@@ -160,13 +161,13 @@ class Policies:
         """
         with self.storage.write() as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
-            rules.require_open(row["status"])
-            if row["version"] == row["active_version"]:
+            rules.require_open(row.status)
+            if row.version == row.active_version:
                 raise Conflict("This version is active already; write a new version to put it in shadow.")
             now = self.clock.now()
-            status = rules.status_of(active_version=row["active_version"], shadow_version=row["version"])
-            changes = {"shadow_version": row["version"], "status": status.value}
-            event = PolicyShadowed(policy_id=policy_id, version=row["version"], shadowed_at=now)
+            status = rules.status_of(active_version=row.active_version, shadow_version=row.version)
+            changes = {"shadow_version": row.version, "status": status.value}
+            event = PolicyShadowed(policy_id=policy_id, version=row.version, shadowed_at=now)
             return self._change(tx, row, changes, _audit_context(caller, "policy.shadow", now), event)
 
     def examine(self, policy_id: UUID, *, caller: Caller) -> ActivationCheck:
@@ -178,14 +179,12 @@ class Policies:
         """
         with self.storage.read() as connection:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
-            document = parse_document(store.get_version(connection.execute, policy_id, row["version"]))
+            document = parse_document(store.get_version(connection.execute, policy_id, row.version))
             registry = load_registry(connection.execute, caller.tenant_id, document.target_type)
         policy = bind(document, registry)
         with self.proofs.acquire():
             dead = find_dead_rules(policy)
-        return ActivationCheck(
-            row["version"], tuple(policy_tests.find_failing(document, policy, registry)), tuple(dead)
-        )
+        return ActivationCheck(row.version, tuple(policy_tests.find_failing(document, policy, registry)), tuple(dead))
 
     def activate(
         self,
@@ -196,7 +195,7 @@ class Policies:
         acknowledged: Sequence[str] = (),
         note: str | None = None,
         caller: Caller,
-    ) -> Row:
+    ) -> TenantPolicyRecord:
         """Activate the newest version.
 
         Raises:
@@ -207,26 +206,26 @@ class Policies:
         """
         with self.storage.write() as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
-            rules.require_open(row["status"])
-            if row["version"] != examined.version:
+            rules.require_open(row.status)
+            if row.version != examined.version:
                 raise Conflict("A new version was written meanwhile; review it, and activate again.")
             rules.require_passing(examined.failing_tests)
             rules.require_acknowledged(examined.dead_rules, acknowledged)
-            version = store.get_version(tx.exec, policy_id, row["version"])
-            alone = self._is_single_person(tx, version["author"], caller)
+            version = store.get_version(tx.exec, policy_id, row.version)
+            alone = self._is_single_person(tx, version.author, caller)
             self.simulations.require_current(
-                tx, policy_id=policy_id, digest=version["digest"], simulation_digest=simulation_digest
+                tx, policy_id=policy_id, digest=version.digest, simulation_digest=simulation_digest
             )
             now = self.clock.now()
             facts = {"simulation_digest": simulation_digest, "acknowledged": list(acknowledged), "note": note}
             deed = AuditContext(caller.tenant_id, caller, "policy.activate", now, {**facts, "single_person": alone})
-            changes = {"active_version": row["version"], "shadow_version": None, "status": PolicyStatus.ACTIVE.value}
+            changes = {"active_version": row.version, "shadow_version": None, "status": PolicyStatus.ACTIVE.value}
             event = PolicyActivated(
-                policy_id=policy_id, version=row["version"], simulation_digest=simulation_digest or "", activated_at=now
+                policy_id=policy_id, version=row.version, simulation_digest=simulation_digest or "", activated_at=now
             )
             return self._change(tx, row, changes, deed, event)
 
-    def archive(self, policy_id: UUID, *, caller: Caller) -> Row:
+    def archive(self, policy_id: UUID, *, caller: Caller) -> TenantPolicyRecord:
         """Archive a policy permanently; its decisions remain explainable.
 
         Raises:
@@ -235,13 +234,13 @@ class Policies:
         """
         with self.storage.write() as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
-            rules.require_open(row["status"])
+            rules.require_open(row.status)
             now = self.clock.now()
             changes = {"active_version": None, "shadow_version": None, "status": PolicyStatus.ARCHIVED.value}
             event = PolicyArchived(policy_id=policy_id, archived_at=now)
             return self._change(tx, row, changes, _audit_context(caller, "policy.archive", now), event)
 
-    def get(self, policy_id: UUID, *, caller: Caller) -> tuple[Row, Row]:
+    def get(self, policy_id: UUID, *, caller: Caller) -> tuple[TenantPolicyRecord, PolicyVersionRecord]:
         """Return a policy and its newest version.
 
         Raises:
@@ -249,18 +248,20 @@ class Policies:
         """
         with self.storage.read() as connection:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
-            return row, store.get_version(connection.execute, policy_id, row["version"])
+            return row, store.get_version(connection.execute, policy_id, row.version)
 
-    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[tuple[Row, Row]]:
+    def page(
+        self, *, caller: Caller, before: UUID | None = None, limit: int = 50
+    ) -> list[tuple[TenantPolicyRecord, PolicyVersionSummary]]:
         """Return a page of the tenant's policies with their newest versions, newest first, without documents."""
         with self.storage.read() as connection:
             rows = store.list_policies(connection, tenant_id=caller.tenant_id, before=before, limit=limit)
-            newest = store.newest_versions(connection.execute, [row["id"] for row in rows])
-        return [(row, newest[row["id"]]) for row in rows]
+            newest = store.newest_versions(connection.execute, [row.id for row in rows])
+        return [(row, newest[row.id]) for row in rows]
 
     def versions(
         self, policy_id: UUID, *, caller: Caller, before: int | None = None, limit: int = 50
-    ) -> tuple[Row, list[Row]]:
+    ) -> tuple[TenantPolicyRecord, list[PolicyVersionSummary]]:
         """Return a policy and a page of its versions, newest first, without documents.
 
         Raises:
@@ -270,7 +271,9 @@ class Policies:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.list_versions(connection, policy_id, before=before, limit=limit)
 
-    def version(self, policy_id: UUID, number: int, *, caller: Caller) -> tuple[Row, Row]:
+    def version(
+        self, policy_id: UUID, number: int, *, caller: Caller
+    ) -> tuple[TenantPolicyRecord, PolicyVersionRecord]:
         """Return a policy and one of its versions.
 
         Raises:
@@ -304,7 +307,7 @@ class Policies:
             execute = connection.execute
             if isinstance(policy, UUID):
                 row = store.get_policy(execute, policy, tenant_id=caller.tenant_id)
-                policy = parse_document(store.get_version(execute, policy, row["version"]))
+                policy = parse_document(store.get_version(execute, policy, row.version))
             return bind(policy, load_registry(execute, caller.tenant_id, policy.target_type))
 
     def analyze(
@@ -360,20 +363,27 @@ class Policies:
         policy_tests.require_valid(document, registry)
 
     def _write(
-        self, tx: Transaction, row: Row, document: Document | CheckedDocument, caller: Caller, now: datetime
+        self,
+        tx: Transaction,
+        row: TenantPolicyRecord,
+        document: Document | CheckedDocument,
+        caller: Caller,
+        now: datetime,
     ) -> None:
-        version = {
-            "id": new_id(now),
-            "policy_id": row["id"],
-            "version": row["version"],
-            "digest": document.digest,
-            "document": document.canonical.decode(),
-            "author": caller.actor_id,
-            "created_at": now,
-        }
+        version = PolicyVersionRecord(
+            id=new_id(now),
+            policy_id=row.id,
+            version=row.version,
+            digest=document.digest,
+            document=document.canonical.decode(),
+            author=caller.actor_id,
+            created_at=now,
+        )
         audited_write.insert(tx, store.versions, version, _audit_context(caller, "policy_version.create", now))
 
-    def _change(self, tx: Transaction, row: Row, changes: Mapping[str, Any], deed: AuditContext, event: Event) -> Row:
+    def _change(
+        self, tx: Transaction, row: TenantPolicyRecord, changes: Mapping[str, object], deed: AuditContext, event: Event
+    ) -> TenantPolicyRecord:
         outbox.publish(tx, deed.tenant_id, event, at=deed.at)
         tx.cache[store.POLICIES_CHANGED] = True
         return audited_write.change(tx, store.policies, row, {**changes, "updated_at": deed.at}, deed)

@@ -3,42 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, Executable, and_, bindparam, func, or_, select
 
-from attestlab.core.db.tables import Execute, table_of
-from attestlab.core.db.transaction import AnyRow
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.store import api_keys, tenants, users
 from attestlab.policy.language.document import TargetType
 from attestlab.policy.rules import PolicyStatus
-from attestlab.policy.tables import PolicyAttributes, PolicyDecision, PolicyRecord, PolicyVersion, VerificationProfile
+from attestlab.policy.tables import (
+    PolicyAttributes,
+    PolicyAttributesRecord,
+    PolicyDecision,
+    PolicyDecisionRecord,
+    PolicyVersion,
+    PolicyVersionRecord,
+    TenantPolicy,
+    TenantPolicyRecord,
+    VerificationProfile,
+    VerificationProfileRecord,
+)
 
-policies = table_of(PolicyRecord)
+policies = table_of(TenantPolicy)
 versions = table_of(PolicyVersion)
 attributes = table_of(PolicyAttributes)
 profiles = table_of(VerificationProfile)
 decisions = table_of(PolicyDecision)
 
-_SUMMARY_COLUMNS = [column for column in versions.c if column.name != "document"]  # a document may have a megabyte
 _DOCUMENTS_PER_FETCH = 8
 POLICIES_CHANGED = "policies.changed"  # key in a transaction's cache after it changed active policies or attributes
 
 
-def get_policy(execute: Execute, policy_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+class PolicyVersionSummary(NamedTuple):
+    """A version without its document, which may have a megabyte."""
+
+    id: UUID
+    policy_id: UUID
+    version: int
+    digest: str
+    author: str
+    created_at: datetime
+
+
+class VersionDocument(NamedTuple):
+    """The document of a version, with the type of its policy's target."""
+
+    policy_id: UUID
+    version: int
+    document: str
+    target_type: str
+
+
+class ActiveVersion(NamedTuple):
+    """A version that is active or in shadow; `own` are the tenant's own attributes as stored, None if it has none."""
+
+    policy_id: UUID
+    version: int
+    digest: str
+    document: str
+    in_shadow: bool | None
+    is_platform: bool
+    own: str | None
+
+
+class RecordedVersion(NamedTuple):
+    """A version that a decision names."""
+
+    policy_id: UUID
+    version: int
+    digest: str
+    document: str
+    is_platform: bool
+
+
+_SUMMARY_COLUMNS = [versions.c[name] for name in PolicyVersionSummary._fields]
+
+
+def get_policy(execute: Execute, policy_id: UUID, *, tenant_id: UUID) -> TenantPolicyRecord:
     """Return the tenant's policy with all columns.
 
     Raises:
         NotFound: the tenant has no such policy.
     """
     query = select(*policies.c).where(policies.c.id == policy_id, policies.c.tenant_id == tenant_id)
-    row = execute(query).mappings().first()
+    row = fetch_one(execute(query), TenantPolicyRecord)
     if row is None:
         raise NotFound("policy", policy_id)
-    return dict(row)
+    return row
 
 
 def count_open(execute: Execute, tenant_id: UUID) -> int:
@@ -54,40 +109,44 @@ def count_profiles(execute: Execute, tenant_id: UUID) -> int:
     )
 
 
-def list_policies(connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+def list_policies(
+    connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int
+) -> list[TenantPolicyRecord]:
     """Return a page of the tenant's policies, newest first."""
     query = select(*policies.c).where(policies.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(policies.c.id < before)
-    return [dict(row) for row in connection.execute(query.order_by(policies.c.id.desc()).limit(limit)).mappings()]
+    return fetch_all(connection.execute(query.order_by(policies.c.id.desc()).limit(limit)), TenantPolicyRecord)
 
 
-def get_version(execute: Execute, policy_id: UUID, number: int) -> dict[str, Any]:
+def get_version(execute: Execute, policy_id: UUID, number: int) -> PolicyVersionRecord:
     """Return one version of a policy.
 
     Raises:
         NotFound: the policy has no version with this number.
     """
     query = select(*versions.c).where(versions.c.policy_id == policy_id, versions.c.version == number)
-    row = execute(query).mappings().first()
+    row = fetch_one(execute(query), PolicyVersionRecord)
     if row is None:
         raise NotFound("version of the policy", number)
-    return dict(row)
+    return row
 
 
-def newest_versions(execute: Execute, policy_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+def newest_versions(execute: Execute, policy_ids: Sequence[UUID]) -> dict[UUID, PolicyVersionSummary]:
     """Return the newest version of each policy by policy id, without documents."""
     newest = and_(policies.c.id == versions.c.policy_id, policies.c.version == versions.c.version)
     query = select(*_SUMMARY_COLUMNS).join(policies, newest).where(policies.c.id.in_(policy_ids))
-    return {row["policy_id"]: dict(row) for row in execute(query).mappings()}
+    return {row.policy_id: row for row in iterate(execute(query), PolicyVersionSummary)}
 
 
-def list_versions(connection: Connection, policy_id: UUID, *, before: int | None, limit: int) -> list[dict[str, Any]]:
+def list_versions(
+    connection: Connection, policy_id: UUID, *, before: int | None, limit: int
+) -> list[PolicyVersionSummary]:
     """Return a page of a policy's versions, newest first, without documents."""
     query = select(*_SUMMARY_COLUMNS).where(versions.c.policy_id == policy_id)
     if before is not None:
         query = query.where(versions.c.version < before)
-    return [dict(row) for row in connection.execute(query.order_by(versions.c.version.desc()).limit(limit)).mappings()]
+    return fetch_all(connection.execute(query.order_by(versions.c.version.desc()).limit(limit)), PolicyVersionSummary)
 
 
 def max_document_length(execute: Execute, tenant_id: UUID) -> int:
@@ -104,12 +163,12 @@ def max_document_length(execute: Execute, tenant_id: UUID) -> int:
     return int(execute(query).scalar() or 0)
 
 
-def iterate_documents(execute: Execute, tenant_id: UUID) -> Iterator[AnyRow]:
-    """Yield `(policy_id, version, document, target_type)` of every version that the tenant wrote."""
+def iterate_documents(execute: Execute, tenant_id: UUID) -> Iterator[VersionDocument]:
+    """Yield the document of every version that the tenant wrote."""
     of = versions.c.policy_id == policies.c.id
     columns = (versions.c.policy_id, versions.c.version, versions.c.document, policies.c.target_type)
     query = select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)
-    yield from execute(query.execution_options(yield_per=_DOCUMENTS_PER_FETCH))
+    return iterate(execute(query.execution_options(yield_per=_DOCUMENTS_PER_FETCH)), VersionDocument)
 
 
 def count_versions(execute: Execute, tenant_id: UUID) -> int:
@@ -119,7 +178,7 @@ def count_versions(execute: Execute, tenant_id: UUID) -> int:
     return int(execute(mine).scalar_one())
 
 
-def _active_versions_query() -> Any:
+def _active_versions_query() -> Executable:
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
     is_target = and_(policies.c.target_type == bindparam("target_type"), policies.c.target_id == bindparam("target_id"))
     is_platform = and_(tenants.c.is_operator, is_default)
@@ -147,54 +206,59 @@ _OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindpara
 
 def list_active_versions(
     execute: Execute, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None
-) -> Sequence[AnyRow]:
+) -> Sequence[ActiveVersion]:
     """Return the active and shadow versions that apply: the platform's, then the tenant's default, then the
     target's.
 
-    Columns: `(policy_id, version, digest, document, in_shadow, is_platform, own)`. The platform's policies are the
-    defaults of the operator's tenant. `own` are the tenant's own attributes as stored, null if it never had any.
+    The platform's policies are the defaults of the operator's tenant.
     """
     asked = {"tenant_id": tenant_id, "action": action, "target_type": target_type, "target_id": target_id}
-    return execute(_ACTIVE_VERSIONS, asked).all()
+    return fetch_all(execute(_ACTIVE_VERSIONS, asked), ActiveVersion)
 
 
-def get_member(execute: Execute, policy_id: UUID, number: int) -> AnyRow:
-    """Return one version like a row of `list_active_versions`, even if it is not active any more."""
+def get_member(execute: Execute, policy_id: UUID, number: int) -> RecordedVersion:
+    """Return one version, even if it is not active any more.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound: there is no such version.
+    """
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
     columns = (versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document)
-    return execute(
+    found = execute(
         select(*columns, is_platform.label("is_platform"))
         .join(policies, policies.c.id == versions.c.policy_id)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
         .where(versions.c.policy_id == policy_id, versions.c.version == number)
-    ).one()
+    )
+    return RecordedVersion._make(found.one())
 
 
-def get_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
+def get_profile(execute: Execute, profile_id: UUID, *, tenant_id: UUID) -> VerificationProfileRecord:
     """Return the tenant's verification profile.
 
     Raises:
         NotFound: the tenant has none with this id; another tenant's profile counts as unknown.
     """
     query = select(*profiles.c).where(profiles.c.id == profile_id, profiles.c.tenant_id == tenant_id)
-    row = execute(query).mappings().first()
+    row = fetch_one(execute(query), VerificationProfileRecord)
     if row is None:
         raise NotFound("verification profile", profile_id)
-    return dict(row)
+    return row
 
 
-def list_profiles(execute: Execute, *, tenant_id: UUID, before: UUID | None, limit: int) -> list[dict[str, Any]]:
+def list_profiles(
+    execute: Execute, *, tenant_id: UUID, before: UUID | None, limit: int
+) -> list[VerificationProfileRecord]:
     """Return a page of the tenant's verification profiles, newest first."""
     query = select(*profiles.c).where(profiles.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(profiles.c.id < before)
-    return [dict(row) for row in execute(query.order_by(profiles.c.id.desc()).limit(limit)).mappings()]
+    return fetch_all(execute(query.order_by(profiles.c.id.desc()).limit(limit)), VerificationProfileRecord)
 
 
-def find_own_attributes(execute: Execute, tenant_id: UUID) -> dict[str, Any] | None:
+def find_own_attributes(execute: Execute, tenant_id: UUID) -> PolicyAttributesRecord | None:
     """Return the tenant's own attributes, or None if it never had any."""
-    row = execute(_OWN_ATTRIBUTES, {"tenant_id": tenant_id}).mappings().first()
-    return None if row is None else dict(row)
+    return fetch_one(execute(_OWN_ATTRIBUTES, {"tenant_id": tenant_id}), PolicyAttributesRecord)
 
 
 def is_operator(execute: Execute, tenant_id: UUID) -> bool:
@@ -218,14 +282,14 @@ def find_person(execute: Execute, actor_id: str) -> str:
     return actor_id if made_by is None else str(made_by)
 
 
-def get_decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> dict[str, Any]:
+def get_decision(connection: Connection, decision_id: str, *, tenant_id: UUID) -> PolicyDecisionRecord:
     """Return a decision of the tenant.
 
     Raises:
         NotFound: the tenant has no decision with this id.
     """
     query = select(*decisions.c).where(decisions.c.id == decision_id, decisions.c.tenant_id == tenant_id)
-    row = connection.execute(query).mappings().first()
+    row = fetch_one(connection.execute(query), PolicyDecisionRecord)
     if row is None:
         raise NotFound("policy decision", "of this id")
-    return dict(row)
+    return row

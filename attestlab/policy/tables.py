@@ -1,14 +1,15 @@
 """The tables of policies; every row is audited."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Index, Text
 from sqlmodel import Field, SQLModel
 
 
-class PolicyRecord(SQLModel, table=True):
-    """A policy: its target, and its active versions.
+class TenantPolicy(SQLModel, table=True):
+    """A policy of a tenant: its target, and its active versions.
 
     `version` is the newest, `active_version` the enforced one, `shadow_version` the one that is only observed.
     """
@@ -30,6 +31,23 @@ class PolicyRecord(SQLModel, table=True):
     updated_at: datetime
 
 
+class TenantPolicyRecord(NamedTuple):
+    """A row of `policies`."""
+
+    id: UUID
+    tenant_id: UUID
+    name: str
+    category: str
+    target_type: str
+    target_id: UUID | None
+    status: str
+    version: int
+    active_version: int | None
+    shadow_version: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
 class PolicyVersion(SQLModel, table=True):
     """One version of a policy, never changed: canonical JSON, its SHA-256 (hex), its author."""
 
@@ -45,6 +63,18 @@ class PolicyVersion(SQLModel, table=True):
     created_at: datetime
 
 
+class PolicyVersionRecord(NamedTuple):
+    """A row of `policy_versions`."""
+
+    id: UUID
+    policy_id: UUID
+    version: int
+    digest: str
+    document: str
+    author: str
+    created_at: datetime
+
+
 class PolicyAttributes(SQLModel, table=True):
     """The tenant's own attributes, which its policies may use in addition to the platform's: a JSON array."""
 
@@ -52,6 +82,14 @@ class PolicyAttributes(SQLModel, table=True):
 
     tenant_id: UUID = Field(primary_key=True, foreign_key="tenants.id")
     attributes: str = Field(sa_type=Text)
+    updated_at: datetime
+
+
+class PolicyAttributesRecord(NamedTuple):
+    """A row of `policy_attributes`."""
+
+    tenant_id: UUID
+    attributes: str
     updated_at: datetime
 
 
@@ -67,6 +105,16 @@ class VerificationProfile(SQLModel, table=True):
     tenant_id: UUID = Field(foreign_key="tenants.id")
     name: str = Field(max_length=200)
     description: str | None = Field(default=None, max_length=2048)
+    created_at: datetime
+
+
+class VerificationProfileRecord(NamedTuple):
+    """A row of `verification_profiles`."""
+
+    id: UUID
+    tenant_id: UUID
+    name: str
+    description: str | None
     created_at: datetime
 
 
@@ -92,3 +140,21 @@ class PolicyDecision(SQLModel, table=True):
     members: str = Field(sa_type=Text)
     allowed: bool
     matched_rules: str = Field(sa_type=Text)
+
+
+class PolicyDecisionRecord(NamedTuple):
+    """A row of `policy_decisions`."""
+
+    id: str
+    tenant_id: UUID
+    created_at: datetime
+    action: str
+    target_type: str
+    target_id: UUID | None
+    input: str
+    input_sha256: str
+    diagnostics: str
+    policy_set_digest: str
+    members: str
+    allowed: bool
+    matched_rules: str

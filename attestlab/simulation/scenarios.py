@@ -15,7 +15,6 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_hex
-from attestlab.core.db.transaction import AnyRow
 from attestlab.policy import store
 from attestlab.policy.active_policies import compile_member
 from attestlab.policy.attribute_registry import load_own_attributes, load_registry
@@ -24,6 +23,7 @@ from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.language.attributes import Attribute
 from attestlab.policy.language.document import Document, TargetType
+from attestlab.policy.store import ActiveVersion
 from attestlab.simulation.store import list_active_digests, list_own_targets
 
 DRAFT = "draft"
@@ -163,7 +163,9 @@ def _iterate_targets(connection: Connection, draft: PolicyDraft, tenant_id: UUID
             yield Target(row.target_type, row.target_id)
 
 
-def _list_active_versions(connection: Connection, draft: PolicyDraft, target: Target, tenant_id: UUID) -> list[AnyRow]:
+def _list_active_versions(
+    connection: Connection, draft: PolicyDraft, target: Target, tenant_id: UUID
+) -> list[ActiveVersion]:
     found = store.list_active_versions(
         connection.execute,
         tenant_id=tenant_id,
@@ -174,7 +176,7 @@ def _list_active_versions(connection: Connection, draft: PolicyDraft, target: Ta
     return [row for row in found if not row.in_shadow]
 
 
-def _sort_key(row: AnyRow | None, draft: PolicyDraft, *, is_platform: bool) -> tuple[bool, bool, str]:
+def _sort_key(row: ActiveVersion | None, draft: PolicyDraft, *, is_platform: bool) -> tuple[bool, bool, str]:
     """Return the order of `policy.store.list_active_versions`: the platform's, the tenant's default, the target's,
     each by id.
     """

@@ -194,14 +194,14 @@ class Simulations:
             execute = connection.execute
             if isinstance(policy, UUID):
                 row = policy_store.get_policy(execute, policy, tenant_id=caller.tenant_id)
-                policy_rules.require_open(row["status"])
+                policy_rules.require_open(row.status)
                 return PolicyDraft(
-                    parse_document(policy_store.get_version(execute, policy, row["version"])), policy, row["version"]
+                    parse_document(policy_store.get_version(execute, policy, row.version)), policy, row.version
                 )
             if replaces is not None:
                 row = policy_store.get_policy(execute, replaces, tenant_id=caller.tenant_id)
-                policy_rules.require_open(row["status"])
-                current = (row["category"], row["target_type"], row["target_id"])
+                policy_rules.require_open(row.status)
+                current = (row.category, row.target_type, row.target_id)
                 requested = (policy.category, policy.target_type, policy.target_id)
                 policy_rules.require_same_target(current=current, requested=requested)
         return PolicyDraft(policy, replaces)

@@ -2,60 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, and_, or_, select
 
-from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.tables import fetch_all, fetch_one, table_of
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.store import tenants
 from attestlab.policy.language.document import TargetType
 from attestlab.policy.store import policies, versions
-from attestlab.simulation.tables import SimulationReport
+from attestlab.simulation.tables import SimulationReport, SimulationReportRecord
 
 reports = table_of(SimulationReport)
 
 
-def list_own_targets(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
-    """Return `(target_type, target_id)` of every target with active policies of its own for an action."""
+class OwnTarget(NamedTuple):
+    """A target with active policies of its own."""
+
+    target_type: str
+    target_id: UUID
+
+
+class ActiveDigest(NamedTuple):
+    """The digest of a policy's active version."""
+
+    policy_id: UUID
+    digest: str
+
+
+def list_own_targets(connection: Connection, action: str, tenant_id: UUID) -> list[OwnTarget]:
+    """Return every target with active policies of its own for an action."""
     columns = (policies.c.target_type, policies.c.target_id)
     query = select(*columns).where(policies.c.tenant_id == tenant_id, policies.c.category == action)
     is_own = policies.c.target_type != TargetType.TENANT_DEFAULT.value
-    return connection.execute(
-        query.where(is_own, policies.c.active_version.is_not(None)).distinct().order_by(*columns)
-    ).all()
+    query = query.where(is_own, policies.c.active_version.is_not(None)).distinct().order_by(*columns)
+    return fetch_all(connection.execute(query), OwnTarget)
 
 
-def list_active_digests(connection: Connection, action: str, tenant_id: UUID) -> Sequence[AnyRow]:
-    """Return `(policy_id, digest)` of every active version for an action: the tenant's, and the platform's."""
+def list_active_digests(connection: Connection, action: str, tenant_id: UUID) -> list[ActiveDigest]:
+    """Return the digest of every active version for an action: the tenant's, and the platform's."""
     of = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.active_version)
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
-    return connection.execute(
+    found = connection.execute(
         select(versions.c.policy_id, versions.c.digest)
         .join(policies, of)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
         .where(policies.c.category == action, or_(policies.c.tenant_id == tenant_id, is_platform))
         .order_by(versions.c.policy_id)
-    ).all()
+    )
+    return fetch_all(found, ActiveDigest)
 
 
-def get_report(connection: Connection, digest: str, *, tenant_id: UUID) -> AnyRow:
+def get_report(connection: Connection, digest: str, *, tenant_id: UUID) -> SimulationReportRecord:
     """Return a report of the tenant.
 
     Raises:
         NotFound: the tenant has no such report.
     """
     query = select(*reports.c).where(reports.c.digest == digest, reports.c.tenant_id == tenant_id)
-    row = connection.execute(query).one_or_none()
+    row = fetch_one(connection.execute(query), SimulationReportRecord)
     if row is None:
         raise NotFound("simulation report", "of this digest")
     return row
 
 
-def find_report(tx: Transaction, digest: str, policy_id: UUID) -> AnyRow | None:
+def find_report(tx: Transaction, digest: str, policy_id: UUID) -> SimulationReportRecord | None:
     """Return a report on a version of this policy, made by its own tenant, or None."""
     own = and_(policies.c.id == reports.c.policy_id, policies.c.tenant_id == reports.c.tenant_id)
     query = select(*reports.c).join(policies, own).where(reports.c.digest == digest, policies.c.id == policy_id)
-    return tx.exec(query).one_or_none()
+    return fetch_one(tx.exec(query), SimulationReportRecord)

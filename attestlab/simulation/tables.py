@@ -1,6 +1,7 @@
 """The tables of simulations; every row is audited."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Index, Text
@@ -24,4 +25,18 @@ class SimulationReport(SQLModel, table=True):
     unexpected_flips: int
     report: str = Field(sa_type=Text)
     made_by: str = Field(max_length=64)
+    made_at: datetime
+
+
+class SimulationReportRecord(NamedTuple):
+    """A row of `simulation_reports`."""
+
+    digest: str
+    tenant_id: UUID
+    policy_id: UUID | None
+    document_digest: str
+    baseline_digest: str
+    unexpected_flips: int
+    report: str
+    made_by: str
     made_at: datetime

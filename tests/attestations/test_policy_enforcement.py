@@ -207,7 +207,7 @@ def test_without_applicable_policies_no_decision_is_recorded(scene: Scene) -> No
 def test_monitoring_policy_never_denies_and_is_shown_in_the_decision(scene: Scene) -> None:
     monitoring = switched_on(scene.lab, scene.tenant, denying(mode="MONITOR", name="monitoring"))
     watched = scene.lab.policies.create(Document.read(denying(name="in shadow")), caller=scene.tenant)
-    scene.lab.policies.shadow(watched["id"], caller=scene.tenant)
+    scene.lab.policies.shadow(watched.id, caller=scene.tenant)
 
     scene.minted()
 
@@ -216,7 +216,7 @@ def test_monitoring_policy_never_denies_and_is_shown_in_the_decision(scene: Scen
     assert (why["allowed"], why["matched_rules"], why["reproduced"]) == (True, [], True)
     assert {(each["policy_id"], each["counts"], *each["matched_rules"]) for each in why["policies"]} == {
         (str(monitoring), False, "nobody"),
-        (str(watched["id"]), False, "nobody"),
+        (str(watched.id), False, "nobody"),
     }
 
 
@@ -263,13 +263,13 @@ def test_policy_activated_in_the_same_group_commit_applies_to_later_mints(lab: I
     request = MintRequest(**named, schema="degree", claims={"student_name": "Ada"})
     drafts = [lab.attestations.prepare(request, caller=scene.tenant) for _ in range(2)]
     written = lab.policies.create(Document.read(denying()), caller=scene.tenant)
-    digest = simulated(lab, scene.tenant, written["id"])
-    examined = lab.policies.examine(written["id"], caller=scene.tenant)
+    digest = simulated(lab, scene.tenant, written.id)
+    examined = lab.policies.examine(written.id, caller=scene.tenant)
 
     with lab.storage.write():
         lab.attestations.issue_or_raise(drafts[0])
         second = replace(scene.tenant, actor_id="the-second-person")
-        lab.policies.activate(written["id"], examined, simulation_digest=digest, caller=second)
+        lab.policies.activate(written.id, examined, simulation_digest=digest, caller=second)
         assert isinstance(lab.attestations.issue(drafts[1]), PermissionDenied)
 
     assert [row["allowed"] for row in scene.kept()] == [False]
@@ -291,7 +291,7 @@ def test_activated_policy_applies_to_all_later_mints(scene: Scene) -> None:
         thread.start()
     while len(answers) < 12:
         over.wait(0.01)
-    switch_on(scene.lab, scene.tenant, written["id"])
+    switch_on(scene.lab, scene.tenant, written.id)
     late = scene.board.minted().status_code
     while answers.count(403) < 4:
         over.wait(0.01)

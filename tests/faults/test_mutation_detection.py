@@ -96,11 +96,11 @@ def rule_by_policies(lab: Installation, caller: Caller) -> None:
     for default in ("ALLOW", "DENY"):
         lab.verification_profiles.create(f"Profile {default}", description=default, caller=caller)
         made = lab.policies.create(Document.read(policy_world.document(allow, default_effect=default)), caller=caller)
-        lab.policies.update(made["id"], Document.read(policy_world.document(allow, name="again")), caller=caller)
-        lab.policies.shadow(made["id"], caller=caller)
+        lab.policies.update(made.id, Document.read(policy_world.document(allow, name="again")), caller=caller)
+        lab.policies.shadow(made.id, caller=caller)
         question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
         lab.policy_decisions.evaluate_and_record(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
-        with lab.simulations.of(made["id"], caller=caller) as simulation:
+        with lab.simulations.of(made.id, caller=caller) as simulation:
             simulation.report()
 
 

@@ -68,12 +68,12 @@ def test_matched_rules_and_digest_equal_the_decision(world: World) -> None:
     told = dict(zip(names, row, strict=True))
     explained = world.lab.policy_decisions.explain(told["id"], caller=world.owner.caller).row
     assert (told["allowed"], told["policy_set_digest"], told["input_sha256"]) == (
-        explained["allowed"],
-        explained["policy_set_digest"],
-        explained["input_sha256"],
+        explained.allowed,
+        explained.policy_set_digest,
+        explained.input_sha256,
     )
     assert told["matched_rules"] == []
-    assert told["created_at"] == explained["created_at"]
+    assert told["created_at"] == explained.created_at
 
 
 def test_replay_decides_exported_decisions(world: World, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_thousand_rules_are_examined_in_time(lab: Installation) -> None:
     raw = document(*map(entangled, range(MAX_RULES - 1)), dead)
     made = lab.policies.create(Document.read(raw), caller=caller)
 
-    assert lab.policies.examine(made["id"], caller=caller).dead_rules == ("dead",)
+    assert lab.policies.examine(made.id, caller=caller).dead_rules == ("dead",)
 
 
 def test_analysis_and_verification_ignore_idempotency_keys() -> None:

@@ -187,7 +187,7 @@ def test_event_loop_never_compiles_a_large_policy(
     monkeypatch.setattr(policy_set, "Evaluator", compile_in_thread)
     for category in ("MINT", "VERIFY", "BUNDLE_EXPORT"):
         made = team.lab.policies.create(Document.read({**LARGE, "category": category}), caller=caller)
-        team.lab.policies.shadow(made["id"], caller=caller)
+        team.lab.policies.shadow(made.id, caller=caller)
     question = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"trust_tier": "BASIC"}}
     evaluated = key.post("/v1/policies/evaluate", json=question)
     minted = mint(key, make_mint_body(issuer)).json()

@@ -369,12 +369,12 @@ def test_platform_policy_applies_to_every_tenant(desk: Desk, lab: Installation) 
     made = lab.policies.create(
         Document.read(document(rule("no", "DENY", BASIC), default_effect="ALLOW")), caller=operator
     )
-    with lab.simulations.of(made["id"], caller=operator) as simulation:
+    with lab.simulations.of(made.id, caller=operator) as simulation:
         digest = simulation.report().digest
 
     second = replace(operator, actor_id="somebody-else")
     lab.policies.activate(
-        made["id"], lab.policies.examine(made["id"], caller=operator), simulation_digest=digest, caller=second
+        made.id, lab.policies.examine(made.id, caller=operator), simulation_digest=digest, caller=second
     )
 
     assert desk.ask({"trust_tier": "BASIC"}).json()["matched_rules"] == ["no"]
@@ -510,7 +510,7 @@ def test_tampered_version_is_detected(lab: Installation) -> None:
     made = lab.policies.create(Document.read(document(rule("r", "DENY", BASIC))), caller=operator)
 
     with lab.storage.write() as tx:
-        changed = update(store.versions).where(store.versions.c.policy_id == made["id"])
+        changed = update(store.versions).where(store.versions.c.policy_id == made.id)
         tx.exec(changed.values(document=store.versions.c.document + " "))
 
 
@@ -519,12 +519,12 @@ def test_policy_is_replayed_over_parquet_history(lab: Installation, tmp_path: Pa
     made = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=operator)
     pq.write_table(pa.table({"trust_tier": ["BASIC", "VERIFIED", None, "basic"]}), tmp_path / "past.parquet")
 
-    decided = lab.policies.replay(made["id"], contexts=tmp_path / "past.parquet", caller=operator)
+    decided = lab.policies.replay(made.id, contexts=tmp_path / "past.parquet", caller=operator)
 
     assert decided.df()["allowed"].tolist() == [True, False, False, True]
-    whose = lab.policies.replay(made["id"], contexts=tmp_path / "past.parquet")  # the operator's own, as lab.decisions
+    whose = lab.policies.replay(made.id, contexts=tmp_path / "past.parquet")  # the operator's own, as lab.decisions
     assert whose.groups() == decided.groups()
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE).tenant_id)
     theirs = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=other)
     with pytest.raises(NotFound):
-        lab.policies.replay(theirs["id"], contexts=tmp_path / "past.parquet")
+        lab.policies.replay(theirs.id, contexts=tmp_path / "past.parquet")

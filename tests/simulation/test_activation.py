@@ -25,7 +25,7 @@ OTHER = document(rule("other", "DENY", leaf("status", "exists", True)), default_
 
 
 def made(lab: Installation, caller: Caller, raw: dict[str, Any] = DRAFT) -> UUID:
-    found: UUID = lab.policies.create(Document.read(raw), caller=caller)["id"]
+    found: UUID = lab.policies.create(Document.read(raw), caller=caller).id
     return found
 
 
@@ -53,7 +53,7 @@ def test_first_policy_with_empty_history_is_activated(lab: Installation, caller:
 
     activate(lab, caller, policy, digest)
 
-    assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 1
+    assert lab.policies.get(policy, caller=caller)[0].active_version == 1
 
 
 def test_simulation_of_unsaved_document_is_valid_after_saving(lab: Installation, caller: Caller) -> None:
@@ -64,7 +64,7 @@ def test_simulation_of_unsaved_document_is_valid_after_saving(lab: Installation,
 
     activate(lab, caller, policy, digest)
 
-    assert lab.policies.get(policy, caller=caller)[0]["active_version"] == 2
+    assert lab.policies.get(policy, caller=caller)[0].active_version == 2
 
 
 def test_report_about_another_policy_is_rejected(lab: Installation, caller: Caller) -> None:

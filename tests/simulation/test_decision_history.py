@@ -47,10 +47,10 @@ class Story:
     def decide(self, question: PolicyQuery = MINT, **context: Any) -> str:
         self.clock.advance(timedelta(minutes=1))
         kept = self.lab.policy_decisions.evaluate_and_record(question, context, caller=self.caller)
-        return str(kept.row["id"])
+        return str(kept.row.id)
 
     def made(self, raw: dict[str, Any]) -> UUID:
-        found: UUID = self.lab.policies.create(Document.read(raw), caller=self.caller)["id"]
+        found: UUID = self.lab.policies.create(Document.read(raw), caller=self.caller).id
         return found
 
     def activated(self, raw: dict[str, Any] | UUID) -> UUID:

@@ -51,7 +51,7 @@ class Mints:
         return self.lab.simulations.of(draft, caller=self.caller, **more)
 
     def activate(self, raw: dict[str, Any]) -> None:
-        policy: UUID = self.lab.policies.create(Document.read(raw), caller=self.caller)["id"]
+        policy: UUID = self.lab.policies.create(Document.read(raw), caller=self.caller).id
         with self.of(policy) as simulation:
             digest = simulation.report().digest
         examined = self.lab.policies.examine(policy, caller=self.caller)
@@ -89,7 +89,7 @@ def test_decided_mint_occurs_once(mints: Mints) -> None:
     mints.activate(ANYTHING)
     mints.mint()
     (policy,) = mints.lab.policies.page(caller=mints.caller)
-    mints.lab.policies.archive(policy[0]["id"], caller=mints.caller)
+    mints.lab.policies.archive(policy[0].id, caller=mints.caller)
     mints.mint()
 
     with mints.of(OLD_KEY) as simulation:

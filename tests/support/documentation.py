@@ -172,7 +172,7 @@ class DocumentationRun:
         assert document.tests, block.place
         assert policy_tests.find_failing(document, policy, PLATFORM) == [], block.place
         assert analyze(policy) == [], block.place
-        self.names["policy_id"] = self.world.lab.policies.create(document, caller=self.world.caller)["id"]
+        self.names["policy_id"] = self.world.lab.policies.create(document, caller=self.world.caller).id
 
 
 def _require_examples(block: Block, names: dict[str, Any]) -> None:

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from attestlab.policy.profiles.service import Row
 from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
+from attestlab.policy.tables import VerificationProfileRecord
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Requirement
@@ -18,7 +18,7 @@ _TENANT = Requirement(tenant_only=True)
 def create_profile(request: Request, body: VerificationProfileIn) -> ProfileOut:
     """Create a verification profile; policies can be bound to it, and `POST /v1/verify` can name it."""
     profile = request.lab.verification_profiles.create(body.name, description=body.description, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/verification-profiles/{profile['id']}"
+    request.respond_headers["Location"] = f"/v1/verification-profiles/{profile.id}"
     return _render_profile(profile)
 
 
@@ -27,7 +27,7 @@ def list_profiles(request: Request, query: PageQuery) -> Page[ProfileOut]:
     """List the tenant's profiles, newest first."""
     before = decode_id(_LIST, query.cursor)
     found = request.lab.verification_profiles.page(caller=request.caller, before=before, limit=query.limit + 1)
-    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
     return Page[ProfileOut](items=[_render_profile(row) for row in shown], next_cursor=cursor)
 
 
@@ -37,5 +37,5 @@ def get_profile(request: Request, id: UUID) -> ProfileOut:
     return _render_profile(request.lab.verification_profiles.get(id, caller=request.caller))
 
 
-def _render_profile(row: Row) -> ProfileOut:
-    return ProfileOut(**{name: row[name] for name in ProfileOut.model_fields})
+def _render_profile(row: VerificationProfileRecord) -> ProfileOut:
+    return ProfileOut(id=row.id, name=row.name, description=row.description, created_at=row.created_at)

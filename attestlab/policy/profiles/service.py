@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -14,8 +13,7 @@ from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller, validate_display_name
 from attestlab.policy import store
 from attestlab.policy.events import ProfileCreated
-
-Row = dict[str, Any]
+from attestlab.policy.tables import VerificationProfileRecord
 
 
 class Profiles:
@@ -27,7 +25,7 @@ class Profiles:
         self.storage = storage
         self.clock = clock
 
-    def create(self, name: str, *, description: str | None = None, caller: Caller) -> Row:
+    def create(self, name: str, *, description: str | None = None, caller: Caller) -> VerificationProfileRecord:
         """Create a profile of the caller's tenant; without a policy it adds no conditions.
 
         Raises:
@@ -41,19 +39,20 @@ class Profiles:
                 "verification_profiles", limit, lambda: store.count_profiles(tx.exec, caller.tenant_id)
             )
             now = self.clock.now()
-            row = {"id": new_id(now), "tenant_id": caller.tenant_id, "name": name}
-            row |= {"description": description, "created_at": now}
+            row = VerificationProfileRecord(
+                id=new_id(now), tenant_id=caller.tenant_id, name=name, description=description, created_at=now
+            )
             deed = AuditContext(caller.tenant_id, caller, "verification_profile.create", now)
             profile = audited_write.insert(tx, store.profiles, row, deed)
-            outbox.publish(tx, caller.tenant_id, ProfileCreated(profile["id"], name, now), at=now)
+            outbox.publish(tx, caller.tenant_id, ProfileCreated(profile.id, name, now), at=now)
             return profile
 
-    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[Row]:
+    def page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> list[VerificationProfileRecord]:
         """Return a page of the tenant's profiles, newest first, starting after `before`."""
         with self.storage.read() as connection:
             return store.list_profiles(connection.execute, tenant_id=caller.tenant_id, before=before, limit=limit)
 
-    def get(self, profile_id: UUID, *, caller: Caller) -> Row:
+    def get(self, profile_id: UUID, *, caller: Caller) -> VerificationProfileRecord:
         """Return one of the tenant's profiles.
 
         Raises:
