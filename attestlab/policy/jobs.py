@@ -6,9 +6,9 @@ A document larger than `LARGE_BYTES` takes over 20 ms to read, type-check, prove
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import FixedClock, SystemClock
@@ -56,7 +56,9 @@ def check(text: bytes, own: str, is_operator: bool) -> CheckedDocument:
     )
 
 
-def check_attributes(records: str, own: list[dict[str, Any]], caller: Caller) -> tuple[CheckedAttributes, bytes]:
+def check_attributes(
+    records: str, own: Sequence[Mapping[str, object]], caller: Caller
+) -> tuple[CheckedAttributes, bytes]:
     """Check a tenant's new attributes against all versions of its policies, and render them as `AttributesOut`.
 
     Raises:
@@ -68,7 +70,7 @@ def check_attributes(records: str, own: list[dict[str, Any]], caller: Caller) ->
 
 
 def check_and_render_attributes(
-    vocabulary: AttributeRegistryService, own: list[dict[str, Any]], caller: Caller
+    vocabulary: AttributeRegistryService, own: Sequence[Mapping[str, object]], caller: Caller
 ) -> tuple[CheckedAttributes, bytes]:
     """Check attributes and render the response that shows them."""
     checked = vocabulary.check(own, caller=caller)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
 import orjson
@@ -11,6 +11,8 @@ import orjson
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.policy.jobs import LARGE_BYTES, PROOF_TIMEOUT_S
 from attestlab.web.request import Request
+
+Result = TypeVar("Result")
 
 
 def is_large(request: Request) -> bool:
@@ -25,8 +27,8 @@ async def has_large_policies(request: Request) -> bool:
 
 
 async def run_in_process(
-    request: Request, function: Callable[..., Any], *arguments: Any, timeout_s: float = PROOF_TIMEOUT_S
-) -> Any:
+    request: Request, function: Callable[..., Result], *arguments: object, timeout_s: float = PROOF_TIMEOUT_S
+) -> Result:
     """Return the result of a function of `jobs`, run in a child process that is stopped when the client disconnects."""
     workers: WorkerProcesses = request.lab.workers
     tenant_id = request.caller.tenant_id
@@ -39,6 +41,6 @@ def records_url(request: Request) -> str:
     return url
 
 
-def encode_policy(policy: dict[str, Any] | UUID | None) -> bytes | UUID | None:
+def encode_policy(policy: dict[str, object] | UUID | None) -> bytes | UUID | None:
     """Encode a document for a child process; pass on an id."""
     return orjson.dumps(policy) if isinstance(policy, dict) else policy

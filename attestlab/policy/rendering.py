@@ -13,6 +13,7 @@ from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Expla
 from attestlab.policy.evaluation.counterfactual import Counterfactual
 from attestlab.policy.evaluation.policy_set import SetDecision
 from attestlab.policy.language.attributes import PLATFORM, Registry
+from attestlab.policy.language.context import Values
 from attestlab.policy.rules import status_of_version
 from attestlab.policy.service import AnalysisReport
 from attestlab.policy.shapes import (
@@ -185,12 +186,16 @@ def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) ->
 def render_analysis(found: AnalysisReport) -> AnalysisOut:
     """Render the results of an analysis."""
     findings = [
-        FindingOut(kind=each.kind.value, rule_id=each.rule_id, by=list(each.by), witness=each.witness)
+        FindingOut(kind=each.kind.value, rule_id=each.rule_id, by=list(each.by), witness=_render_witness(each.witness))
         for each in found.findings
     ]
     comparison = found.comparison
     return AnalysisOut(
         findings=findings,
         equivalent=None if comparison is None else comparison.equivalent,
-        witness=None if comparison is None else comparison.witness,
+        witness=None if comparison is None else _render_witness(comparison.witness),
     )
+
+
+def _render_witness(values: Values | None) -> dict[str, object] | None:
+    return None if values is None else {**values}

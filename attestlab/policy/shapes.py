@@ -1,6 +1,6 @@
 """Wire models of policies (CONTRACT section 9)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     Field,
@@ -30,7 +30,7 @@ Effects = Literal["ALLOW", "DENY"]
 Modes = Literal["ENFORCE", "MONITOR"]
 
 
-class PolicyIn(RootModel[dict[str, Any]]):
+class PolicyIn(RootModel[dict[str, object]]):
     """A policy document (docs/policies.md), or `{"toml": "..."}`."""
 
 
@@ -52,7 +52,7 @@ class BoundsIn(In):
     max: float | None = None
 
 
-def _single_domain_error(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+def _single_domain_error(value: object, read: ValidatorFunctionWrapHandler) -> object:
     """Replace the errors of each member of the union by one sentence that describes a valid domain."""
     try:
         return read(value)
@@ -104,7 +104,7 @@ class EvaluateIn(In):
     target_type: TargetType | None = None
     binding_target_type: TargetType | None = None
     target_id: Uuid | None = None
-    context: dict[str, Any]
+    context: dict[str, object]
 
     @model_validator(mode="after")
     def _says_each_once(self) -> "EvaluateIn":
@@ -118,9 +118,9 @@ class EvaluateIn(In):
 class AnalyzeIn(In):
     """A document, or the id of a policy whose newest version is analyzed; `against` is compared with it."""
 
-    policy: dict[str, Any] | None = None
+    policy: dict[str, object] | None = None
     policy_id: Uuid | None = None
-    against: Uuid | dict[str, Any] | None = None
+    against: Uuid | dict[str, object] | None = None
 
     @model_validator(mode="after")
     def _says_one(self) -> "AnalyzeIn":
@@ -152,8 +152,8 @@ class PolicyOut(PolicySummaryOut):
 
     mode: Modes
     default_effect: Effects
-    rules: list[dict[str, Any]]
-    tests: list[dict[str, Any]] | None
+    rules: list[dict[str, object]]
+    tests: list[dict[str, object]] | None
 
 
 class PolicyVersionSummaryOut(Out):
@@ -170,7 +170,7 @@ class PolicyVersionSummaryOut(Out):
 class PolicyVersionOut(PolicyVersionSummaryOut):
     """One version of a policy with its document, which never changes."""
 
-    document: dict[str, Any]
+    document: dict[str, object]
 
 
 class AttributeOut(Out):
@@ -221,7 +221,7 @@ class ExplainedRuleOut(Out):
     mode: Modes
     priority: int
     matched: bool
-    when: dict[str, Any]
+    when: dict[str, object]
 
 
 class ExplainedPolicyOut(Out):
@@ -270,7 +270,7 @@ class DecisionOut(Out):
     action: Categories
     target_type: Targets
     target_id: Uuid | None
-    context: dict[str, Any]
+    context: dict[str, object]
     input_sha256: str
     policy_set_digest: str
     allowed: bool
@@ -292,7 +292,7 @@ class FindingOut(Out):
     kind: Literal["dead", "shadowed", "contradicting", "default_unreachable"]
     rule_id: str | None
     by: list[str]
-    witness: dict[str, Any] | None
+    witness: dict[str, object] | None
 
 
 class AnalysisOut(Out):
@@ -300,4 +300,4 @@ class AnalysisOut(Out):
 
     findings: list[FindingOut]
     equivalent: bool | None
-    witness: dict[str, Any] | None
+    witness: dict[str, object] | None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
 from attestlab.policy.language.attributes import Op, Value
 from attestlab.policy.language.context import Values
 
 Test = Callable[[Values], bool]
+Compare = Callable[[Value, Value], bool]
 
 
 class Decision(NamedTuple):
@@ -80,7 +81,7 @@ def _compile_literal(atom: Literal) -> Test:
     path, missing = leaf.attribute.path, atom.when_missing
     if leaf.op is Op.EXISTS:
         return _existence_test(path, bool(leaf.value) is not atom.negated, missing)
-    if leaf.op in _COMPARES:
+    if leaf.op in _COMPARES and not isinstance(leaf.value, tuple):
         return _comparison_test(path, _COMPARES[leaf.op], leaf.value, atom.negated, missing)
     members = frozenset(leaf.value) if isinstance(leaf.value, tuple) else frozenset((leaf.value,))
     return _membership_test(path, members, (leaf.op in {Op.EQ, Op.IN}) is not atom.negated, missing)
@@ -100,10 +101,10 @@ def _membership_test(path: str, members: frozenset[Value], inside: bool, missing
     return (lambda v: v.get(path) not in members) if missing else (lambda v: path in v and v[path] not in members)
 
 
-_COMPARES: dict[Op, Callable[[Any, Any], bool]] = {
+_COMPARES: dict[Op, Compare] = {
     Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge,
 }  # fmt: skip
-_CONTRARY: dict[Callable[[Any, Any], bool], Callable[[Any, Any], bool]] = {
+_CONTRARY: dict[Compare, Compare] = {
     operator.lt: operator.ge,
     operator.le: operator.gt,
     operator.gt: operator.le,
@@ -111,8 +112,6 @@ _CONTRARY: dict[Callable[[Any, Any], bool], Callable[[Any, Any], bool]] = {
 }
 
 
-def _comparison_test(
-    path: str, compare: Callable[[Any, Any], bool], bound: object, negated: bool, missing: bool
-) -> Test:
+def _comparison_test(path: str, compare: Compare, bound: Value, negated: bool, missing: bool) -> Test:
     holds = _CONTRARY[compare] if negated else compare
     return lambda values: holds(values[path], bound) if path in values else missing

@@ -10,7 +10,6 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from attestlab.policy.language.ast import AllOf, Comparison, Effect, Not, Policy, Rule, Tree
 from attestlab.policy.language.attributes import Op, Value
@@ -36,16 +35,16 @@ class ExplainedNode:
     parts: tuple[ExplainedNode, ...] = ()
     attr: str | None = None
     op: str | None = None
-    value: Any = None
+    value: Value | tuple[Value, ...] | None = None
     actual: Value | None = None
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, object]:
         """Return JSON values; in a leaf without `actual` the attribute is missing."""
         if self.kind != "leaf":
             return {"kind": self.kind, "truth": self.truth.value, "parts": [part.json() for part in self.parts]}
         value = list(self.value) if isinstance(self.value, tuple) else self.value
-        told = {"kind": "leaf", "truth": self.truth.value, "attr": self.attr, "op": self.op, "value": value}
-        return told if self.actual is None else {**told, "actual": self.actual}
+        actual = {} if self.actual is None else {"actual": self.actual}
+        return {"kind": "leaf", "truth": self.truth.value, "attr": self.attr, "op": self.op, "value": value, **actual}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +103,18 @@ def _comparison_truth(leaf: Comparison, actual: Value | None, effect: Effect) ->
         return Truth.TRUE if is_contrary else Truth.FALSE
     if leaf.op is Op.EXISTS:
         return Truth.TRUE if leaf.value else Truth.FALSE
-    return Truth.TRUE if _HOLDS[leaf.op](actual, leaf.value) else Truth.FALSE
+    return Truth.TRUE if _holds(leaf, actual) else Truth.FALSE
 
 
-_HOLDS: dict[Op, Callable[[Any, Any], bool]] = {
+def _holds(leaf: Comparison, actual: Value) -> bool:
+    if isinstance(leaf.value, tuple):
+        return (actual in leaf.value) is (leaf.op is Op.IN)
+    return _COMPARES[leaf.op](actual, leaf.value)
+
+
+_COMPARES: dict[Op, Callable[[Value, Value], bool]] = {
     Op.EQ: operator.eq,
     Op.NE: operator.ne,
-    Op.IN: lambda actual, among: actual in among,
-    Op.NOT_IN: lambda actual, among: actual not in among,
     Op.LT: operator.lt,
     Op.LTE: operator.le,
     Op.GT: operator.gt,

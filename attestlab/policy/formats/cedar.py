@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.json_types import JsonValue
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
 from attestlab.policy.language.attributes import Attribute, AttributeType, Op, Value
 from attestlab.policy.language.context import Values
@@ -39,7 +39,7 @@ def to_cedar(policy: Policy) -> str:
     return "\n".join(texts)
 
 
-def to_cedar_context(values: Values, attributes: Mapping[str, Attribute]) -> dict[str, Any]:
+def to_cedar_context(values: Values, attributes: Mapping[str, Attribute]) -> dict[str, JsonValue]:
     """Return a typed context as the JSON that Cedar reads.
 
     Raises:
@@ -93,7 +93,7 @@ def _format_constant(value: Value) -> str:
     return str(value) if isinstance(value, int) else _quote(value)
 
 
-def _to_json(value: Value) -> Any:
+def _to_json(value: Value) -> JsonValue:
     if isinstance(value, float):
         return {"__extn": {"fn": "decimal", "arg": _format_decimal(value)}}
     return value

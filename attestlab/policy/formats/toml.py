@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Iterator
 from datetime import date, time
-from typing import Any
 
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.language.attributes import UNSTORABLE
@@ -21,7 +20,7 @@ _TOKEN = re.compile(
 )
 
 
-def parse_body(raw: Any) -> Document:
+def parse_body(raw: object) -> Document:
     """Parse a submitted document, as JSON or as `{"toml": "..."}`.
 
     Raises:
@@ -62,7 +61,7 @@ def format_toml(document: Document) -> str:
     """
     import tomli_w  # loaded late, so that the server starts faster
 
-    return tomli_w.dumps(_without_nulls(document.content()))
+    return tomli_w.dumps({name: _without_nulls(member) for name, member in document.content().items()})
 
 
 def _require_short_keys(text: str) -> None:
@@ -117,7 +116,7 @@ def _text_errors(text: str, *path: str | int) -> Iterator[FieldError]:
         yield FieldError(json_pointer(*path), "nul" if "\0" in text else "lone_surrogate", message)
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls(value: object) -> object:
     if isinstance(value, dict):
         return {key: _without_nulls(member) for key, member in value.items() if member is not None}
     if isinstance(value, list):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Registry, Value, ValueProblem
 
@@ -44,7 +43,7 @@ class ContextNormalizer:
         self._parsers = {path: attribute.parse for path, attribute in registry.items()}
         self._registry = registry
 
-    def __call__(self, context: Mapping[str, Any]) -> NormalizedContext:
+    def __call__(self, context: Mapping[str, object]) -> NormalizedContext:
         """Normalize a context: dotted and nested spellings are the same, null is missing, no content raises an
         error.
         """
@@ -60,7 +59,7 @@ class ContextNormalizer:
             values[path] = value  # type: ignore[assignment]  # not a ValueProblem: checked above
         return NormalizedContext(values)
 
-    def _with_care(self, context: Mapping[str, Any]) -> NormalizedContext:
+    def _with_care(self, context: Mapping[str, object]) -> NormalizedContext:
         """Normalize a context that is nested or contains rejected elements."""
         values: Values = {}
         seen: set[str] = set()
@@ -93,8 +92,8 @@ class ContextNormalizer:
 
 
 def _flatten(
-    context: Mapping[str, Any], prefix: str, known: Mapping[str, object], depth: int = 1
-) -> Iterator[tuple[str, Any]]:
+    context: Mapping[str, object], prefix: str, known: Mapping[str, object], depth: int = 1
+) -> Iterator[tuple[str, object]]:
     """Yield each value with its dotted path; descend into objects as deep as paths can be."""
     for key, raw in context.items():
         path = prefix + str(key)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -105,7 +105,7 @@ class PolicyTest(SourceModel):
     """The expected result of the policy alone for a context; without `matched_rules` only `allowed` is compared."""
 
     name: Name
-    context: dict[str, Any]
+    context: dict[str, object]
     allowed: bool
     matched_rules: Annotated[tuple[RuleId, ...], Field(strict=False)] | None = None
 
@@ -162,7 +162,7 @@ class Document(SourceModel):
         """The SHA-256 of `canonical`, 64 hex digits."""
         return sha256_hex(self.canonical)
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, object]:
         """Return the content as JSON values; a condition has only the members of its form."""
         return self.model_dump(mode="json", by_alias=True, exclude={"version", "status"}, exclude_none=True)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.policy.evaluation.evaluator import Evaluator
@@ -43,7 +42,7 @@ def _context_errors(case: PolicyTest, index: int, normalised: ContextNormalizer)
         yield FieldError(place, each.code, f"{each.path}: {each.message}")
 
 
-def _keys_of_path(context: Mapping[str, Any], path: str) -> list[str]:
+def _keys_of_path(context: Mapping[str, object], path: str) -> list[str]:
     """Return the keys that spell a dotted path in a context; none if the path was truncated."""
     if path in context:
         return [path]
