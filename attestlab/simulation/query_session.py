@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
@@ -17,6 +17,8 @@ from attestlab.simulation.progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+Result = TypeVar("Result")
 
 _POLL_INTERVAL_S = 0.05  # interval of checks for timeout and disconnected clients
 _INTERRUPT_INTERVAL_S = 0.01  # an interrupt between two queries has no effect, so it is repeated
@@ -32,7 +34,9 @@ class QuerySession:
         self._cancelled: Exception | None = None
         self._progress = Progress(connection.query_progress)
 
-    def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(
+        self, sql: str, parameters: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:  # DuckDB types the rows of a query so
         """Return the rows of a query.
 
         Raises:
@@ -42,12 +46,12 @@ class QuerySession:
         with self._working():
             return self._connection.execute(sql, list(parameters)).fetchall()
 
-    def relation(self, sql: str, convert: Callable[[duckdb.DuckDBPyRelation], Any]) -> Any:
+    def relation(self, sql: str, convert: Callable[[duckdb.DuckDBPyRelation], Result]) -> Result:
         """Return the result of `convert` for a query's relation; raises like `run`."""
         with self._working():
             return convert(self._connection.sql(sql))
 
-    def with_connection(self, function: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
+    def with_connection(self, function: Callable[[duckdb.DuckDBPyConnection], Result]) -> Result:
         """Return the result of `function` for the connection itself; raises like `run`."""
         with self._working():
             return function(self._connection)
@@ -140,7 +144,7 @@ class Frame:
         """Return the rows as a pyarrow Table."""
         return self._session.relation(self.sql, lambda found: found.arrow().read_all())
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """Return the rows as plain values, by column."""
         names, found = self._session.relation(self.sql, lambda found: (found.columns, found.fetchall()))
         return [dict(zip(names, row, strict=True)) for row in found]

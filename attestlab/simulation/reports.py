@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
@@ -14,6 +14,7 @@ from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.simulation.history import DecisionHistory
 from attestlab.simulation.scenarios import PolicyDraft
 from attestlab.simulation.simulation import Simulation
+from attestlab.simulation.tables import SimulationReportRecord
 
 FORMAT = "simulation-report/1"
 MAX_FLIPS = 100
@@ -29,10 +30,12 @@ class ComposedReport:
 
     tenant_id: UUID
     policy_id: UUID | None
+    document_digest: str
     baseline_digest: str
+    unexpected_flips: int
     made_at: datetime
-    content: dict[str, Any]
-    contexts: tuple[dict[str, Any], ...]
+    content: Mapping[str, object]
+    contexts: tuple[Mapping[str, object], ...]
 
     @cached_property
     def canonical(self) -> bytes:
@@ -44,19 +47,19 @@ class ComposedReport:
         """The SHA-256 of `canonical`, 64 hex digits."""
         return sha256_hex(self.canonical)
 
-    def row(self, made_by: str) -> dict[str, Any]:
+    def to_record(self, made_by: str) -> SimulationReportRecord:
         """Return the row to store."""
-        return {
-            "digest": self.digest,
-            "tenant_id": self.tenant_id,
-            "policy_id": self.policy_id,
-            "document_digest": self.content["policy"]["digest"],
-            "baseline_digest": self.baseline_digest,
-            "unexpected_flips": self.content["self_check"]["unexpected_flips"],
-            "report": self.canonical.decode(),
-            "made_by": made_by,
-            "made_at": self.made_at,
-        }
+        return SimulationReportRecord(
+            digest=self.digest,
+            tenant_id=self.tenant_id,
+            policy_id=self.policy_id,
+            document_digest=self.document_digest,
+            baseline_digest=self.baseline_digest,
+            unexpected_flips=self.unexpected_flips,
+            report=self.canonical.decode(),
+            made_by=made_by,
+            made_at=self.made_at,
+        )
 
 
 def compose_report(
@@ -97,11 +100,19 @@ def compose_report(
         "made_at": format_time(made_at),
         "made_by": made_by,
     }
-    contexts = tuple(_without_missing(row["context"] or {}) for row in examples)
-    return ComposedReport(tenant_id, draft.policy_id, simulation.scenario.baseline_digest, made_at, content, contexts)
+    return ComposedReport(
+        tenant_id=tenant_id,
+        policy_id=draft.policy_id,
+        document_digest=draft.document.digest,
+        baseline_digest=simulation.scenario.baseline_digest,
+        unexpected_flips=checked.unexpected_flips,
+        made_at=made_at,
+        content=content,
+        contexts=tuple(_present_values(row["context"]) for row in examples),
+    )
 
 
-def _policy_facts(draft: PolicyDraft) -> dict[str, Any]:
+def _policy_facts(draft: PolicyDraft) -> dict[str, object]:
     document = draft.document
     return {
         "id": None if draft.policy_id is None else str(draft.policy_id),
@@ -114,7 +125,7 @@ def _policy_facts(draft: PolicyDraft) -> dict[str, Any]:
     }
 
 
-def _set_digests(simulation: Simulation) -> dict[str, Any]:
+def _set_digests(simulation: Simulation) -> dict[str, object]:
     """Return the digests for the draft's own target; a default is also simulated for other targets."""
     place = simulation.sets.places[0]
     return {
@@ -130,15 +141,16 @@ def _window(simulation: Simulation) -> dict[str, str | None]:
     return {"from": None if start is None else format_time(start), "to": None if end is None else format_time(end)}
 
 
-def _with_segments(row: dict[str, Any]) -> dict[str, Any]:
+def _with_segments(row: Mapping[str, object]) -> dict[str, object]:
     plain = {name: row[name] for name in ("from", "to", "count")}
     segments = {name.removeprefix("@"): value for name, value in row.items() if name not in plain}
     return {**plain, "segments": segments}
 
 
-def _without_missing(context: dict[str, Any]) -> dict[str, Any]:
-    return {path: value for path, value in context.items() if value is not None}
+def _present_values(context: object) -> dict[str, object]:
+    """Return the values of an example's context, which is null for a draft without attributes."""
+    return {path: value for path, value in context.items() if value is not None} if isinstance(context, dict) else {}
 
 
-def _without(row: dict[str, Any], *names: str) -> dict[str, Any]:
+def _without(row: Mapping[str, object], *names: str) -> dict[str, object]:
     return {name: value for name, value in row.items() if name not in names}

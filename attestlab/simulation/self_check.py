@@ -103,4 +103,4 @@ def _differences_query(sets: ScenarioSets, rows: str) -> str:
 
 
 def _raw_query(session: QuerySession, history: History) -> str:
-    return str(session.with_connection(lambda connection: history.raw(connection, {})))
+    return session.with_connection(lambda connection: history.raw(connection, {}))

@@ -6,10 +6,10 @@ DuckDB is loaded by the first simulation.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -27,6 +27,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.policy import rules as policy_rules
 from attestlab.policy import store as policy_store
 from attestlab.policy.attribute_registry import load_registry, parse_document
+from attestlab.policy.evaluation.counterfactual import Counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.document import Document, TargetType
 from attestlab.simulation import rules, store
@@ -46,6 +47,32 @@ _TOO_LONG = (
     "with many or large rules simulate fewer of them at once, without sweep and by."
 )
 MAX_CONCURRENT_SIMULATIONS = 2  # per process; each may take a gigabyte, and a thread of the shared pool
+
+
+class SimulationOptions(TypedDict, total=False):
+    """The options of `Simulations.run`."""
+
+    replaces: UUID | None
+    start: datetime | None
+    end: datetime | None
+    by: Sequence[str]
+    sweep: Sequence[ThresholdName]
+    points: int
+    counterfactual: str | None
+
+
+class SimulationRun(NamedTuple):
+    """A report that is not stored yet, and additional results.
+
+    `groups` are as of `Simulation.decide`, `rules` have coverage and marginal effect; `sweep` and `counterfactual` are
+    None unless requested.
+    """
+
+    report: ComposedReport
+    groups: Sequence[Mapping[str, object]]
+    rules: Sequence[Mapping[str, object]]
+    sweep: Sequence[Mapping[str, object]] | None
+    counterfactual: Counterfactual | None
 
 
 class Simulations:
@@ -101,14 +128,12 @@ class Simulations:
         counterfactual: str | None = None,
         is_cancelled: Callable[[], bool] = lambda: False,
         caller: Caller,
-    ) -> tuple[ComposedReport, dict[str, Any]]:
+    ) -> SimulationRun:
         """Run a complete simulation within its time limit; the report is not stored yet.
 
         It stops as soon as `is_cancelled` returns true, which another thread checks many times a second.
 
-        In addition to the report it returns `groups` (as of `decide`), `contexts` of its examples, `rules` (coverage
-        and marginal effect), `sweep` of one or two thresholds in about so many `points`, and the counterfactual of one
-        decision; the last two are None unless requested.
+        The sweep of one or two thresholds has about so many `points`.
 
         Raises:
             NotFound, Conflict, ValidationFailed: see `of`; or the decision is not in the history.
@@ -128,8 +153,7 @@ class Simulations:
             effects = {row["rule"]: row for row in simulation.marginal().rows()}
             rule_effects = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
             groups = simulation.decide().rows()
-            extras = {"groups": groups, "contexts": report.contexts, "rules": rule_effects}
-            return report, {**extras, "sweep": sweep_rows, "counterfactual": counterfactual_change}
+            return SimulationRun(report, groups, rule_effects, sweep_rows, counterfactual_change)
 
     def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> ComposedReport:
         """Compose the report of a simulation, without storing it.
@@ -153,12 +177,10 @@ class Simulations:
     def save(self, report: ComposedReport, *, caller: Caller) -> SignedReport:
         """Store a report, so that an activation may name it."""
         with self.storage.write() as tx:
-            facts = {
-                "policy_id": report.content["policy"]["id"],
-                "document_digest": report.content["policy"]["digest"],
-            }
+            policy_id = None if report.policy_id is None else str(report.policy_id)
+            facts = {"policy_id": policy_id, "document_digest": report.document_digest}
             deed = AuditContext(caller.tenant_id, caller, "simulation_report.create", report.made_at, facts)
-            audited_write.insert(tx, store.reports, report.row(caller.actor_id), deed)
+            audited_write.insert(tx, store.reports, report.to_record(caller.actor_id), deed)
         return SignedReport(report.digest, report.content, self.key.sign(report.content, typ=TYP))
 
     def get(self, digest: str, *, caller: Caller) -> SignedReport:
@@ -252,7 +274,7 @@ def _require_window(start: datetime | None, end: datetime | None) -> None:
         raise ValidationFailed.of("/to", "window", "The window is empty; `from` must be before `to`.")
 
 
-def _run_sweep(simulation: Simulation, sweep: Sequence[ThresholdName], points: int) -> list[dict[str, Any]] | None:
+def _run_sweep(simulation: Simulation, sweep: Sequence[ThresholdName], points: int) -> list[dict[str, object]] | None:
     if not sweep:
         return None
     if len(sweep) == 1:

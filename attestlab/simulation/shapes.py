@@ -1,6 +1,6 @@
 """Wire models of simulations (CONTRACT section 9)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,7 +24,7 @@ class SimulateIn(In):
     policy.
     """
 
-    policy: dict[str, Any] | None = None
+    policy: dict[str, object] | None = None
     policy_id: Uuid | None = None
     from_: Annotated[Moment | None, Field(alias="from")] = None
     to: Moment | None = None
@@ -79,7 +79,7 @@ class TransitionOut(Out):
 class FlipOut(TransitionOut):
     """The number of decisions of one segment that would flip."""
 
-    segments: dict[str, Any]
+    segments: dict[str, object]
 
 
 class ReasonOut(TransitionOut):
@@ -169,7 +169,7 @@ class SimulationOut(ReportOut):
     report_digest: str
     signature: str
     groups: list[GroupOut]
-    contexts: list[dict[str, Any]]
+    contexts: list[dict[str, object]]
     counterfactual: CounterfactualOut | None
     rules: list[RuleEffectOut]
     sweep: list[SweptOut] | None
@@ -179,5 +179,5 @@ class KeptReportOut(Out):
     """A stored report; `report` is exactly what `report_digest` and `signature` cover."""
 
     report_digest: str
-    report: dict[str, Any]
+    report: dict[str, object]
     signature: str

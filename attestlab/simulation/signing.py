@@ -5,8 +5,8 @@ A report is signed whenever it is returned; its digest never changes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 TYP = "simulation-report+jws"
 REPORTS = b"key that signs simulation reports v1"
@@ -17,5 +17,5 @@ class SignedReport:
     """A stored report with its signature by the present key; an activation names its `digest`."""
 
     digest: str
-    content: dict[str, Any]
+    content: Mapping[str, object]
     signature: str

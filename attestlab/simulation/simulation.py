@@ -235,11 +235,12 @@ class Simulation:
         history = self.history
         if not isinstance(history, DecisionHistory) or history == history.whole:
             return 0
-        seen, all_of_it = (
-            self.session.with_connection(lambda connection, each=each: each.raw(connection, {}))  # type: ignore[misc]
-            for each in (history, history.whole)
+        seen, whole = history, history.whole
+        windowed = self.session.with_connection(lambda connection: seen.raw(connection, {}))
+        all_of_it = self.session.with_connection(lambda connection: whole.raw(connection, {}))
+        ((count,),) = self.session.run(
+            f"SELECT (SELECT count(*) FROM ({all_of_it})) - (SELECT count(*) FROM ({windowed}))"
         )
-        ((count,),) = self.session.run(f"SELECT (SELECT count(*) FROM ({all_of_it})) - (SELECT count(*) FROM ({seen}))")
         return int(count)
 
     def _sweep(self, thresholds: list[Threshold], points: int) -> Frame:
