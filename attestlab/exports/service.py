@@ -17,14 +17,14 @@ from attestlab.attestations.service import Attestations
 from attestlab.attestations.store import CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.core.clock import Clock
-from attestlab.core.crypto import signing
+from attestlab.core.crypto import jws, signing
 from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.service_key import ServiceKey
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.exports import badges, payloads, rules, store
-from attestlab.exports.jwt_signing import STATUS_LIST_KEY_PURPOSE, ServiceKey, sign_jwt
 from attestlab.exports.payloads import ExportableAttestation
 from attestlab.exports.sd_jwt import DisclosureBuilder
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
@@ -36,6 +36,7 @@ from attestlab.orgs.rules import Caller
 
 # Verifiers of these formats do not check the status of a key, so withdrawn keys are not published to them at all.
 VERIFICATION_KEY_STATUSES: Final = frozenset({KeyStatus.ACTIVE.value, KeyStatus.ROTATED.value})
+STATUS_LIST_KEY_PURPOSE: Final = b"key that signs status lists v1"
 
 
 class Exports:
@@ -214,7 +215,7 @@ class Exports:
         return url if badges.is_badge_image(url, held["media_type"] if held and is_ours else None) else None
 
     def _sign(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, object]) -> str:
-        return sign_jwt(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
+        return jws.sign_jwt(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
 
     def _salt_hash(self, attestation_id: UUID, place: bytes) -> bytes:
         """The keyed hash that salts derive from; only a holder of the keyring can compute it."""

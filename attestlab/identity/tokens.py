@@ -14,13 +14,11 @@ from datetime import datetime
 from typing import Any
 
 from attestlab.core.crypto import jws, sealing, signing
-from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import AnyRow, Transaction
-from attestlab.core.encoding import b64url_decode, b64url_encode
-from attestlab.core.errors import AuthInvalid, SignatureInvalid, ValidationFailed
+from attestlab.core.errors import AuthInvalid, SignatureInvalid
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
@@ -91,7 +89,7 @@ class AccessTokens:
         """Creates a signing key. Processes that have not signed yet use it from now on; older keys still verify."""
         private = signing.generate(alg)
         public = private.public_key()
-        kid = thumbprint(alg, public)
+        kid = signing.thumbprint(alg, public)
         row: dict[str, Any] = {
             "kid": kid,
             "alg": alg.value,
@@ -117,14 +115,10 @@ class AccessTokens:
 
     def _verify_signature(self, token: str) -> Claims:
         try:
-            header, payload_b64, _ = token.split(".")
-        except ValueError:
-            raise AuthInvalid from None
-        key = self._find_verifier(header)
-        try:
-            payload = b64url_decode(payload_b64)
+            header, payload = jws.split_compact(token)
+            key = self._find_verifier(header)
             jws.verify_compact(key.alg, key.public, token, kid=key.kid, payload=payload)
-        except (SignatureInvalid, ValidationFailed):
+        except SignatureInvalid:
             raise AuthInvalid from None
         claims = Claims.parse(payload)
         claims.require_valid(issuer=self.issuer())
@@ -153,13 +147,6 @@ class AccessTokens:
         der = self.keyring.unseal(row.sealed, tenant_id=None, issuer_id=None, kid=row.kid, alg=row.alg)
         alg = Algorithm(row.alg)
         return Signer(row.kid, alg, signing.load_private(alg, der))
-
-
-def thumbprint(alg: Algorithm, public: PublicKey) -> str:
-    """Computes the key id: the JWK thumbprint (RFC 7638), base64url SHA-256."""
-    extra = ("kid", "alg", "use")
-    members = {name: value for name, value in signing.jwk(alg, public, "").items() if name not in extra}
-    return b64url_encode(hashlib.sha256(canonical(members)).digest())
 
 
 def _verifier_from(row: AnyRow) -> Verifier:

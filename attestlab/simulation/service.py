@@ -14,6 +14,7 @@ from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.service_key import ServiceKey
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
@@ -21,7 +22,6 @@ from attestlab.core.ids import new_id
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.exports.jwt_signing import ServiceKey
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy import rules as policy_rules

@@ -242,3 +242,23 @@ def test_no_character_of_a_token_may_change(data):
     other = data.draw(st.characters().filter(lambda character: character != token[place]))
 
     assert is_refused(Algorithm.ED25519, token[:place] + other + token[place + 1 :])
+
+
+def test_a_jwt_of_any_header_is_accepted_by_joserfc_and_named_by_its_thumbprint() -> None:
+    alg = Algorithm.ES256
+    kid = signing.thumbprint(alg, private(alg).public_key())
+
+    token = jws.sign_jwt({"kid": kid, "typ": "vc+jwt"}, {"b": 1, "a": "ü"}, alg=alg, private=private(alg))
+
+    key = joserfc_jwk.import_key(signing.jwk(alg, private(alg).public_key(), kid))
+    judged = joserfc_jws.deserialize_compact(token, key, algorithms=[alg.jose])
+    assert judged.headers() == {"alg": alg.jose, "kid": kid, "typ": "vc+jwt"}
+    assert judged.payload == '{"a":"ü","b":1}'.encode()
+    assert key.thumbprint() == kid
+    assert jws.split_compact(token) == (token.partition(".")[0], judged.payload)
+
+
+@pytest.mark.parametrize("token", ["", "a", "a.b", "a.b.c.d", "a.=.c", "a.*.c"])
+def test_a_token_that_is_not_compact_cannot_be_split(token: str) -> None:
+    with pytest.raises(SignatureInvalid, match="JWS"):
+        jws.split_compact(token)

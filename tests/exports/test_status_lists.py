@@ -16,9 +16,10 @@ from sqlalchemy import text
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.crypto.service_key import ServiceKey
 from attestlab.core.encoding import b64url_decode, format_time
 from attestlab.exports import rules, store
-from attestlab.exports.jwt_signing import STATUS_LIST_KEY_PURPOSE, ServiceKey
+from attestlab.exports.service import STATUS_LIST_KEY_PURPOSE
 from attestlab.installation import Installation
 from support.attestations import make_mint_body
 from support.issuers import register_issuer

@@ -1,12 +1,16 @@
-"""Compact JWS (RFC 7515) with one header for each algorithm and key.
+"""Compact JWS (RFC 7515): signing with any header, verification with exactly one.
 
-The header is the canonical JSON of `{"alg", "kid"}` and nothing more. The verifier does not
-parse a token's header or payload: it builds both from what it already knows and compares
+Attestations and access tokens have the canonical JSON of `{"alg", "kid"}` as their header and nothing more. The
+verifier does not parse a token's header: it builds header and payload from what it already knows and compares
 them byte for byte, so that a token cannot choose its own algorithm or key.
+
+Exports are verified by others. Their headers name a `typ` too, which prevents one kind of token from being accepted
+as another (RFC 8725 section 3.11).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from attestlab.core.crypto import signing
@@ -14,6 +18,8 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
+
+_NOT_COMPACT = "A compact JWS has three parts, header.payload.signature."
 
 
 @lru_cache(maxsize=4096)
@@ -29,8 +35,30 @@ def signing_input(header_b64: str, payload: bytes) -> bytes:
 
 def sign_compact(alg: Algorithm, private: PrivateKey, kid: str, payload: bytes) -> str:
     """Sign `payload` as a compact JWS: `header.payload.signature`."""
-    signed = signing_input(protected_header(alg, kid), payload)
-    return f"{signed.decode('ascii')}.{b64url_encode(signing.sign(alg, private, signed))}"
+    return _sign(alg, private, protected_header(alg, kid), payload)
+
+
+def sign_jwt(header: Mapping[str, str], payload: Mapping[str, object], *, alg: Algorithm, private: PrivateKey) -> str:
+    """Sign a JSON payload as compact JWS; `header` holds the header members other than `alg`.
+
+    The result is deterministic for algorithms with deterministic signatures: EdDSA and RS256 to RS512.
+    """
+    return _sign(alg, private, b64url_encode(canonical({"alg": alg.jose, **header})), canonical(payload))
+
+
+def split_compact(token: str) -> tuple[str, bytes]:
+    """Return the header of a token as it is written, and its payload; neither is verified.
+
+    Raises:
+        SignatureInvalid: it does not have three parts, or the payload is not base64url.
+    """
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise SignatureInvalid(_NOT_COMPACT)
+    try:
+        return parts[0], b64url_decode(parts[1])
+    except ValidationFailed as error:
+        raise SignatureInvalid(f"The JWS payload cannot be read: {error.message}") from None
 
 
 def verify_compact(alg: Algorithm, public: PublicKey, token: str, *, kid: str, payload: bytes) -> None:
@@ -47,6 +75,11 @@ def verify_compact(alg: Algorithm, public: PublicKey, token: str, *, kid: str, p
     signing.verify(alg, public, _signature(token.removeprefix(start)), signed)
 
 
+def _sign(alg: Algorithm, private: PrivateKey, header_b64: str, payload: bytes) -> str:
+    signed = signing_input(header_b64, payload)
+    return f"{signed.decode('ascii')}.{b64url_encode(signing.sign(alg, private, signed))}"
+
+
 def _signature(text: str) -> bytes:
     if text.endswith("="):
         raise SignatureInvalid("The JWS signature is padded; compact JWS has no padding.")
@@ -58,7 +91,7 @@ def _signature(text: str) -> bytes:
 
 def _describe_difference(token: str, expected: str) -> str:
     if token.count(".") != 2:
-        return "A compact JWS has three parts, header.payload.signature."
+        return _NOT_COMPACT
     if token.partition(".")[0] != expected.partition(".")[0]:
         return 'The JWS header is not the canonical {"alg","kid"} of this algorithm and key.'
     return "The JWS payload is not the expected statement."

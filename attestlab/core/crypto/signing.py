@@ -11,6 +11,7 @@ encoding. Factorable RSA moduli are rejected once, at registration (`core.crypto
 
 from __future__ import annotations
 
+import hashlib
 import re
 from base64 import b64decode
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
 
@@ -355,6 +357,11 @@ def verify(alg: Algorithm, public: PublicKey, signature: bytes, message: bytes) 
 def jwk(alg: Algorithm, public: PublicKey, kid: str) -> dict[str, str]:
     """Return a public key as a JSON Web Key (RFC 7517, 7518 section 6, 8037), for signatures with `alg` only."""
     return {**_SCHEMES[alg].jwk(public), "kid": kid, "alg": alg.jose, "use": "sig"}
+
+
+def thumbprint(alg: Algorithm, public: PublicKey) -> str:
+    """Compute the JWK thumbprint of a key (RFC 7638): SHA-256 of its required members, as base64url."""
+    return b64url_encode(hashlib.sha256(canonical(_SCHEMES[alg].jwk(public))).digest())
 
 
 def _refuse_key(reason: str) -> Never:
