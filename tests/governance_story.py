@@ -92,7 +92,7 @@ def board_of(lab: Installation) -> Iterator[Board]:
     with serve_in_thread(lab) as url:
         team = Team(lab, url, tenant)
         key = team.with_key()
-        org_id = lab.orgs.list_page(caller=operator)[0]["id"]
+        org_id = lab.orgs.list_page(caller=operator)[0].id
         made = Board(team, TenantCreated(operator.tenant_id, org_id, "", "", ""), register_issuer(key), key)
         yield made
         made.close()

@@ -15,6 +15,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.orgs import store as org_store
 from attestlab.orgs.service import TenantCreated
+from attestlab.orgs.tables import TenantRecord, UserRecord
 
 REFUSED = {"code": "AUTH_INVALID", "message": "The credentials are not valid.", "http_status": 401}
 
@@ -65,20 +66,19 @@ def refusal(answer: httpx.Response) -> dict[str, Any]:
     return told
 
 
-def add_person(lab: Installation, tenant: TenantCreated, email: str, password: str, **columns: Any) -> dict[str, Any]:
+def add_person(lab: Installation, tenant: TenantCreated, email: str, password: str, **columns: Any) -> UserRecord:
     """A person of a tenant, as an invitation that was accepted would leave them."""
     now = lab.clock.now()
-    row = {
-        "id": new_id(now),
-        "tenant_id": tenant.tenant_id,
-        "org_id": tenant.org_id,
-        "email": email,
-        "name": "Ada Lovelace",
-        "password_hash": passwords.hash_password(password),
-        "roles": "member",
-        "created_at": now,
-        **columns,
-    }
+    row = UserRecord(
+        id=new_id(now),
+        tenant_id=tenant.tenant_id,
+        org_id=tenant.org_id,
+        email=email,
+        name="Ada Lovelace",
+        password_hash=passwords.hash_password(password),
+        roles="member",
+        created_at=now,
+    )._replace(**columns)
     with lab.storage.write() as tx:
         return audited_write.insert(
             tx, org_store.users, row, AuditContext(tenant.tenant_id, COMMAND_LINE, "user.create", now)
@@ -90,7 +90,7 @@ def change_person(lab: Installation, tenant: TenantCreated, *, email: str | None
     users, now = org_store.users, lab.clock.now()
     whose = users.c.email == (email or tenant.owner_email)
     with lab.storage.write() as tx:
-        row = dict(tx.exec(users.select().where(whose)).mappings().one())
+        row = UserRecord._make(tx.exec(users.select().where(whose)).one())
         audited_write.change(tx, users, row, changes, AuditContext(tenant.tenant_id, COMMAND_LINE, "user.update", now))
 
 
@@ -98,6 +98,6 @@ def make_consumer(lab: Installation, tenant: TenantCreated) -> None:
     """Turn a tenant into a consumer's own."""
     tenants, now = org_store.tenants, lab.clock.now()
     with lab.storage.write() as tx:
-        row = dict(tx.exec(tenants.select().where(tenants.c.id == tenant.tenant_id)).mappings().one())
+        row = TenantRecord._make(tx.exec(tenants.select().where(tenants.c.id == tenant.tenant_id)).one())
         deed = AuditContext(tenant.tenant_id, COMMAND_LINE, "tenant.update", now)
         audited_write.change(tx, tenants, row, {"realm": "consumer"}, deed)

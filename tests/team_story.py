@@ -54,7 +54,7 @@ class Team:
         """Let a person join with these roles and sign in; return their id and a client."""
         email = email or f"{roles.replace(' ', '.')}.{token_hex(3)}@people.example"
         row = add_person(self.lab, tenant or self.tenant, email, PASSWORD, roles=roles)
-        return str(row["id"]), self.sign_in(email)
+        return str(row.id), self.sign_in(email)
 
     def consumer(self, email: str = "ada@consumers.example") -> tuple[ConsumerCreated, httpx.Client]:
         made = self.lab.orgs.add_consumer(email, PASSWORD, name="Ada Lovelace")

@@ -124,7 +124,7 @@ def tenant_plan(
 
     with report_errors(), open_installation(data, database_url) as lab:
         row = lab.orgs.set_plan(parse_uuid(tenant_id), _parse_plan(plan), parse_limits(limits or ()))
-    print_values({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row["adjusted"]))}, as_json)
+    print_values({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row.adjusted))}, as_json)
 
 
 @consumers.command("create")

@@ -56,13 +56,13 @@ class Deliveries:
         """
         address = role_rules.normalize_address(recipient_email)
         person = org_store.find_user_by_address(tx.exec, address)
-        account = person if person is not None and person["status"] in (None, UserStatus.ACTIVE) else None
+        account = person if person is not None and person.status in (None, UserStatus.ACTIVE) else None
         delivery = DeliveryRecord(
             attestation_id=attestation_id,
             tenant_id=tenant_id,
             issuer_id=issuer_id,
             recipient_email=address,
-            user_id=None if account is None else account["id"],
+            user_id=None if account is None else account.id,
             state=(DeliveryState.PENDING if account is None else DeliveryState.DELIVERED).value,
             created_at=at,
             delivered_at=None if account is None else at,

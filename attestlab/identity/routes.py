@@ -66,7 +66,7 @@ def logout(request: Request, body: LogoutIn | None) -> None:
 @routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_CACHE_CONTROL)
 def jwks(request: Request) -> TokenKeysOut:
     """The public keys of access tokens."""
-    return TokenKeysOut(keys=request.lab.identity.tokens.public_jwks())
+    return TokenKeysOut(keys=[{**key} for key in request.lab.identity.tokens.public_jwks()])
 
 
 @routes.get("/v1/me", scope=Requirement())

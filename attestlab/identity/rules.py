@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import TypedDict, TypeGuard
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical
@@ -49,6 +49,18 @@ _TYPES: dict[str, type] = {
     "jti": str,
 }
 _REFRESH = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class _Members(TypedDict):
+    sub: str
+    tenant_id: str
+    email: str
+    roles: list[str]
+    iat: int
+    exp: int
+    iss: str
+    sid: str
+    jti: str
 
 
 class SessionEndReason(StrEnum):
@@ -125,13 +137,23 @@ class Claims:
             AuthInvalid: the payload differs from that.
         """
         try:
-            members: Any = parse_json(payload)
+            members = parse_json(payload)
             if not _has_exact_claims(members):
                 raise AuthInvalid
-            ids = {name: parse_uuid(members[name]) for name in ("sub", "tenant_id", "sid")}
+            sub, tenant_id, sid = (parse_uuid(text) for text in (members["sub"], members["tenant_id"], members["sid"]))
         except ValidationFailed:
             raise AuthInvalid from None
-        claims = cls(**{**members, **ids, "roles": tuple(members["roles"])})
+        claims = cls(
+            sub=sub,
+            tenant_id=tenant_id,
+            email=members["email"],
+            roles=tuple(members["roles"]),
+            iat=members["iat"],
+            exp=members["exp"],
+            iss=members["iss"],
+            sid=sid,
+            jti=members["jti"],
+        )
         if claims.canonical() != payload:
             raise AuthInvalid
         return claims
@@ -162,7 +184,7 @@ class Claims:
         return datetime.fromtimestamp(self.exp, UTC)
 
 
-def _has_exact_claims(claims: Any) -> bool:
+def _has_exact_claims(claims: object) -> TypeGuard[_Members]:
     """Whether all claims are present, no others, and each has exactly its type (`true` is no number)."""
     if not isinstance(claims, dict) or claims.keys() != _TYPES.keys():
         return False

@@ -6,13 +6,14 @@ import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import passwords
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audited_write, outbox
@@ -23,10 +24,13 @@ from attestlab.identity.events import PasswordChanged
 from attestlab.identity.login_throttle import LoginAttempt
 from attestlab.identity.rules import SessionEndReason, SignInFailed
 from attestlab.identity.sessions import Sessions, Tokens
+from attestlab.identity.store import Person
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -162,19 +166,19 @@ class Identity:
         audited_write.change(tx, org_store.users, row, {"password_hash": user.next_hash, **more}, deed)
 
 
-def _sign_in_error(attempt: LoginAttempt, row: AnyRow | None) -> SignInFailed:
+def _sign_in_error(attempt: LoginAttempt, row: Person | None) -> SignInFailed:
     if row is None:
         return SignInFailed(attempt.address_sha256)
     return SignInFailed(attempt.address_sha256, tenant_id=row.tenant_id, user_id=row.id)
 
 
-def _require_row(row: AnyRow | None) -> AnyRow:
+def _require_row(row: Found | None) -> Found:
     if row is None:
         raise AuthInvalid
     return row
 
 
-def _require_unchanged(tx: Transaction, user: AuthenticatedUser) -> AnyRow:
+def _require_unchanged(tx: Transaction, user: AuthenticatedUser) -> Person:
     """Returns the person's row, read under the writer lock, if they may sign in and the password is unchanged."""
     tx.flush()
     person = _require_row(store.find_person(tx.connection, user.user_id))

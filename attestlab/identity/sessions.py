@@ -10,14 +10,13 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
@@ -25,6 +24,8 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import rules, store
 from attestlab.identity.events import SuspiciousActivity
 from attestlab.identity.rules import Claims, SessionEndReason
+from attestlab.identity.store import Person
+from attestlab.identity.tables import RefreshTokenRecord, SessionRecord
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs.rules import Caller
 
@@ -58,10 +59,10 @@ class Sessions:
             raise AuthInvalid(known=caller)
         return caller
 
-    def begin(self, tx: Transaction, person: AnyRow, *, at: datetime) -> Tokens:
+    def begin(self, tx: Transaction, person: Person, *, at: datetime) -> Tokens:
         """Starts a session for this person."""
         session_id = new_id(at)
-        row = {"id": session_id, "tenant_id": person.tenant_id, "user_id": person.id, "created_at": at}
+        row = SessionRecord(session_id, person.tenant_id, person.id, at)
         caller = caller_of(person, session_id)
         audited_write.insert(tx, store.sessions, row, AuditContext(person.tenant_id, caller, "session.create", at))
         return self._issue_tokens(tx, person, caller, at)
@@ -80,12 +81,12 @@ class Sessions:
             now, token = self.clock.now(), store.find_refresh_token(tx, secret_sha256)
             if token is None:
                 raise AuthInvalid
-            person, caller = _load_session(tx.connection, token["session_id"])
-            if token["used_at"] is not None:
+            person, caller = _load_session(tx.connection, token.session_id)
+            if token.used_at is not None:
                 return self._end_reused(tx, caller, now)
             # A token with a longer lifetime than the service issues was issued while a clock was wrong.
             latest = now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.MAX_CLOCK_SKEW_S)
-            if not now < token["expires_at"] <= latest:
+            if not now < token.expires_at <= latest:
                 raise AuthInvalid(known=caller)
             deed = AuditContext(caller.tenant_id, caller, "refresh_token.use", now)
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
@@ -101,19 +102,19 @@ class Sessions:
         """Ends all sessions of the caller except the current one; returns their number."""
         return self._end(tx, UUID(caller.credential_id).__ne__, reason, caller, at)
 
-    def _issue_tokens(self, tx: Transaction, person: AnyRow, caller: Caller, now: datetime) -> Tokens:
+    def _issue_tokens(self, tx: Transaction, person: Person, caller: Caller, now: datetime) -> Tokens:
         secret = rules.compose_refresh_token(self.key_prefix, secrets.token_bytes(rules.REFRESH_TOKEN_BYTES))
-        row: dict[str, Any] = {
-            "id": new_id(now),
-            "session_id": UUID(caller.credential_id),
-            "secret_sha256": rules.hash_refresh_token(secret, prefix=self.key_prefix),
-            "issued_at": now,
-            "expires_at": now + rules.REFRESH_TOKEN_TTL,
-        }
+        row = RefreshTokenRecord(
+            id=new_id(now),
+            session_id=UUID(caller.credential_id),
+            secret_sha256=rules.hash_refresh_token(secret, prefix=self.key_prefix),
+            issued_at=now,
+            expires_at=now + rules.REFRESH_TOKEN_TTL,
+        )
         audited_write.insert(
             tx, store.refresh_tokens, row, AuditContext(caller.tenant_id, caller, "refresh_token.create", now)
         )
-        claims = Claims.of(caller, email=person.email, issuer=self.tokens.issuer(), jti=str(row["id"]), at=now)
+        claims = Claims.of(caller, email=person.email, issuer=self.tokens.issuer(), jti=str(row.id), at=now)
         return Tokens(self.tokens.sign(tx, claims, at=now), secret)
 
     def _end_reused(self, tx: Transaction, caller: Caller, now: datetime) -> AuthInvalid:
@@ -134,9 +135,7 @@ class Sessions:
         now: datetime,
     ) -> int:
         """Ends the person's open sessions that `should_end` selects; returns their number."""
-        ending = [
-            session for session in store.list_open_sessions(tx, UUID(caller.actor_id)) if should_end(session["id"])
-        ]
+        ending = [session for session in store.list_open_sessions(tx, UUID(caller.actor_id)) if should_end(session.id)]
         for session in ending:
             deed = AuditContext(caller.tenant_id, caller, "session.end", now, {"because": reason.value})
             audited_write.change(tx, store.sessions, session, {"ended_at": now, "ended_because": reason.value}, deed)
@@ -151,10 +150,10 @@ class Sessions:
         except AuthInvalid:
             return None
         token = store.find_refresh_token(tx, secret_sha256)
-        return None if token is None else token["session_id"]
+        return None if token is None else token.session_id
 
 
-def caller_of(person: AnyRow, session_id: UUID, expires_at: datetime | None = None) -> Caller:
+def caller_of(person: Person, session_id: UUID, expires_at: datetime | None = None) -> Caller:
     """Builds the caller for a person in one of their sessions."""
     rights = rules.permissions_for(person.roles, person.realm)
     return Caller(
@@ -173,17 +172,18 @@ def caller_of(person: AnyRow, session_id: UUID, expires_at: datetime | None = No
 
 def _load_session(
     connection: Connection, session_id: UUID, expires_at: datetime | None = None
-) -> tuple[AnyRow, Caller]:
+) -> tuple[Person, Caller]:
     """Loads an open session's person and caller.
 
     Raises:
         AuthInvalid: the session or the account has ended.
     """
-    person = store.find_person_by_session(connection, session_id)
-    if person is None:
+    found = store.find_person_by_session(connection, session_id)
+    if found is None:
         raise AuthInvalid
+    person, ended_at = found
     caller = caller_of(person, session_id, expires_at)
-    if person.ended_at is not None or not rules.is_active(person.status):
+    if ended_at is not None or not rules.is_active(person.status):
         raise AuthInvalid(known=caller)
     return person, caller
 

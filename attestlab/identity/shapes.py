@@ -1,6 +1,6 @@
 """Wire models of sign-in, tokens and the current user (CONTRACT section 3)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
@@ -75,4 +75,4 @@ class MeOut(Out):
 class TokenKeysOut(Out):
     """The keys that sign access tokens, as a JSON Web Key Set (RFC 7517)."""
 
-    keys: list[dict[str, Any]]
+    keys: list[dict[str, object]]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, select
 
-from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow, Transaction
-from attestlab.identity.tables import RefreshToken, Session, TokenKey
+from attestlab.core.db.tables import fetch_all, fetch_one, table_of
+from attestlab.core.db.transaction import Transaction
+from attestlab.identity.tables import (
+    RefreshToken,
+    RefreshTokenRecord,
+    Session,
+    SessionRecord,
+    TokenKey,
+    TokenKeyRecord,
+)
 from attestlab.orgs.store import api_keys, orgs, tenants, users
+from attestlab.orgs.tables import UserRecord
 
 token_keys = table_of(TokenKey)
 sessions = table_of(Session)
 refresh_tokens = table_of(RefreshToken)
-
-Columns = dict[str, Any]  # a whole row, by column
 
 _PERSON = (
     users.c.id,
@@ -48,64 +55,88 @@ _KEY_HOLDER = (
 )
 
 
-def find_person(connection: Connection, user_id: UUID) -> AnyRow | None:
+class Person(NamedTuple):
+    """A person with the columns of their tenant that authentication needs."""
+
+    id: UUID
+    tenant_id: UUID
+    org_id: UUID
+    email: str
+    name: str
+    roles: str
+    status: str | None
+    password_hash: str
+    tenant_name: str
+    plan: str
+    adjusted: str | None
+    realm: str | None
+
+
+class KeyHolder(NamedTuple):
+    """An API key and its tenant, by id and name."""
+
+    id: UUID
+    name: str
+    tenant_id: UUID
+    tenant_name: str
+
+
+def find_person(connection: Connection, user_id: UUID) -> Person | None:
     """Returns a person with the needed columns of their tenant, or None."""
-    return connection.execute(_BY_ID, {"id": user_id}).first()
+    return fetch_one(connection.execute(_BY_ID, {"id": user_id}), Person)
 
 
-def find_person_by_address(connection: Connection, address: str) -> AnyRow | None:
+def find_person_by_address(connection: Connection, address: str) -> Person | None:
     """Returns the person with this e-mail address, trimmed and lowercased as stored addresses are."""
-    return connection.execute(_BY_ADDRESS, {"address": address}).first()
+    return fetch_one(connection.execute(_BY_ADDRESS, {"address": address}), Person)
 
 
-def find_person_by_session(connection: Connection, session_id: UUID) -> AnyRow | None:
-    """Returns the person of a session, with the session's `ended_at`."""
-    return connection.execute(_BY_SESSION, {"session_id": session_id}).first()
+def find_person_by_session(connection: Connection, session_id: UUID) -> tuple[Person, datetime | None] | None:
+    """Returns the person of a session, and when the session ended."""
+    row = connection.execute(_BY_SESSION, {"session_id": session_id}).first()
+    return None if row is None else (Person._make(row[:-1]), row[-1])
 
 
-def find_key_holder(connection: Connection, key_id: UUID) -> AnyRow | None:
+def find_key_holder(connection: Connection, key_id: UUID) -> KeyHolder | None:
     """Returns an API key's name and tenant."""
-    return connection.execute(_KEY_HOLDER, {"id": key_id}).first()
+    return fetch_one(connection.execute(_KEY_HOLDER, {"id": key_id}), KeyHolder)
 
 
 def find_first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
     """Returns the organization that was created with the tenant."""
-    org_id: UUID | None = connection.execute(
-        select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
-    ).scalar()
-    return org_id
+    oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id)
+    return connection.execute(oldest.limit(1)).scalar()
 
 
-def get_user(tx: Transaction, user_id: UUID) -> Columns:
+def get_user(tx: Transaction, user_id: UUID) -> UserRecord:
     """Returns a user's own row, for an update."""
-    return dict(tx.exec(select(*users.c).where(users.c.id == user_id)).mappings().one())
+    return UserRecord._make(tx.exec(select(*users.c).where(users.c.id == user_id)).one())
 
 
-def list_open_sessions(tx: Transaction, user_id: UUID) -> list[Columns]:
+def list_open_sessions(tx: Transaction, user_id: UUID) -> list[SessionRecord]:
     """Lists a person's open sessions, for an update."""
     ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
-    return [dict(row) for row in tx.exec(ongoing.order_by(sessions.c.id)).mappings()]
+    return fetch_all(tx.exec(ongoing.order_by(sessions.c.id)), SessionRecord)
 
 
-def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> Columns | None:
+def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> RefreshTokenRecord | None:
     """Returns the refresh token whose secret has this SHA-256, for an update."""
-    result = tx.exec(select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256))
-    row = result.mappings().first()
-    return None if row is None else dict(row)
+    matching = select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256)
+    return fetch_one(tx.exec(matching), RefreshTokenRecord)
 
 
-def list_signing_keys(connection: Connection) -> list[AnyRow]:
+def list_signing_keys(connection: Connection) -> list[TokenKeyRecord]:
     """Lists all keys that sign or signed access tokens, newest first."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
-    return list(connection.execute(newest_first))
+    return fetch_all(connection.execute(newest_first), TokenKeyRecord)
 
 
-def list_token_keys(tx: Transaction) -> list[dict[str, Any]]:
+def list_token_keys(tx: Transaction) -> list[TokenKeyRecord]:
     """Lists all columns of all keys that sign or signed access tokens."""
-    return [dict(row) for row in tx.exec(select(*token_keys.c).order_by(token_keys.c.kid)).mappings()]
+    return fetch_all(tx.exec(select(*token_keys.c).order_by(token_keys.c.kid)), TokenKeyRecord)
 
 
-def find_newest_signing_key(tx: Transaction) -> AnyRow | None:
+def find_newest_signing_key(tx: Transaction) -> TokenKeyRecord | None:
     """Returns the current signing key, including one created in this transaction; None if there is none yet."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
-    return tx.exec(newest_first.limit(1)).first()
+    return fetch_one(tx.exec(newest_first.limit(1)), TokenKeyRecord)

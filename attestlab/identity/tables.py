@@ -1,6 +1,7 @@
 """Tables of token keys, sessions and refresh tokens."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import LargeBinary
@@ -16,6 +17,16 @@ class TokenKey(SQLModel, table=True):
     alg: str = Field(max_length=8)
     spki: bytes = Field(sa_type=LargeBinary)
     sealed: bytes = Field(sa_type=LargeBinary, repr=False)
+    created_at: datetime
+
+
+class TokenKeyRecord(NamedTuple):
+    """A row of `token_keys`."""
+
+    kid: str
+    alg: str
+    spki: bytes
+    sealed: bytes
     created_at: datetime
 
 
@@ -35,6 +46,17 @@ class Session(SQLModel, table=True):
     ended_because: str | None = Field(default=None, max_length=16)
 
 
+class SessionRecord(NamedTuple):
+    """A row of `sessions`."""
+
+    id: UUID
+    tenant_id: UUID
+    user_id: UUID
+    created_at: datetime
+    ended_at: datetime | None = None
+    ended_because: str | None = None
+
+
 class RefreshToken(SQLModel, table=True):
     """A refresh token of a session, used once; only the SHA-256 of its secret is stored."""
 
@@ -43,6 +65,17 @@ class RefreshToken(SQLModel, table=True):
     id: UUID = Field(primary_key=True)
     session_id: UUID = Field(foreign_key="sessions.id", index=True)
     secret_sha256: bytes = Field(unique=True, sa_type=LargeBinary, repr=False)
+    issued_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None
+
+
+class RefreshTokenRecord(NamedTuple):
+    """A row of `refresh_tokens`."""
+
+    id: UUID
+    session_id: UUID
+    secret_sha256: bytes
     issued_at: datetime
     expires_at: datetime
     used_at: datetime | None = None

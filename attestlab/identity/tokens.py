@@ -11,19 +11,19 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid, SignatureInvalid
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import store
 from attestlab.identity.rules import Claims
+from attestlab.identity.tables import TokenKeyRecord
 from attestlab.orgs import store as org_store
 
 CACHE_CAPACITY = 10_000
@@ -90,15 +90,9 @@ class AccessTokens:
         private = signing.generate(alg)
         public = private.public_key()
         kid = signing.thumbprint(alg, public)
-        row: dict[str, Any] = {
-            "kid": kid,
-            "alg": alg.value,
-            "spki": signing.spki(public),
-            "sealed": sealing.seal(
-                tx, self.keyring, signing.dump_private(private), tenant_id=None, issuer_id=None, kid=kid, alg=alg.value
-            ),
-            "created_at": at,
-        }
+        der = signing.dump_private(private)
+        sealed = sealing.seal(tx, self.keyring, der, tenant_id=None, issuer_id=None, kid=kid, alg=alg.value)
+        row = TokenKeyRecord(kid, alg.value, signing.spki(public), sealed, at)
         deed = AuditContext(org_store.get_operator_id(tx), ACTOR, "token_key.create", at)
         audited_write.insert(tx, store.token_keys, row, deed)
         return Signer(kid, alg, private)
@@ -107,10 +101,9 @@ class AccessTokens:
         """Seals the private keys under another key-encryption key; returns their number."""
         rows = store.list_token_keys(tx)
         for row in rows:
-            owner: dict[str, Any] = {"tenant_id": None, "issuer_id": None, "kid": row["kid"], "alg": row["alg"]}
-            changes = {"sealed": self.keyring.rewrap(row["sealed"], new, **owner)}
+            sealed = self.keyring.rewrap(row.sealed, new, tenant_id=None, issuer_id=None, kid=row.kid, alg=row.alg)
             deed = AuditContext(org_store.get_operator_id(tx), ACTOR, "token_key.rewrap", at)
-            audited_write.change(tx, store.token_keys, row, changes, deed)
+            audited_write.change(tx, store.token_keys, row, {"sealed": sealed}, deed)
         return len(rows)
 
     def _verify_signature(self, token: str) -> Claims:
@@ -149,6 +142,6 @@ class AccessTokens:
         return Signer(row.kid, alg, signing.load_private(alg, der))
 
 
-def _verifier_from(row: AnyRow) -> Verifier:
+def _verifier_from(row: TokenKeyRecord) -> Verifier:
     alg = Algorithm(row.alg)
     return Verifier(row.kid, alg, signing.load_public(alg, row.spki))

@@ -1,12 +1,11 @@
 """HTTP routes for the API keys of tenants and consumers."""
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from attestlab.orgs.api_keys import CreatedApiKey
 from attestlab.orgs.rules import Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
+from attestlab.orgs.tables import ApiKeyRecord
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Requirement, users_with
@@ -23,7 +22,7 @@ def create(request: Request, body: ApiKeyIn) -> ApiKeyMadeOut:
     """Create an API key; only this response contains its secret."""
     keys, scopes = request.lab.api_keys, frozenset(body.scopes)
     created = keys.create(body.name, scopes=scopes, environment=body.environment, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/api-keys/{created.row['id']}"
+    request.respond_headers["Location"] = f"/v1/api-keys/{created.row.id}"
     return _created_key_out(created)
 
 
@@ -73,7 +72,7 @@ def _page(request: Request, query: PageQuery) -> Page[ApiKeyOut]:
     rows = request.lab.api_keys.list_page(
         caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1
     )
-    page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row["id"])])
+    page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
     return Page[ApiKeyOut](items=[_key_out(row) for row in page_rows], next_cursor=cursor)
 
 
@@ -83,12 +82,9 @@ def _revoke(request: Request, key_id: UUID, body: RevokeApiKeyIn | None) -> ApiK
 
 
 def _created_key_out(created: CreatedApiKey) -> ApiKeyMadeOut:
-    return ApiKeyMadeOut(**_fields(created.row), secret=created.secret)
+    return ApiKeyMadeOut(**dict(_key_out(created.row)), secret=created.secret)
 
 
-def _key_out(row: Mapping[str, Any]) -> ApiKeyOut:
-    return ApiKeyOut(**_fields(row))
-
-
-def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**{name: row[name] for name in ApiKeyOut.model_fields}, "scopes": row["scopes"].split()}
+def _key_out(row: ApiKeyRecord) -> ApiKeyOut:
+    columns = {name: getattr(row, name) for name in ApiKeyOut.model_fields}
+    return ApiKeyOut(**{**columns, "scopes": row.scopes.split()})

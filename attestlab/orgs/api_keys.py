@@ -10,9 +10,8 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -26,16 +25,26 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import rules, store
 from attestlab.orgs.events import ApiKeyCompromised
 from attestlab.orgs.rules import CONSUMER_SCOPES, ApiKeyStatus, Caller, ConsumerScope, Environment, Scope
+from attestlab.orgs.tables import ApiKeyRecord
 from attestlab.settings import Settings, Stage
 
-Row = Mapping[str, Any]
+
+@dataclass(frozen=True)
+class NewApiKey:
+    """An API key to create; `created_by` is a person."""
+
+    name: str
+    scopes: AbstractSet[Scope | ConsumerScope]
+    environment: Environment = Environment.LIVE
+    created_by: UUID | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True)
 class CreatedApiKey:
     """A new key: its row, and its secret, which is shown only once."""
 
-    row: Row = field(repr=False)
+    row: ApiKeyRecord = field(repr=False)
     secret: str = field(repr=False)
 
 
@@ -69,9 +78,9 @@ class ApiKeys:
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
             raise ValidationFailed.of("/environment", "dev", "Production accepts live keys only.")
         rules.require_scopes_within(scopes, caller.scopes)
-        columns = {"name": name, "environment": environment.value, "scopes": _format_scopes(scopes)}
+        key = NewApiKey(name, scopes, environment, _person_id(caller))
         with self.storage.write() as tx:
-            return self.add(tx, columns, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
+            return self.add(tx, key, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
 
     def create_for_consumer(self, name: str, *, caller: Caller) -> CreatedApiKey:
         """Creates a consumer's own key, with the five fixed scopes, for 90 days.
@@ -80,23 +89,19 @@ class ApiKeys:
             ValidationFailed: the name is not one line.
             Conflict: five of their keys are active.
         """
-        columns = {
-            "name": rules.validate_display_name("name", name),
-            "environment": Environment.LIVE.value,
-            "scopes": _format_scopes(CONSUMER_SCOPES),
-        }
+        key = NewApiKey(rules.validate_display_name("name", name), CONSUMER_SCOPES, created_by=_person_id(caller))
         with self.storage.write() as tx:
             now = self.clock.now()
             if store.count_active_keys(tx, caller.tenant_id, now) >= rules.MAX_CONSUMER_KEYS:
                 message = f"{rules.MAX_CONSUMER_KEYS} keys are active already; revoke one first."
                 raise Conflict(message, details={"reason": "too_many_keys", "limit": rules.MAX_CONSUMER_KEYS})
-            expiring = {**columns, "expires_at": now + rules.CONSUMER_KEY_TTL}
+            expiring = replace(key, expires_at=now + rules.CONSUMER_KEY_TTL)
             return self.add(tx, expiring, tenant_id=caller.tenant_id, actor=caller, at=now, is_consumers=True)
 
     def add(
         self,
         tx: Transaction,
-        columns: Row,
+        key: NewApiKey,
         *,
         tenant_id: UUID,
         actor: Actor,
@@ -104,72 +109,76 @@ class ApiKeys:
         is_consumers: bool = False,
     ) -> CreatedApiKey:
         """Inserts an active key with a new secret; the caller of this method has checked the permissions."""
-        secret = self._secret(Environment(columns["environment"]), is_consumers)
-        row = {
-            "id": new_id(at),
-            "tenant_id": tenant_id,
-            "prefix": rules.key_prefix(secret),
-            "secret_sha256": hashlib.sha256(secret.encode()).digest(),
-            "status": ApiKeyStatus.ACTIVE.value,
-            "created_at": at,
-            "created_by": UUID(actor.actor_id) if actor.actor_type == "USER" else None,
-            **columns,
-        }
-        return CreatedApiKey(
-            audited_write.insert(tx, store.api_keys, row, AuditContext(tenant_id, actor, "api_key.create", at)), secret
+        secret = self._secret(key.environment, is_consumers)
+        row = ApiKeyRecord(
+            id=new_id(at),
+            tenant_id=tenant_id,
+            name=key.name,
+            prefix=rules.key_prefix(secret),
+            secret_sha256=hashlib.sha256(secret.encode()).digest(),
+            environment=key.environment.value,
+            scopes=_format_scopes(key.scopes),
+            status=ApiKeyStatus.ACTIVE.value,
+            created_at=at,
+            created_by=key.created_by,
+            expires_at=key.expires_at,
         )
+        audited_write.insert(tx, store.api_keys, row, AuditContext(tenant_id, actor, "api_key.create", at))
+        return CreatedApiKey(row, secret)
 
-    def get(self, key_id: UUID, *, caller: Caller) -> Row:
+    def get(self, key_id: UUID, *, caller: Caller) -> ApiKeyRecord:
         """Returns one of the keys of the caller's tenant.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.
         """
         with self.storage.read() as connection:
-            row = store.get_owned(connection.execute, store.api_keys, key_id, tenant_id=caller.tenant_id)
+            row = store.get_owned(connection.execute, ApiKeyRecord, key_id, tenant_id=caller.tenant_id)
         return self._current(row)
 
-    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
+    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[ApiKeyRecord]:
         """Lists the tenant's keys, newest first, including revoked ones."""
         with self.storage.read() as connection:
-            rows = store.list_page(connection, store.api_keys, tenant_id=caller.tenant_id, before=before, limit=limit)
+            rows = store.list_page(connection, ApiKeyRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
         return [self._current(row) for row in rows]
 
-    def revoke(self, key_id: UUID, *, reason: str | None, caller: Caller) -> Row:
+    def revoke(self, key_id: UUID, *, reason: str | None, caller: Caller) -> ApiKeyRecord:
         """Revokes a key permanently; repeating it changes nothing, not even the reason.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.
         """
         with self.storage.write() as tx:
-            row = store.get_owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
-            if row["status"] == ApiKeyStatus.REVOKED:
+            row = store.get_owned(tx.exec, ApiKeyRecord, key_id, tenant_id=caller.tenant_id)
+            if row.status == ApiKeyStatus.REVOKED:
                 return row
             return self._change(tx, row, _revocation_changes(reason, self.clock.now()), "api_key.revoke", caller)
 
-    def compromise(self, key_id: UUID, *, reason: str, caller: Caller) -> Row:
+    def compromise(self, key_id: UUID, *, reason: str, caller: Caller) -> ApiKeyRecord:
         """Flags a key as compromised and revokes it; the event is published once, however often the key is flagged.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.
         """
         with self.storage.write() as tx:
-            row = store.get_owned(tx.exec, store.api_keys, key_id, tenant_id=caller.tenant_id)
-            if row["compromised_at"] is not None:
+            row = store.get_owned(tx.exec, ApiKeyRecord, key_id, tenant_id=caller.tenant_id)
+            if row.compromised_at is not None:
                 return row
             now = self.clock.now()
-            changes = {} if row["status"] == ApiKeyStatus.REVOKED else _revocation_changes(reason, now)
+            changes = {} if row.status == ApiKeyStatus.REVOKED else _revocation_changes(reason, now)
             flagged = self._change(tx, row, {**changes, "compromised_at": now}, "api_key.compromise", caller)
             event = ApiKeyCompromised(api_key_id=key_id, compromised_at=now)
             outbox.publish(tx, caller.tenant_id, event, at=now)
         return flagged
 
-    def _change(self, tx: Transaction, row: Row, changes: Row, action: str, caller: Caller) -> Row:
+    def _change(
+        self, tx: Transaction, row: ApiKeyRecord, changes: Mapping[str, object], action: str, caller: Caller
+    ) -> ApiKeyRecord:
         deed = AuditContext(caller.tenant_id, caller, action, self.clock.now())
         return audited_write.change(tx, store.api_keys, row, changes, deed)
 
-    def _current(self, row: Row) -> Row:
-        return {**row, "status": rules.key_status(row["status"], row["expires_at"], self.clock.now()).value}
+    def _current(self, row: ApiKeyRecord) -> ApiKeyRecord:
+        return row._replace(status=rules.key_status(row.status, row.expires_at, self.clock.now()).value)
 
     def _secret(self, environment: Environment, is_consumers: bool) -> str:
         random_part = "".join(secrets.choice(rules.ALPHABET) for _ in range(rules.RANDOM_LENGTH))
@@ -178,10 +187,14 @@ class ApiKeys:
         return rules.compose_api_key(self.settings.key_prefix, environment, random_part)
 
 
+def _person_id(caller: Caller) -> UUID | None:
+    return UUID(caller.actor_id) if caller.actor_type == "USER" else None
+
+
 def _format_scopes(scopes: AbstractSet[Scope | ConsumerScope]) -> str:
     """Formats scopes for storage, always in the same order."""
     return " ".join(scope for scope in (*ConsumerScope, *Scope) if scope in scopes)
 
 
-def _revocation_changes(reason: str | None, now: datetime) -> dict[str, Any]:
+def _revocation_changes(reason: str | None, now: datetime) -> dict[str, object]:
     return {"status": ApiKeyStatus.REVOKED.value, "revoked_at": now, "revocation_reason": reason}

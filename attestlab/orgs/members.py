@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -30,8 +30,15 @@ from attestlab.orgs import invitations, role_rules, rules, store
 from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.tables import UserRecord
 
-Row = Mapping[str, Any]
+
+class Invitation(NamedTuple):
+    """The columns of a person that an invitation sets."""
+
+    roles: str
+    invitation_sha256: bytes
+    invited_until: datetime
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class People:
         self.on_account_opened = on_account_opened
         self.portal_url = portal_url
 
-    def invite(self, email: str, *, role: Role, caller: Caller, name: str | None = None) -> Row:
+    def invite(self, email: str, *, role: Role, caller: Caller, name: str | None = None) -> UserRecord:
         """Invites a person by e-mail; a repeated invitation invalidates the previous link.
 
         Raises:
@@ -76,22 +83,15 @@ class People:
         with self.storage.write() as tx:
             now = self.clock.now()
             tenant = store.get_tenant(tx.exec, caller.tenant_id)
-            role_rules.require_may_grant(role, caller=caller, is_operators=tenant["is_operator"])
-            invitation = {
-                "roles": role.value,
-                "invitation_sha256": role_rules.hash_invitation(token),
-                "invited_until": now + role_rules.INVITATION_TTL,
-            }
+            role_rules.require_may_grant(role, caller=caller, is_operators=tenant.is_operator)
+            until = now + role_rules.INVITATION_TTL
+            invitation = Invitation(role.value, role_rules.hash_invitation(token), until)
             row = self._invite_or_renew(tx, address, name, invitation, caller, now)
-            message = invitations.invitation_mail(
-                self.portal_url, token, team_name=tenant["name"], until=row["invited_until"]
-            )
+            message = invitations.invitation_mail(self.portal_url, token, team_name=tenant.name, until=until)
             self.mails.enqueue(
                 tx, tenant_id=caller.tenant_id, recipient=address, subject=message.subject, text=message.text, at=now
             )
-            event = MemberInvited(
-                user_id=row["id"], role=role.value, invited_at=now, invited_until=row["invited_until"]
-            )
+            event = MemberInvited(user_id=row.id, role=role.value, invited_at=now, invited_until=until)
             outbox.publish(tx, caller.tenant_id, event, at=now)
         return row
 
@@ -105,10 +105,10 @@ class People:
         token_sha256 = role_rules.hash_invitation(token)
         with self.storage.read() as connection:
             row = self._find_invited(connection.execute, token_sha256)
-        passwords.require_acceptable(password, email=row["email"], field="/password")
+        passwords.require_acceptable(password, email=row.email, field="/password")
         return AcceptInvitation(token_sha256, passwords.hash_password(password))
 
-    def join(self, acceptance: AcceptInvitation, *, name: str | None = None) -> Row:
+    def join(self, acceptance: AcceptInvitation, *, name: str | None = None) -> UserRecord:
         """Accepts an invitation, which uses it up and opens an account.
 
         Raises:
@@ -125,30 +125,30 @@ class People:
                 "password_changed_at": now,
                 "invitation_sha256": None,
                 "invited_until": None,
-                "name": row["name"] if name is None else rules.validate_display_name("name", name),
+                "name": row.name if name is None else rules.validate_display_name("name", name),
             }
             event = MemberJoined(
-                user_id=row["id"], role=role_rules.public_roles(role_rules.parse_roles(row["roles"])), joined_at=now
+                user_id=row.id, role=role_rules.public_roles(role_rules.parse_roles(row.roles)), joined_at=now
             )
-            joined = self._change(tx, row, changes, event, "user.join", UserActor(str(row["id"])), now)
-            self.on_account_opened(tx, user_id=row["id"], address=row["email"], at=now)
+            joined = self._change(tx, row, changes, event, "user.join", UserActor(str(row.id)), now)
+            self.on_account_opened(tx, user_id=row.id, address=row.email, at=now)
         return joined
 
-    def get(self, user_id: UUID, *, caller: Caller) -> Row:
+    def get(self, user_id: UUID, *, caller: Caller) -> UserRecord:
         """Returns one of the tenant's people.
 
         Raises:
             NotFound: the caller's tenant has no person with this id.
         """
         with self.storage.read() as connection:
-            return store.get_owned(connection.execute, store.users, user_id, tenant_id=caller.tenant_id)
+            return store.get_owned(connection.execute, UserRecord, user_id, tenant_id=caller.tenant_id)
 
-    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Row]:
+    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[UserRecord]:
         """Lists the tenant's people, newest first; a removed person is listed without a name."""
         with self.storage.read() as connection:
-            return store.list_page(connection, store.users, tenant_id=caller.tenant_id, before=before, limit=limit)
+            return store.list_page(connection, UserRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
 
-    def change_role(self, user_id: UUID, role: Role, *, caller: Caller) -> Row:
+    def change_role(self, user_id: UUID, role: Role, *, caller: Caller) -> UserRecord:
         """Changes a person's role.
 
         Raises:
@@ -157,8 +157,8 @@ class People:
             Conflict: the person was removed, or is the last owner.
         """
         with self.storage.write() as tx:
-            row = store.get_owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
-            current = role_rules.parse_roles(row["roles"])
+            row = store.get_owned(tx.exec, UserRecord, user_id, tenant_id=caller.tenant_id)
+            current = role_rules.parse_roles(row.roles)
             self._require_may_set_role(tx, row, role, caller)
             new_roles = role_rules.with_role(current, role)
             if new_roles == current:
@@ -184,10 +184,10 @@ class People:
             Conflict: the person is the last owner.
         """
         with self.storage.write() as tx:
-            row = store.get_owned(tx.exec, store.users, user_id, tenant_id=caller.tenant_id)
-            if row["status"] == UserStatus.REMOVED:
+            row = store.get_owned(tx.exec, UserRecord, user_id, tenant_id=caller.tenant_id)
+            if row.status == UserStatus.REMOVED:
                 return
-            current = role_rules.parse_roles(row["roles"])
+            current = role_rules.parse_roles(row.roles)
             role_rules.require_may_change(current, caller=caller)
             self._require_other_holders(tx, row, current)
             now = self.clock.now()
@@ -195,69 +195,78 @@ class People:
             self._change(tx, row, _removal_changes(row, now), event, "user.remove", caller, now)
 
     def _invite_or_renew(
-        self, tx: Transaction, address: str, name: str, invitation: Row, caller: Caller, now: datetime
-    ) -> dict[str, Any]:
+        self, tx: Transaction, address: str, name: str, invitation: Invitation, caller: Caller, now: datetime
+    ) -> UserRecord:
         """Creates an invited person, or renews their invitation; returns the row."""
         known = store.find_user_by_address(tx.exec, address)
         if known is None:
-            row = {
-                "id": new_id(now),
-                "tenant_id": caller.tenant_id,
-                "org_id": store.get_first_org(tx.exec, caller.tenant_id),
-                "email": address,
-                "name": name,
-                "password_hash": "",
-                "status": UserStatus.INVITED.value,
-                "created_at": now,
-                **invitation,
-            }
+            row = UserRecord(
+                id=new_id(now),
+                tenant_id=caller.tenant_id,
+                org_id=store.get_first_org(tx.exec, caller.tenant_id),
+                email=address,
+                name=name,
+                password_hash="",
+                roles=invitation.roles,
+                created_at=now,
+                status=UserStatus.INVITED.value,
+                invitation_sha256=invitation.invitation_sha256,
+                invited_until=invitation.invited_until,
+            )
             return audited_write.insert(
                 tx, store.users, row, AuditContext(caller.tenant_id, caller, "user.invite", now)
             )
-        if known["tenant_id"] != caller.tenant_id or known["status"] != UserStatus.INVITED:
+        if known.tenant_id != caller.tenant_id or known.status != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
-        role_rules.require_may_change(role_rules.parse_roles(known["roles"]), caller=caller)
-        renewed = {**invitation, "name": name or known["name"]}
+        role_rules.require_may_change(role_rules.parse_roles(known.roles), caller=caller)
+        renewed = {**invitation._asdict(), "name": name or known.name}
         return audited_write.change(
             tx, store.users, known, renewed, AuditContext(caller.tenant_id, caller, "user.invite", now)
         )
 
-    def _find_invited(self, execute: Execute, token_sha256: bytes) -> dict[str, Any]:
+    def _find_invited(self, execute: Execute, token_sha256: bytes) -> UserRecord:
         row = store.find_user_by_invitation(execute, token_sha256)
-        if row is None or row["status"] != UserStatus.INVITED or self.clock.now() >= row["invited_until"]:
+        if row is None or row.status != UserStatus.INVITED:
+            raise NotFound("invitation", "with this token")
+        if row.invited_until is None or self.clock.now() >= row.invited_until:
             raise NotFound("invitation", "with this token")
         return row
 
-    def _require_may_set_role(self, tx: Transaction, row: Row, role: Role, caller: Caller) -> None:
-        if row["status"] == UserStatus.REMOVED:
-            raise Conflict("This person was removed. Invite them again.", details={"status": row["status"]})
-        current = role_rules.parse_roles(row["roles"])
+    def _require_may_set_role(self, tx: Transaction, row: UserRecord, role: Role, caller: Caller) -> None:
+        if row.status == UserStatus.REMOVED:
+            raise Conflict("This person was removed. Invite them again.", details={"status": row.status})
+        current = role_rules.parse_roles(row.roles)
         role_rules.require_may_grant(
-            role, caller=caller, is_operators=store.get_tenant(tx.exec, caller.tenant_id)["is_operator"]
+            role, caller=caller, is_operators=store.get_tenant(tx.exec, caller.tenant_id).is_operator
         )
         role_rules.require_may_change(current, caller=caller)
-        if str(row["id"]) == caller.actor_id:
+        if str(row.id) == caller.actor_id:
             role_rules.require_no_self_promotion(current, role)
 
-    def _require_other_holders(self, tx: Transaction, row: dict[str, Any], losing: frozenset[Role]) -> None:
+    def _require_other_holders(self, tx: Transaction, row: UserRecord, losing: frozenset[Role]) -> None:
         """Requires that other people keep the roles; an invited person has not joined, so their roles do not matter."""
-        if row["status"] != UserStatus.INVITED:
+        if row.status != UserStatus.INVITED:
             role_rules.require_not_last(losing, {Role(role) for role in store.list_roles_of_others(tx, row)})
 
     def _change(
-        self, tx: Transaction, row: Row, changes: Row, event: Event, action: str, actor: Actor, now: datetime
-    ) -> Row:
-        changed = audited_write.change(
-            tx, store.users, row, changes, AuditContext(row["tenant_id"], actor, action, now)
-        )
-        outbox.publish(tx, row["tenant_id"], event, at=now)
+        self,
+        tx: Transaction,
+        row: UserRecord,
+        changes: Mapping[str, object],
+        event: Event,
+        action: str,
+        actor: Actor,
+        now: datetime,
+    ) -> UserRecord:
+        changed = audited_write.change(tx, store.users, row, changes, AuditContext(row.tenant_id, actor, action, now))
+        outbox.publish(tx, row.tenant_id, event, at=now)
         return changed
 
 
-def _removal_changes(row: Row, now: datetime) -> dict[str, Any]:
+def _removal_changes(row: UserRecord, now: datetime) -> dict[str, object]:
     return {
         "status": UserStatus.REMOVED.value,
-        "email": role_rules.removed_address(row["id"]),
+        "email": role_rules.removed_address(row.id),
         "name": "",
         "password_hash": "",
         "roles": "",

@@ -1,14 +1,13 @@
 """HTTP routes for organizations and their members."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from attestlab.orgs.members import AcceptInvitation
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn, OrgIn, OrgOut, OrgPatch, UserIn, UserOut, UserPatch
+from attestlab.orgs.tables import OrgRecord, UserRecord
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import PUBLIC
@@ -25,18 +24,18 @@ def list_orgs(request: Request, query: PageQuery) -> list[OrgOut]:
     rows = request.lab.orgs.list_page(
         caller=request.caller, before=decode_id(_ORGS, query.cursor), limit=query.limit + 1
     )
-    fields, cursor = split_page(rows, limit=query.limit, kind=_ORGS, position=lambda row: [str(row["id"])])
+    page_rows, cursor = split_page(rows, limit=query.limit, kind=_ORGS, position=lambda row: [str(row.id)])
     if cursor is not None:
         request.respond_headers["Link"] = f'</v1/orgs?limit={query.limit}&cursor={cursor}>; rel="next"'
         request.respond_headers["X-Next-Cursor"] = cursor
-    return [_org_out(row) for row in fields]
+    return [_org_out(row) for row in page_rows]
 
 
 @routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
 def create_org(request: Request, body: OrgIn) -> OrgOut:
     """Create another organization of the tenant."""
     org = request.lab.orgs.create(body.name, slug=body.slug, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/orgs/{org['id']}"
+    request.respond_headers["Location"] = f"/v1/orgs/{org.id}"
     return _org_out(org)
 
 
@@ -58,15 +57,15 @@ def list_users(request: Request, query: PageQuery) -> Page[UserOut]:
     rows = request.lab.people.list_page(
         caller=request.caller, before=decode_id(_USERS, query.cursor), limit=query.limit + 1
     )
-    fields, cursor = split_page(rows, limit=query.limit, kind=_USERS, position=lambda row: [str(row["id"])])
-    return Page[UserOut](items=[_user_out(row) for row in fields], next_cursor=cursor)
+    page_rows, cursor = split_page(rows, limit=query.limit, kind=_USERS, position=lambda row: [str(row.id)])
+    return Page[UserOut](items=[_user_out(row) for row in page_rows], next_cursor=cursor)
 
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
 def invite(request: Request, body: UserIn) -> UserOut:
     """Invite a person by e-mail; a repeated invitation invalidates the previous link."""
     invited = request.lab.people.invite(body.email, role=body.role, name=body.name, caller=request.caller)
-    request.respond_headers["Location"] = f"/v1/users/{invited['id']}"
+    request.respond_headers["Location"] = f"/v1/users/{invited.id}"
     return _user_out(invited)
 
 
@@ -102,11 +101,11 @@ def remove(request: Request, id: UUID) -> None:
     request.lab.people.remove(id, caller=request.caller)
 
 
-def _org_out(row: Mapping[str, Any]) -> OrgOut:
-    fields = {name: row[name] for name in OrgOut.model_fields}
-    return OrgOut(**{**fields, "return_origins": json.loads(row["return_origins"] or "[]")})
+def _org_out(row: OrgRecord) -> OrgOut:
+    columns = {name: getattr(row, name) for name in OrgOut.model_fields}
+    return OrgOut(**{**columns, "return_origins": json.loads(row.return_origins or "[]")})
 
 
-def _user_out(row: Mapping[str, Any]) -> UserOut:
-    fields = {name: row[name] for name in UserOut.model_fields if name in row}
-    return UserOut(**{**fields, "roles": row["roles"].split(), "status": row["status"] or UserStatus.ACTIVE.value})
+def _user_out(row: UserRecord) -> UserOut:
+    columns = {name: getattr(row, name) for name in UserOut.model_fields}
+    return UserOut(**{**columns, "roles": row.roles.split(), "status": row.status or UserStatus.ACTIVE.value})

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -24,10 +23,11 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE, Actor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import plans, role_rules, rules, store
-from attestlab.orgs.api_keys import ApiKeys
+from attestlab.orgs.api_keys import ApiKeys, NewApiKey
 from attestlab.orgs.members import OnAccountOpened
 from attestlab.orgs.origins import normalize_origins
 from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
+from attestlab.orgs.tables import OrgRecord, TenantRecord, UserRecord
 from attestlab.settings import Settings, Stage
 
 PASSWORD_BYTES = 18
@@ -93,22 +93,25 @@ class Orgs:
             if operator and store.has_operator(tx):
                 raise Conflict("An operator's tenant exists already. Create this tenant without `operator`.")
             now = self.clock.now()
-            tenant_id = _add_tenant(tx, {"name": name, "plan": plan.value, "is_operator": operator}, now)
+            tenant_id = _add_tenant(tx, TenantRecord(new_id(now), name, plan.value, operator, now))
             desired = rules.slug(name)
             slug = rules.free_slug(desired, store.list_slugs_like(tx, desired))
-            org_id = _add_org(tx, tenant_id, name, slug, COMMAND_LINE, now)["id"]
+            org_id = _add_org(tx, tenant_id, name, slug, COMMAND_LINE, now).id
             roles = {Role.OWNER, Role.SUPER_ADMIN} if operator else {Role.OWNER}
-            owner = {
-                "email": f"owner@{slug}.example",
-                "name": "Owner",
-                "password_hash": password_hash,
-                "roles": role_rules.format_roles(roles),
-            }
-            owner_id = self._add_user(tx, {**owner, "tenant_id": tenant_id, "org_id": org_id}, now)
-            columns: dict[str, Any] = {"name": "First key", "environment": Environment.LIVE.value}
-            columns |= {"scopes": " ".join(Scope), "created_by": owner_id}  # the owner receives both
-            secret = self.api_keys.add(tx, columns, tenant_id=tenant_id, actor=COMMAND_LINE, at=now).secret
-        return TenantCreated(tenant_id, org_id, owner["email"], password, secret)
+            owner = UserRecord(
+                id=new_id(now),
+                tenant_id=tenant_id,
+                org_id=org_id,
+                email=f"owner@{slug}.example",
+                name="Owner",
+                password_hash=password_hash,
+                roles=role_rules.format_roles(roles),
+                created_at=now,
+            )
+            self._add_user(tx, owner)
+            key = NewApiKey("First key", frozenset(Scope), created_by=owner.id)  # the owner receives both
+            secret = self.api_keys.add(tx, key, tenant_id=tenant_id, actor=COMMAND_LINE, at=now).secret
+        return TenantCreated(tenant_id, org_id, owner.email, password, secret)
 
     def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
         """Creates a consumer: a person with an account in a tenant of their own; slow.
@@ -122,15 +125,25 @@ class Orgs:
         password_hash = passwords.hash_password(password)
         with self.storage.write() as tx:
             now = self.clock.now()
-            kind = {"plan": Plan.FREE.value, "is_operator": False, "realm": Realm.CONSUMER.value}
-            tenant_id = _add_tenant(tx, {"name": name, **kind}, now)
+            tenant = TenantRecord(new_id(now), name, Plan.FREE.value, False, now, realm=Realm.CONSUMER.value)
+            tenant_id = _add_tenant(tx, tenant)
             # The slug contains nothing about the person, since no other user looks this organization up.
             org = _add_org(tx, tenant_id, name, f"consumer-{tenant_id.hex}", COMMAND_LINE, now)
-            person = {"email": address, "name": name, "password_hash": password_hash, "roles": Role.MEMBER.value}
-            user_id = self._add_user(tx, {**person, "tenant_id": tenant_id, "org_id": org["id"], "joined_at": now}, now)
-        return ConsumerCreated(user_id, tenant_id, address)
+            person = UserRecord(
+                id=new_id(now),
+                tenant_id=tenant_id,
+                org_id=org.id,
+                email=address,
+                name=name,
+                password_hash=password_hash,
+                roles=Role.MEMBER.value,
+                created_at=now,
+                joined_at=now,
+            )
+            self._add_user(tx, person)
+        return ConsumerCreated(person.id, tenant_id, address)
 
-    def set_plan(self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None]) -> Mapping[str, Any]:
+    def set_plan(self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None]) -> TenantRecord:
         """Sets a tenant's plan and its individual limits; earlier individual limits are dropped.
 
         Raises:
@@ -182,23 +195,23 @@ class Orgs:
         """
         with self.storage.read() as connection:
             tenant = store.get_tenant(connection.execute, tenant_id)
-        return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), tenant["plan"], adjusted=tenant["adjusted"])
+        return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), tenant.plan, adjusted=tenant.adjusted)
 
-    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[Mapping[str, Any]]:
+    def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[OrgRecord]:
         """Lists the tenant's organizations, newest first."""
         with self.storage.read() as connection:
-            return store.list_page(connection, store.orgs, tenant_id=caller.tenant_id, before=before, limit=limit)
+            return store.list_page(connection, OrgRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
 
-    def get(self, org_id: UUID, *, caller: Caller) -> Mapping[str, Any]:
+    def get(self, org_id: UUID, *, caller: Caller) -> OrgRecord:
         """Returns one of the tenant's organizations.
 
         Raises:
             NotFound: the caller's tenant has no organization with this id.
         """
         with self.storage.read() as connection:
-            return store.get_owned(connection.execute, store.orgs, org_id, tenant_id=caller.tenant_id)
+            return store.get_owned(connection.execute, OrgRecord, org_id, tenant_id=caller.tenant_id)
 
-    def create(self, name: str, *, caller: Caller, slug: str | None = None) -> Mapping[str, Any]:
+    def create(self, name: str, *, caller: Caller, slug: str | None = None) -> OrgRecord:
         """Creates another organization of the tenant; without a `slug`, one is derived from the name.
 
         Raises:
@@ -215,36 +228,34 @@ class Orgs:
 
     def update(
         self, org_id: UUID, *, caller: Caller, name: str | None = None, return_origins: Sequence[str] | None = None
-    ) -> Mapping[str, Any]:
+    ) -> OrgRecord:
         """Updates the given fields; a field that is None is unchanged.
 
         Raises:
             NotFound: the caller's tenant has no organization with this id.
             ValidationFailed: the name, or one of the origins, is not acceptable.
         """
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         if name is not None:
             values["name"] = rules.validate_display_name("name", name)
         if return_origins is not None:
             allow_loopback = self.settings.env is Stage.SANDBOX
             values["return_origins"] = json.dumps(normalize_origins(return_origins, allow_loopback=allow_loopback))
         with self.storage.write() as tx:
-            row = store.get_owned(tx.exec, store.orgs, org_id, tenant_id=caller.tenant_id)
-            changes = {column: value for column, value in values.items() if row[column] != value}
+            row = store.get_owned(tx.exec, OrgRecord, org_id, tenant_id=caller.tenant_id)
+            changes = {column: value for column, value in values.items() if getattr(row, column) != value}
             if not changes:
                 return row
             now = self.clock.now()
             deed = AuditContext(caller.tenant_id, caller, "org.update", now)
             return audited_write.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
 
-    def _add_user(self, tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
-        if store.find_user_by_address(tx.exec, columns["email"]) is not None:
+    def _add_user(self, tx: Transaction, user: UserRecord) -> None:
+        if store.find_user_by_address(tx.exec, user.email) is not None:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
-        user_id = new_id(now)
-        row = {**columns, "id": user_id, "created_at": now}
-        audited_write.insert(tx, store.users, row, AuditContext(columns["tenant_id"], COMMAND_LINE, "user.create", now))
-        self.on_account_opened(tx, user_id=user_id, address=columns["email"], at=now)
-        return user_id
+        context = AuditContext(user.tenant_id, COMMAND_LINE, "user.create", user.created_at)
+        audited_write.insert(tx, store.users, user, context)
+        self.on_account_opened(tx, user_id=user.id, address=user.email, at=user.created_at)
 
     def _environment(self, secret: str) -> Environment:
         """Derives the environment from a key's format; a consumer's key is always live."""
@@ -253,22 +264,14 @@ class Orgs:
         return rules.api_key_environment(secret, prefix=self.settings.key_prefix)
 
 
-def _add_tenant(tx: Transaction, columns: Mapping[str, Any], now: datetime) -> UUID:
-    tenant_id = new_id(now)
-    row = {**columns, "id": tenant_id, "created_at": now}
-    audited_write.insert(tx, store.tenants, row, AuditContext(tenant_id, COMMAND_LINE, "tenant.create", now))
-    return tenant_id
+def _add_tenant(tx: Transaction, tenant: TenantRecord) -> UUID:
+    context = AuditContext(tenant.id, COMMAND_LINE, "tenant.create", tenant.created_at)
+    audited_write.insert(tx, store.tenants, tenant, context)
+    return tenant.id
 
 
-def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Actor, now: datetime) -> Mapping[str, Any]:
-    row = {
-        "id": new_id(now),
-        "tenant_id": tenant_id,
-        "name": name,
-        "slug": slug,
-        "status": OrgStatus.ACTIVE.value,
-        "created_at": now,
-    }
+def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Actor, now: datetime) -> OrgRecord:
+    row = OrgRecord(new_id(now), tenant_id, name, slug, OrgStatus.ACTIVE.value, now)
     return audited_write.insert(tx, store.orgs, row, AuditContext(tenant_id, actor, "org.create", now))
 
 

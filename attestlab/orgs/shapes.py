@@ -1,6 +1,6 @@
 """Wire models of keys, organizations and people (SPEC, API key; CONTRACT sections 3 and 11)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field, StringConstraints
 
@@ -70,6 +70,13 @@ class OrgIn(In):
     slug: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
 
 
+class OrgChanges(TypedDict, total=False):
+    """The fields of an organization to change."""
+
+    name: str
+    return_origins: list[str]
+
+
 class OrgPatch(In):
     """Changes of an organization; omitted fields are unchanged."""
 
@@ -80,9 +87,14 @@ class OrgPatch(In):
         description="https://host[:port] to which people may be redirected",
     )
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> OrgChanges:
         """Returns the fields that were sent."""
-        return self.model_dump(exclude_unset=True)
+        changes: OrgChanges = {}
+        if "name" in self.model_fields_set:
+            changes["name"] = self.name
+        if "return_origins" in self.model_fields_set:
+            changes["return_origins"] = self.return_origins
+        return changes
 
 
 class OrgOut(Out):

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, func, or_, select
+from sqlalchemy import Connection, Table, bindparam, func, or_, select
 
-from attestlab.core.db.tables import Execute, table_of
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, table_of
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import ApiKeyStatus
-from attestlab.orgs.tables import ApiKey, Org, Tenant, User
+from attestlab.orgs.tables import (
+    ApiKey,
+    ApiKeyRecord,
+    Org,
+    OrgRecord,
+    Tenant,
+    TenantRecord,
+    User,
+    UserRecord,
+)
 
 tenants = table_of(Tenant)
 orgs = table_of(Org)
 users = table_of(User)
 api_keys = table_of(ApiKey)
 
-
-_KINDS = {"orgs": "organization", "users": "user", "api_keys": "API key"}
+_OWNED: dict[type[NamedTuple], tuple[Table, str]] = {
+    OrgRecord: (orgs, "organization"),
+    UserRecord: (users, "user"),
+    ApiKeyRecord: (api_keys, "API key"),
+}
 _BY_SECRET = (
     select(
         api_keys.c.id,
@@ -39,44 +51,60 @@ _BY_SECRET = (
 )
 
 
-def find_key_by_secret(connection: Connection, secret_sha256: bytes) -> AnyRow | None:
+class KeyWithTenant(NamedTuple):
+    """An API key with the columns of its tenant that a request needs."""
+
+    id: UUID
+    tenant_id: UUID
+    scopes: str
+    status: str
+    environment: str
+    expires_at: datetime | None
+    plan: str
+    adjusted: str | None
+    realm: str | None
+
+
+def find_key_by_secret(connection: Connection, secret_sha256: bytes) -> KeyWithTenant | None:
     """Returns the key whose secret has this SHA-256, with the needed columns of its tenant."""
-    return connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}).first()
+    return fetch_one(connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}), KeyWithTenant)
 
 
-def get_tenant(execute: Execute, tenant_id: UUID) -> dict[str, Any]:
-    """Returns all columns of a tenant.
+def get_tenant(execute: Execute, tenant_id: UUID) -> TenantRecord:
+    """Returns a tenant.
 
     Raises:
         NotFound: there is no such tenant.
     """
-    row = execute(select(*tenants.c).where(tenants.c.id == tenant_id)).mappings().first()
+    row = fetch_one(execute(select(*tenants.c).where(tenants.c.id == tenant_id)), TenantRecord)
     if row is None:
         raise NotFound("tenant", tenant_id)
-    return dict(row)
+    return row
 
 
-def get_owned(execute: Execute, table: Any, row_id: UUID, *, tenant_id: UUID) -> dict[str, Any]:
-    """Returns all columns of a tenant's own row; a row of another tenant counts as missing.
+def get_owned(execute: Execute, kind: type[Record], row_id: UUID, *, tenant_id: UUID) -> Record:
+    """Returns a tenant's own organization, user or API key; a row of another tenant counts as missing.
 
     Raises:
         NotFound: the tenant has no such row.
     """
+    table, kind_name = _OWNED[kind]
     query = select(*table.c).where(table.c.id == row_id, table.c.tenant_id == tenant_id)
-    row = execute(query).mappings().first()
+    row = fetch_one(execute(query), kind)
     if row is None:
-        raise NotFound(_KINDS[table.name], row_id)
-    return dict(row)
+        raise NotFound(kind_name, row_id)
+    return row
 
 
 def list_page(
-    connection: Connection, table: Any, *, tenant_id: UUID, before: UUID | None, limit: int
-) -> list[dict[str, Any]]:
-    """Lists the tenant's rows of a table, newest first, after `before`."""
+    connection: Connection, kind: type[Record], *, tenant_id: UUID, before: UUID | None, limit: int
+) -> list[Record]:
+    """Lists the tenant's rows of a kind, newest first, after `before`."""
+    table, _ = _OWNED[kind]
     query = select(*table.c).where(table.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(table.c.id < before)
-    return [dict(row) for row in connection.execute(query.order_by(table.c.id.desc()).limit(limit)).mappings()]
+    return fetch_all(connection.execute(query.order_by(table.c.id.desc()).limit(limit)), kind)
 
 
 def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
@@ -87,22 +115,20 @@ def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
     return count
 
 
-def find_user_by_address(execute: Execute, address: str) -> dict[str, Any] | None:
+def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:
     """Returns the person with this e-mail address in any tenant."""
-    row = execute(select(*users.c).where(users.c.email == address)).mappings().first()
-    return None if row is None else dict(row)
+    return fetch_one(execute(select(*users.c).where(users.c.email == address)), UserRecord)
 
 
-def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> dict[str, Any] | None:
+def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> UserRecord | None:
     """Returns the person whose latest, unused invitation token has this SHA-256."""
-    row = execute(select(*users.c).where(users.c.invitation_sha256 == token_sha256)).mappings().first()
-    return None if row is None else dict(row)
+    return fetch_one(execute(select(*users.c).where(users.c.invitation_sha256 == token_sha256)), UserRecord)
 
 
-def list_roles_of_others(tx: Transaction, user: dict[str, Any]) -> set[str]:
+def list_roles_of_others(tx: Transaction, user: UserRecord) -> set[str]:
     """Lists all roles of the other active people in the same tenant."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-    others = (users.c.tenant_id == user["tenant_id"], users.c.id != user["id"], is_active)
+    others = (users.c.tenant_id == user.tenant_id, users.c.id != user.id, is_active)
     return {
         role for roles in tx.exec(select(users.c.roles).where(*others).distinct()).scalars() for role in roles.split()
     }

@@ -5,13 +5,13 @@ that were audited before remain valid.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
-SINCE_0003: dict[str, Any] = {"info": {"since": "0003"}}
+SINCE_0003 = {"info": {"since": "0003"}}
 
 
 class Tenant(SQLModel, table=True):
@@ -32,6 +32,18 @@ class Tenant(SQLModel, table=True):
     realm: str | None = Field(default=None, max_length=8, sa_column_kwargs=SINCE_0003)
 
 
+class TenantRecord(NamedTuple):
+    """A row of `tenants`."""
+
+    id: UUID
+    name: str
+    plan: str
+    is_operator: bool
+    created_at: datetime
+    adjusted: str | None = None
+    realm: str | None = None
+
+
 class Org(SQLModel, table=True):
     """An organization of a tenant; `return_origins` is a JSON array."""
 
@@ -45,6 +57,19 @@ class Org(SQLModel, table=True):
     created_at: datetime
     updated_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
     return_origins: str | None = Field(default=None, max_length=4096, sa_column_kwargs=SINCE_0003)
+
+
+class OrgRecord(NamedTuple):
+    """A row of `orgs`."""
+
+    id: UUID
+    tenant_id: UUID
+    name: str
+    slug: str
+    status: str
+    created_at: datetime
+    updated_at: datetime | None = None
+    return_origins: str | None = None
 
 
 class User(SQLModel, table=True):
@@ -74,6 +99,25 @@ class User(SQLModel, table=True):
     password_changed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
 
 
+class UserRecord(NamedTuple):
+    """A row of `users`."""
+
+    id: UUID
+    tenant_id: UUID
+    org_id: UUID
+    email: str
+    name: str
+    password_hash: str
+    roles: str
+    created_at: datetime
+    status: str | None = None
+    invitation_sha256: bytes | None = None
+    invited_until: datetime | None = None
+    joined_at: datetime | None = None
+    removed_at: datetime | None = None
+    password_changed_at: datetime | None = None
+
+
 class ApiKey(SQLModel, table=True):
     """A tenant's key; only the SHA-256 of the secret is stored. `scopes` are separated by spaces."""
 
@@ -93,3 +137,22 @@ class ApiKey(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
     revocation_reason: str | None = Field(default=None, max_length=1024, sa_column_kwargs=SINCE_0003)
     compromised_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+
+
+class ApiKeyRecord(NamedTuple):
+    """A row of `api_keys`."""
+
+    id: UUID
+    tenant_id: UUID
+    name: str
+    prefix: str
+    secret_sha256: bytes
+    environment: str
+    scopes: str
+    status: str
+    created_at: datetime
+    created_by: UUID | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    revocation_reason: str | None = None
+    compromised_at: datetime | None = None

@@ -7,12 +7,13 @@ costs as much as counting one.
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import iterate, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -30,6 +31,15 @@ class UsageDay(SQLModel, table=True):
     metric: str = Field(primary_key=True, max_length=32)
     day: date = Field(primary_key=True)
     used: int = Field(sa_type=BigInteger)
+
+
+class UsageDayRecord(NamedTuple):
+    """A row of `usage_days`."""
+
+    tenant_id: UUID
+    metric: str
+    day: date
+    used: int
 
 
 _table = table_of(UsageDay)
@@ -50,15 +60,14 @@ def write_counts(tx: Transaction) -> None:
     counted: Counter[tuple[UUID, str, date]] = Counter()
     for place, times in uses:
         counted[place] += times
-    rows = [{"tenant_id": who, "metric": what, "day": day, "used": n} for (who, what, day), n in counted.items()]
-    _ADD.run(tx.connection, rows)
+    rows = [UsageDayRecord(*place, times) for place, times in counted.items()]
+    _ADD.run(tx.connection, [row._asdict() for row in rows])
     uses.clear()
 
 
-def list_days(connection: Connection) -> Iterator[tuple[UUID, str, date, int]]:
-    """Yields all counts as (tenant, metric, day, count)."""
-    for row in connection.execute(select(_table.c.tenant_id, _table.c.metric, _table.c.day, _table.c.used)):
-        yield row[0], row[1], row[2], row[3]
+def list_days(connection: Connection) -> Iterator[UsageDayRecord]:
+    """Yields all counts."""
+    return iterate(connection.execute(select(*_table.c)), UsageDayRecord)
 
 
 def get_used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:

@@ -202,7 +202,7 @@ def test_me_describes_a_person(door: Door, lab: Installation) -> None:
 
     credential = me.pop("credential")
     assert me == {
-        "id": str(person["id"]),
+        "id": str(person.id),
         "tenant_id": str(door.tenant.tenant_id),
         "tenant_name": "Example Registry",
         "org_id": str(door.tenant.org_id),

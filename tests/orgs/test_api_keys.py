@@ -28,7 +28,7 @@ def test_a_key_may_do_no_more_than_its_creator(lab: Installation, keeper: Caller
         lab.api_keys.create("More", scopes={Scope.ISSUERS_READ, Scope.ISSUERS_WRITE}, caller=reader)
 
     assert refused.value.details == {"required_scope": "issuers:write"}
-    assert lab.api_keys.create("As much", scopes=set(reader.scopes), caller=reader).row["scopes"].split() == [  # type: ignore[arg-type]
+    assert lab.api_keys.create("As much", scopes=set(reader.scopes), caller=reader).row.scopes.split() == [  # type: ignore[arg-type]
         "issuers:read",
         "audit:read",
     ]
@@ -54,15 +54,15 @@ def test_a_failed_revocation_changes_nothing(lab: Installation, keeper: Caller) 
     key = lab.api_keys.create("Kept", scopes={Scope.ISSUERS_READ}, caller=keeper)
 
     with pytest.raises(RuntimeError), lab.storage.write():
-        lab.api_keys.compromise(key.row["id"], reason="no", caller=keeper)
+        lab.api_keys.compromise(key.row.id, reason="no", caller=keeper)
         raise RuntimeError("the caller changed its mind")
 
-    assert lab.api_keys.get(key.row["id"], caller=keeper)["status"] == "ACTIVE"
+    assert lab.api_keys.get(key.row.id, caller=keeper).status == "ACTIVE"
     assert events_of(lab, "security.api_key_compromised") == []
 
 
 def test_another_tenants_key_is_unknown(lab: Installation, keeper: Caller, caller: Caller) -> None:
-    key = lab.api_keys.create("Ours", scopes={Scope.ISSUERS_READ}, caller=keeper).row["id"]
+    key = lab.api_keys.create("Ours", scopes={Scope.ISSUERS_READ}, caller=keeper).row.id
 
     for attempt in (
         lambda: lab.api_keys.get(key, caller=caller),
