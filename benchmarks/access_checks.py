@@ -82,8 +82,8 @@ def _api_key_credential(made: InitResult) -> Credential:
 def _mint(lab: Installation, made: InitResult) -> Any:
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "Registry", "domain": "r.example"}, caller=caller, alg=Algorithm.ED25519)
-    kid = issuer.keys[0]["kid"]
-    request = MintRequest(issuer_id=issuer.issuer["id"], kid=kid, schema="degree", claims=CLAIMS)
+    kid = issuer.keys[0].kid
+    request = MintRequest(issuer_id=issuer.issuer.id, kid=kid, schema="degree", claims=CLAIMS)
     return lab.attestations.mint(request, caller=caller).id
 
 

@@ -100,7 +100,7 @@ def mint_in_groups(settings: Settings, entries: int) -> None:
     lab, made = Installation.init(settings, clock=clock)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     profile = {"name": "Registrar", "domain": "registrar.example"}
-    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer.id
     request = MintRequest(issuer_id=issuer, kid="first", schema="degree", claims=CLAIMS)
 
     def draft() -> PreparedAttestation:

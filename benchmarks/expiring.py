@@ -71,7 +71,7 @@ def _mint_expired(data: Path) -> None:
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(connection.execute(tenants.select()).one().id)
     profile = {"name": "Registrar", "domain": "registrar.example"}
-    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="brief").issuer["id"]
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="brief").issuer.id
     request = MintRequest(
         issuer_id=issuer, kid="brief", schema="degree", claims=world.CLAIMS, expiry_at=clock.now() + LONG_AGO / 2
     )

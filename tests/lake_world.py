@@ -46,7 +46,7 @@ class Owner:
         made = lab.issuers.create(
             {"name": name, "domain": f"{name.lower()}.example"}, caller=caller, alg=Algorithm.ED25519
         )
-        return cls(lab, caller, made.issuer["id"], made.keys[0]["kid"])
+        return cls(lab, caller, made.issuer.id, made.keys[0].kid)
 
     def mint(self, **more: Any) -> None:
         claims = {"student_name": "Ada"}

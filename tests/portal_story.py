@@ -23,8 +23,8 @@ def mint(lab: Installation, caller: Caller, *, profile: dict[str, str] | None = 
     named = {"name": "Northfield University", "domain": "northfield.example.edu", **(profile or {})}
     made = lab.issuers.create(named, caller=caller, alg=Algorithm.ED25519)
     request = MintRequest(
-        issuer_id=made.issuer["id"],
-        kid=made.keys[0]["kid"],
+        issuer_id=made.issuer.id,
+        kid=made.keys[0].kid,
         schema="degree",
         claims=CLAIMS,
         file_sha256=hashlib.sha256(DOCUMENT).digest(),

@@ -115,14 +115,14 @@ def _create_issuer(
     made = lab.issuers.create(
         {"name": name, "domain": domain, "jurisdiction": country}, caller=caller, alg=alg, kid=kid
     )
-    return lab.issuers.set_governance(made.issuer["id"], trust_tier=tier, caller=caller)
+    return lab.issuers.set_governance(made.issuer.id, trust_tier=tier, caller=caller)
 
 
 def _make_documents(issuer: IssuerWithKeys) -> list[DemoDocument]:
     """Make a PDF and a PNG for an issuer."""
-    name, kid = issuer.issuer["name"], issuer.keys[0]["kid"]
+    name, kid = issuer.issuer.name, issuer.keys[0].kid
     person = _PEOPLE[len(name) % len(_PEOPLE)]
-    if issuer.issuer["trust_tier"] == TrustTier.ENTERPRISE:
+    if issuer.issuer.trust_tier == TrustTier.ENTERPRISE:
         return [_make_diploma(person, name), _make_card(person, name, kid)]
     return [_make_certificate(person, name), _make_badge(person, name)]
 
@@ -158,8 +158,8 @@ def _make_badge(person: str, assessor: str) -> DemoDocument:
 
 def _mint(lab: Installation, caller: Caller, issuer: IssuerWithKeys, document: DemoDocument) -> Minted:
     request = MintRequest(
-        issuer_id=issuer.issuer["id"],
-        kid=issuer.keys[0]["kid"],
+        issuer_id=issuer.issuer.id,
+        kid=issuer.keys[0].kid,
         schema=document.schema,
         claims=document.claims,
         content_type=document.content_type,

@@ -22,7 +22,6 @@ from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.service_key import ServiceKey
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import AnyRow
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.exports import badges, payloads, rules, store
 from attestlab.exports.payloads import ExportableAttestation
@@ -32,6 +31,7 @@ from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey, list_keys
 from attestlab.issuers.store import exists as issuer_exists
 from attestlab.issuers.store import find_logo as issuer_logo
+from attestlab.issuers.tables import IssuerKeyRecord
 from attestlab.orgs.rules import Caller
 
 # Verifiers of these formats do not check the status of a key, so withdrawn keys are not published to them at all.
@@ -190,7 +190,7 @@ class Exports:
     def _select_key(self, row: AttestationRecord, caller: Caller, *, preferred: Algorithm) -> SigningKey:
         """Select the managed key that signs: preferred algorithm first, then the attestation's own key, then newest."""
         keys = self.issuers.get(row.issuer_id, caller=caller).keys
-        usable = [key for key in keys if key["sealed"] is not None and key["status"] == KeyStatus.ACTIVE]
+        usable = [key for key in keys if key.sealed is not None and key.status == KeyStatus.ACTIVE]
         if not usable:
             raise Conflict(
                 "The issuer has no active key managed by this service, so no export can be signed in its name. "
@@ -199,8 +199,8 @@ class Exports:
             )
         kid = max(
             usable,
-            key=lambda key: (key["alg"] == preferred.value, key["kid"] == row.kid, key["created_at"], key["kid"]),
-        )["kid"]
+            key=lambda key: (key.alg == preferred.value, key.kid == row.kid, key.created_at, key.kid),
+        ).kid
         with self.storage.read() as connection:
             return self.issuers.get_signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
 
@@ -212,7 +212,7 @@ class Exports:
         with self.storage.read() as connection:
             held = issuer_logo(connection.execute, issuer.id)
         is_ours = url.endswith(f"/v1/issuers/{issuer.id}/logo")
-        return url if badges.is_badge_image(url, held["media_type"] if held and is_ours else None) else None
+        return url if badges.is_badge_image(url, held.media_type if held and is_ours else None) else None
 
     def _sign(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, object]) -> str:
         return jws.sign_jwt(header, payload, alg=key.alg, private=self.issuers.unseal_private_key(key))
@@ -231,6 +231,6 @@ def _conceal_claims(row: AttestationRecord, concealer: DisclosureBuilder) -> dic
     }
 
 
-def _jwk(row: AnyRow) -> dict[str, str]:
+def _jwk(row: IssuerKeyRecord) -> dict[str, str]:
     alg = Algorithm(row.alg)
     return signing.jwk(alg, signing.load_public(alg, row.spki), row.kid)

@@ -224,7 +224,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (mail_store.mails, "mail", lambda row: str(row["id"])),
     (issuer_store.issuers, "issuer", lambda row: str(row["id"])),
     (issuer_store.logos, "issuer_logo", lambda row: str(row["issuer_id"])),
-    (issuer_store.keys, "key", format_key_name),
+    (issuer_store.keys, "key", lambda row: format_key_name(row["issuer_id"], row["kid"])),
     (attestation_store.attestations, "attestation", lambda row: str(row["id"])),
     (delivery_store.deliveries, "delivery", lambda row: str(row["attestation_id"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),

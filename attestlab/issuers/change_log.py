@@ -6,10 +6,9 @@ entries of one subject form a chain (CONTRACT section 7).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Table
@@ -20,6 +19,7 @@ from attestlab.core.records import audit, outbox
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.audit import AuditEntry
 from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
+from attestlab.issuers.tables import IssuerKeyRecord, IssuerRecord
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Log
@@ -27,7 +27,7 @@ from attestlab.log.service import Log
 
 @dataclass(frozen=True)
 class RowChange:
-    """A change of an issuer's or key's row: actor, action, resource and time; `row` is the new row by column."""
+    """A change of an issuer's or key's row: actor, action, resource and time; `row` is the new row."""
 
     tenant_id: UUID
     actor: Actor
@@ -35,7 +35,7 @@ class RowChange:
     resource_type: str
     resource_id: str
     table: Table
-    row: Mapping[str, Any]
+    row: NamedTuple
     at: datetime
 
 
@@ -45,35 +45,33 @@ class ChangeRecorder:
 
     log: Log
 
-    def log_issuer_status(self, tx: Transaction, issuer: Mapping[str, Any], at: datetime) -> int:
+    def log_issuer_status(self, tx: Transaction, issuer: IssuerRecord, at: datetime) -> int:
         """Append an issuer's new status and ratings to the log, and return the entry's index."""
-        subject = entries.issuer_subject(issuer["id"])
+        subject = entries.issuer_subject(issuer.id)
         entry = entries.issuer_status_entry(
             self.log.next_status_link(tx, subject),
-            issuer_id=issuer["id"],
-            status=issuer["status"],
-            trust_tier=issuer["trust_tier"],
-            risk_rating=issuer["risk_rating"],
-            jurisdiction=issuer["jurisdiction"],
+            issuer_id=issuer.id,
+            status=issuer.status,
+            trust_tier=issuer.trust_tier,
+            risk_rating=issuer.risk_rating,
+            jurisdiction=issuer.jurisdiction,
             at=at,
         )
         return self.log.append(tx, entry, kind=EntryType.ISSUER_STATUS, subject=subject).index
 
-    def log_key_status(
-        self, tx: Transaction, key: Mapping[str, Any], at: datetime, *, reason: str | None = None
-    ) -> int:
+    def log_key_status(self, tx: Transaction, key: IssuerKeyRecord, at: datetime, *, reason: str | None = None) -> int:
         """Append a key's new status and the reason, both public, to the log, and return the entry's index."""
-        subject = entries.key_subject(key["issuer_id"], key["kid"])
+        subject = entries.key_subject(key.issuer_id, key.kid)
         entry = entries.key_status_entry(
             self.log.next_status_link(tx, subject),
-            issuer_id=key["issuer_id"],
-            kid=key["kid"],
-            alg=key["alg"],
-            public_spki=key["spki"],
-            status=key["status"],
+            issuer_id=key.issuer_id,
+            kid=key.kid,
+            alg=key.alg,
+            public_spki=key.spki,
+            status=key.status,
             at=at,
             reason=reason,
-            compromised_at=key["compromised_at"],
+            compromised_at=key.compromised_at,
         )
         return self.log.append(tx, entry, kind=EntryType.KEY_STATUS, subject=subject).index
 
@@ -91,6 +89,6 @@ class ChangeRecorder:
             resource_type=change.resource_type,
             resource_id=change.resource_id,
             at=change.at,
-            metadata={METADATA_KEY: row_sha256(change.table, change.row)},
+            metadata={METADATA_KEY: row_sha256(change.table, change.row._asdict())},
         )
         audit.record(tx, entry)

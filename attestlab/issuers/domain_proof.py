@@ -7,10 +7,9 @@ platform has ever decided on the issuer's tier, only the platform may change it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical
@@ -22,6 +21,7 @@ from attestlab.core.errors import Conflict
 from attestlab.issuers import store
 from attestlab.issuers.rules import IssuerStatus, TrustTier
 from attestlab.issuers.service import Issuers
+from attestlab.issuers.tables import IssuerRecord
 from attestlab.issuers.txt_resolver import Resolver
 from attestlab.orgs.rules import Caller
 
@@ -79,7 +79,7 @@ class DomainProofs:
         """
         with self.storage.read() as connection:
             row = store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
-        return self._build_challenge(dict(row._mapping))
+        return self._build_challenge(row)
 
     def look_up(self, challenge: Challenge) -> None:
         """Look up the challenge's record in the DNS; takes seconds if no name server answers.
@@ -106,7 +106,7 @@ class DomainProofs:
         """
         with self.storage.write() as tx:
             row = store.get(tx.exec, verified.issuer_id, tenant_id=caller.tenant_id)
-            current = self._build_challenge(dict(row._mapping))
+            current = self._build_challenge(row)
             if current.is_proven:
                 return current
             if current.record_value != verified.record_value:
@@ -119,14 +119,14 @@ class DomainProofs:
                 self.issuers.set_domain_proven(verified.issuer_id, lift=lift, caller=caller).issuer
             )
 
-    def _build_challenge(self, issuer: Mapping[str, Any]) -> Challenge:
-        bound = {"proof": "domain", "tenant_id": str(issuer["tenant_id"]), "issuer_id": str(issuer["id"])}
-        token = self.keyring.keyed_sha256(canonical({**bound, "domain": issuer["domain"]}))
+    def _build_challenge(self, issuer: IssuerRecord) -> Challenge:
+        bound = {"proof": "domain", "tenant_id": str(issuer.tenant_id), "issuer_id": str(issuer.id)}
+        token = self.keyring.keyed_sha256(canonical({**bound, "domain": issuer.domain}))
         return Challenge(
-            issuer["id"],
-            issuer["domain"],
-            f"{LABEL}.{issuer['domain']}",
+            issuer.id,
+            issuer.domain,
+            f"{LABEL}.{issuer.domain}",
             VALUE_PREFIX + b64url_encode(token),
-            issuer["trust_tier"],
-            issuer["domain_proven_at"],
+            issuer.trust_tier,
+            issuer.domain_proven_at,
         )

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, select
 
-from attestlab.core.db.transaction import AnyRow
+from attestlab.core.db.tables import fetch_all
 from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.issuers import store
 from attestlab.issuers.keys import format_key_name
 from attestlab.issuers.rules import IssuerStatus
+from attestlab.issuers.tables import IssuerKeyRecord, IssuerRecord
 from attestlab.log import entries
 from attestlab.log import store as log_store
 from attestlab.log.entries import EntryType
@@ -18,13 +19,13 @@ from attestlab.log.entries import EntryType
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Yield differences between rows and the newest entries of their chains, as (key or issuer, problem)."""
-    keys = connection.execute(select(*store.keys.c)).all()
-    for row in keys:
-        index = row.log_index if row.changed_index is None else row.changed_index
-        subject = entries.key_subject(row.issuer_id, row.kid)
-        if wrong := _find_differences(connection, subject, _expected_key_members(row), index=index):
-            yield format_key_name(dict(row._mapping)), f"the row differs from the log in {wrong}"
-    issuers = connection.execute(select(*store.issuers.c)).all()
+    keys = fetch_all(connection.execute(select(*store.keys.c)), IssuerKeyRecord)
+    for key in keys:
+        index = key.log_index if key.changed_index is None else key.changed_index
+        subject = entries.key_subject(key.issuer_id, key.kid)
+        if wrong := _find_differences(connection, subject, _expected_key_members(key), index=index):
+            yield format_key_name(key.issuer_id, key.kid), f"the row differs from the log in {wrong}"
+    issuers = fetch_all(connection.execute(select(*store.issuers.c)), IssuerRecord)
     for row in issuers:
         expected = {name: getattr(row, name) for name in ("status", "trust_tier", "risk_rating", "jurisdiction")}
         subject = entries.issuer_subject(row.id)
@@ -32,9 +33,9 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
             yield str(row.id), f"the row differs from the log in {wrong}"
         if _find_revocation_index(connection, subject) != row.revoked_index:
             yield str(row.id), "the row differs from the log in the index of the revocation"
-    for kind, rows in ((EntryType.KEY_STATUS, keys), (EntryType.ISSUER_STATUS, issuers)):
-        if (chains := log_store.count_of_subjects(connection, kind)) != len(rows):
-            yield "count", f"{chains} chains of {kind.value}, {len(rows)} rows"
+    for kind, count in ((EntryType.KEY_STATUS, len(keys)), (EntryType.ISSUER_STATUS, len(issuers))):
+        if (chains := log_store.count_of_subjects(connection, kind)) != count:
+            yield "count", f"{chains} chains of {kind.value}, {count} rows"
 
 
 def _find_revocation_index(connection: Connection, subject: str) -> int | None:
@@ -59,7 +60,7 @@ def _find_differences(
     return ", ".join(wrong)
 
 
-def _expected_key_members(row: AnyRow) -> dict[str, object]:
+def _expected_key_members(row: IssuerKeyRecord) -> dict[str, object]:
     compromised_at = row.compromised_at
     return {
         "alg": row.alg,

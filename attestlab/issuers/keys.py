@@ -7,13 +7,12 @@ key signed before its revocation stay valid, whatever times callers claim.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, update
 
 from attestlab.core.clock import Clock, truncate_to_milliseconds
 from attestlab.core.crypto import sealing, signing
@@ -29,10 +28,13 @@ from attestlab.issuers import rules, store
 from attestlab.issuers.change_log import ChangeRecorder, RowChange
 from attestlab.issuers.events import KeyCompromised, KeyCreated, KeyRevoked, KeyRotated
 from attestlab.issuers.rules import Custody, KeyStatus
+from attestlab.issuers.tables import IssuerKeyRecord
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
 KID_BYTES = 6
+UNLOGGED = -1
+_STATUS_COLUMNS = ("status", "rotated_at", "revoked_at", "compromised_at", "changed_index")
 KEYS_CHANGED = "issuers.changed"  # in a transaction's memo once it changed an issuer or a key
 
 # Counts the attestations that a tenant's key has signed; supplied by the store of attestations.
@@ -52,19 +54,20 @@ class NewKey:
 
 @dataclass(frozen=True)
 class RotatedKey:
-    """Both keys of a rotation, as rows by column."""
+    """Both keys of a rotation."""
 
-    old: Mapping[str, Any] = field(repr=False)
-    new: Mapping[str, Any] = field(repr=False)
+    old: IssuerKeyRecord = field(repr=False)
+    new: IssuerKeyRecord = field(repr=False)
 
 
 @dataclass(frozen=True)
 class RevokedKey:
-    """A key that was revoked or reported as compromised, the number of its attestations, and the reason."""
+    """A key that was revoked or reported as compromised, the number of its attestations, the reason and log entry."""
 
-    key: Mapping[str, Any] = field(repr=False)
+    key: IssuerKeyRecord = field(repr=False)
     affected: int
     reason: str
+    log_index: int
 
 
 class Keys:
@@ -89,7 +92,7 @@ class Keys:
         public_key: bytes | None = None,
         private: PrivateKey | None = None,
         status: KeyStatus = KeyStatus.ACTIVE,
-    ) -> Mapping[str, Any]:
+    ) -> IssuerKeyRecord:
         """Add a key to an issuer: managed, or external if its public key (raw Ed25519 or SPKI) is given.
 
         A managed key may be prepared as pending; a rotation to it activates it.
@@ -112,7 +115,7 @@ class Keys:
             store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             return self.register(tx, issuer_id, key, caller, self.clock.now())
 
-    def register(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> dict[str, Any]:
+    def register(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> IssuerKeyRecord:
         """Add a key to an issuer; the caller of this method must have checked that the tenant owns the issuer.
 
         Raises:
@@ -146,14 +149,15 @@ class Keys:
         """
         with self.storage.write() as tx:
             old = store.get_key(tx.exec, kid, tenant_id=caller.tenant_id)
-            rules.require_rotatable(KeyStatus(old["status"]))
-            if alg.value != old["alg"]:
-                message = f"The key {kid} has the algorithm {old['alg']}; the new key must have the same."
+            rules.require_rotatable(KeyStatus(old.status))
+            if alg.value != old.alg:
+                message = f"The key {kid} has the algorithm {old.alg}; the new key must have the same."
                 raise ValidationFailed.of("/alg", "alg_mismatch", message)
             now = self.clock.now()
-            rotated = self._change_status(tx, old, now, status=KeyStatus.ROTATED, rotated_at=now)
+            changed = old._replace(status=KeyStatus.ROTATED.value, rotated_at=now)
+            rotated, log_index = self._change_status(tx, changed, now)
             new = self._resolve_successor(tx, old, new_kid, public_key, private, caller, now)
-            event = KeyRotated(old["issuer_id"], kid, new["kid"], rotated["changed_index"], now)
+            event = KeyRotated(old.issuer_id, kid, new.kid, log_index, now)
             self._publish_and_audit(tx, event, "key.rotate", rotated, caller, now)
         return RotatedKey(rotated, new)
 
@@ -187,11 +191,13 @@ class Keys:
         now, rows = self.clock.now(), store.list_managed_keys(tx)
         tx.cache[KEYS_CHANGED] = True
         for old in rows:
-            owner = {name: old[name] for name in ("tenant_id", "issuer_id", "kid", "alg")}
-            row = {**old, "sealed": self.keyring.rewrap(old["sealed"], new, **owner)}
-            mine = (store.keys.c.tenant_id == row["tenant_id"], store.keys.c.kid == row["kid"])
-            tx.exec(update(store.keys).where(*mine).values(sealed=row["sealed"]))
-            self._audit(tx, "key.rewrap", row, COMMAND_LINE, now)
+            if old.sealed is None:  # an external key, which `list_managed_keys` leaves out
+                continue
+            sealed = self.keyring.rewrap(
+                old.sealed, new, tenant_id=old.tenant_id, issuer_id=old.issuer_id, kid=old.kid, alg=old.alg
+            )
+            tx.exec(update(store.keys).where(*_is_key(old)).values(sealed=sealed))
+            self._audit(tx, "key.rewrap", old._replace(sealed=sealed), COMMAND_LINE, now)
         return len(rows)
 
     def _withdraw(
@@ -199,42 +205,47 @@ class Keys:
     ) -> RevokedKey:
         with self.storage.write() as tx:
             old = store.get_key(tx.exec, kid, tenant_id=caller.tenant_id)
-            rules.require_withdrawable(KeyStatus(old["status"]), status)
+            rules.require_withdrawable(KeyStatus(old.status), status)
             now = self.clock.now()
-            times = {"revoked_at": now} if status is KeyStatus.REVOKED else {"compromised_at": compromised_at}
-            row = self._change_status(tx, old, now, reason=reason, status=status, **times)
+            changed = old._replace(status=status.value)
+            if status is KeyStatus.REVOKED:
+                changed = changed._replace(revoked_at=now)
+            else:
+                changed = changed._replace(compromised_at=compromised_at)
+            row, log_index = self._change_status(tx, changed, now, reason=reason)
             affected = self.count_signed(tx, caller.tenant_id, kid)
-            self._publish_and_audit(tx, _build_withdrawal_event(row, affected, now), _ACTIONS[status], row, caller, now)
-        return RevokedKey(row, affected, reason)
+            event = _build_withdrawal_event(row, log_index, affected, now)
+            self._publish_and_audit(tx, event, _ACTIONS[status], row, caller, now)
+        return RevokedKey(row, affected, reason, log_index)
 
     def _resolve_successor(
         self,
         tx: Transaction,
-        old: Mapping[str, Any],
+        old: IssuerKeyRecord,
         kid: str,
         public_key: bytes | None,
         private: PrivateKey | None,
         caller: Caller,
         now: datetime,
-    ) -> dict[str, Any]:
-        alg = Algorithm(old["alg"])
+    ) -> IssuerKeyRecord:
+        alg = Algorithm(old.alg)
         key = (
             make_managed_key(kid, alg, private)
             if public_key is None
             else load_external_key(kid, alg, public_key, "new_")
         )
         spki = signing.spki(key.public)
-        if spki == old["spki"]:
+        if spki == old.spki:
             message = "The new public key is that of the key to rotate. Send another one."
             raise ValidationFailed.of("/new_public_key_b64url", "same_key", message)
-        prepared = store.find_prepared_key(tx.exec, old["issuer_id"], spki)
+        prepared = store.find_prepared_key(tx.exec, old.issuer_id, spki)
         if prepared is None:
             self._require_new(tx, key, caller)
-            return self._insert(tx, old["issuer_id"], key, caller, now)
-        if prepared["kid"] != kid:
-            message = f"The pending key with this public key is named {prepared['kid']}. Send that as new_kid."
+            return self._insert(tx, old.issuer_id, key, caller, now)
+        if prepared.kid != kid:
+            message = f"The pending key with this public key is named {prepared.kid}. Send that as new_kid."
             raise ValidationFailed.of("/new_kid", "prepared", message)
-        row = self._change_status(tx, prepared, now, status=KeyStatus.ACTIVE)
+        row, _ = self._change_status(tx, prepared._replace(status=KeyStatus.ACTIVE.value), now)
         self._audit(tx, "key.activate", row, caller, now)
         return row
 
@@ -247,33 +258,36 @@ class Keys:
         if known is not None:
             raise Conflict(f"This public key is registered as {known}. Generate a new pair.", details={"kid": known})
 
-    def _insert(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> dict[str, Any]:
+    def _insert(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> IssuerKeyRecord:
         tx.cache[KEYS_CHANGED] = True
         tenant_id = caller.tenant_id
-        row = _build_row(key, self._seal_private(tx, key, tenant_id, issuer_id), tenant_id, issuer_id, now)
-        row["log_index"] = self.recorder.log_key_status(tx, row, now)
+        unlogged = _build_row(key, self._seal_private(tx, key, tenant_id, issuer_id), tenant_id, issuer_id, now)
+        row = unlogged._replace(log_index=self.recorder.log_key_status(tx, unlogged, now))
         tx.add(store.keys, row)
-        event = KeyCreated(issuer_id=issuer_id, kid=key.kid, alg=key.alg.value, custody=row["custody"], created_at=now)
+        event = KeyCreated(issuer_id=issuer_id, kid=key.kid, alg=key.alg.value, custody=row.custody, created_at=now)
         self._publish_and_audit(tx, event, "key.create", row, caller, now)
         return row
 
     def _change_status(
-        self, tx: Transaction, old: Mapping[str, Any], now: datetime, *, reason: str | None = None, **changes: Any
-    ) -> dict[str, Any]:
-        """Update a key's row and log its new status; the caller must write the audit line."""
+        self, tx: Transaction, changed: IssuerKeyRecord, now: datetime, *, reason: str | None = None
+    ) -> tuple[IssuerKeyRecord, int]:
+        """Log a key's new status and update its row; the caller must write the audit line.
+
+        Returns the row and the index of the log entry.
+        """
         tx.cache[KEYS_CHANGED] = True
-        row = {**old, **changes}
-        row["changed_index"] = self.recorder.log_key_status(tx, row, now, reason=reason)
-        mine = (store.keys.c.tenant_id == row["tenant_id"], store.keys.c.kid == row["kid"])
-        tx.exec(update(store.keys).where(*mine).values({**changes, "changed_index": row["changed_index"]}))
-        return row
+        log_index = self.recorder.log_key_status(tx, changed, now, reason=reason)
+        row = changed._replace(changed_index=log_index)
+        columns = {name: getattr(row, name) for name in _STATUS_COLUMNS}
+        tx.exec(update(store.keys).where(*_is_key(row)).values(columns))
+        return row, log_index
 
     def _publish_and_audit(
-        self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
+        self, tx: Transaction, event: Event, action: str, row: IssuerKeyRecord, caller: Caller, now: datetime
     ) -> None:
         self.recorder.publish_and_audit(tx, event, _build_key_change(action, row, caller, now))
 
-    def _audit(self, tx: Transaction, action: str, row: Mapping[str, Any], actor: Actor, now: datetime) -> None:
+    def _audit(self, tx: Transaction, action: str, row: IssuerKeyRecord, actor: Actor, now: datetime) -> None:
         self.recorder.audit(tx, _build_key_change(action, row, actor, now))
 
     def _seal_private(self, tx: Transaction, key: NewKey, tenant_id: UUID, issuer_id: UUID) -> bytes | None:
@@ -289,20 +303,25 @@ class Keys:
 _ACTIONS = {KeyStatus.REVOKED: "key.revoke", KeyStatus.COMPROMISED: "key.compromise"}
 
 
-def _build_withdrawal_event(row: Mapping[str, Any], affected: int, now: datetime) -> Event:
-    facts = (row["issuer_id"], row["kid"], row["changed_index"], affected, now)
-    if row["status"] == KeyStatus.REVOKED:
+def _build_withdrawal_event(row: IssuerKeyRecord, log_index: int, affected: int, now: datetime) -> Event:
+    facts = (row.issuer_id, row.kid, log_index, affected, now)
+    if row.status == KeyStatus.REVOKED:
         return KeyRevoked(*facts)
-    return KeyCompromised(*facts, row["compromised_at"])
+    return KeyCompromised(*facts, row.compromised_at)
 
 
-def _build_key_change(action: str, row: Mapping[str, Any], actor: Actor, now: datetime) -> RowChange:
-    return RowChange(row["tenant_id"], actor, action, "key", format_key_name(row), store.keys, row, now)
+def _build_key_change(action: str, row: IssuerKeyRecord, actor: Actor, now: datetime) -> RowChange:
+    name = format_key_name(row.issuer_id, row.kid)
+    return RowChange(row.tenant_id, actor, action, "key", name, store.keys, row, now)
 
 
-def format_key_name(row: Mapping[str, Any]) -> str:
+def _is_key(row: IssuerKeyRecord) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return store.keys.c.tenant_id == row.tenant_id, store.keys.c.kid == row.kid
+
+
+def format_key_name(issuer_id: object, kid: object) -> str:
     """Return a key's resource id in the audit trail; kids repeat between tenants, but not within an issuer."""
-    return f"{row['issuer_id']}/{row['kid']}"
+    return f"{issuer_id}/{kid}"
 
 
 def make_managed_key(
@@ -329,20 +348,21 @@ def generate_kid(alg: Algorithm) -> str:
     return f"{alg.value.lower()}-{secrets.token_hex(KID_BYTES)}"
 
 
-def _build_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, now: datetime) -> dict[str, Any]:
-    """Build a key's row, without its log index."""
-    return {
-        "tenant_id": tenant_id,
-        "kid": key.kid,
-        "issuer_id": issuer_id,
-        "alg": key.alg.value,
-        "spki": signing.spki(key.public),
-        "sealed": sealed,
-        "custody": (Custody.EXTERNAL if sealed is None else Custody.MANAGED).value,
-        "status": key.status.value,
-        "created_at": now,
-        "rotated_at": None,
-        "revoked_at": None,
-        "compromised_at": None,
-        "changed_index": None,
-    }
+def _build_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, now: datetime) -> IssuerKeyRecord:
+    """Build a key's row; the caller logs the key and sets the entry's index."""
+    return IssuerKeyRecord(
+        tenant_id=tenant_id,
+        kid=key.kid,
+        issuer_id=issuer_id,
+        alg=key.alg.value,
+        spki=signing.spki(key.public),
+        sealed=sealed,
+        custody=(Custody.EXTERNAL if sealed is None else Custody.MANAGED).value,
+        status=key.status.value,
+        created_at=now,
+        rotated_at=None,
+        revoked_at=None,
+        compromised_at=None,
+        log_index=UNLOGGED,
+        changed_index=None,
+    )

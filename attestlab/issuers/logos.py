@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -14,6 +12,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers import logo_validation, rules, store
 from attestlab.issuers.service import Issuers
+from attestlab.issuers.tables import IssuerLogoRecord
 from attestlab.orgs.rules import Caller
 
 
@@ -26,7 +25,7 @@ class Logos:
         self.issuers = issuers
         self.portal_url = portal_url
 
-    def put(self, issuer_id: UUID, content: bytes, *, caller: Caller) -> Mapping[str, Any]:
+    def upload(self, issuer_id: UUID, content: bytes, *, caller: Caller) -> IssuerLogoRecord:
         """Store a logo, replacing an earlier one, and set the issuer's `logo_url` to it.
 
         Raises:
@@ -37,23 +36,18 @@ class Logos:
         with self.storage.write() as tx:
             now = self.clock.now()
             store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
-            columns = {
-                "media_type": media_type,
-                "content": content,
-                "sha256": hashlib.sha256(content).hexdigest(),
-                "created_at": now,
-            }
+            digest = hashlib.sha256(content).hexdigest()
+            new = IssuerLogoRecord(issuer_id, caller.tenant_id, media_type, content, digest, now)
             deed = AuditContext(caller.tenant_id, caller, "issuer_logo.put", now)
             before = store.find_logo(tx.exec, issuer_id)
             if before is not None:
-                row = audited_write.change(tx, store.logos, before, columns, deed)
+                row = audited_write.change(tx, store.logos, before, new._asdict(), deed)
             else:
-                key = {"issuer_id": issuer_id, "tenant_id": caller.tenant_id}
-                row = audited_write.insert(tx, store.logos, {**key, **columns}, deed)
+                row = audited_write.insert(tx, store.logos, new, deed)
             self.issuers.set_logo(issuer_id, self.url(issuer_id), caller=caller)
         return row
 
-    def get(self, issuer_id: UUID) -> Mapping[str, Any]:
+    def get(self, issuer_id: UUID) -> IssuerLogoRecord:
         """Get an issuer's logo, for any caller.
 
         Raises:
@@ -61,7 +55,7 @@ class Logos:
         """
         with self.storage.read() as connection:
             row = store.find_logo(connection.execute, issuer_id)
-        if row is None or not row["content"]:
+        if row is None or not row.content:
             raise NotFound("logo of issuer", issuer_id)
         return row
 

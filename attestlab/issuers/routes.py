@@ -1,8 +1,6 @@
 """HTTP routes of issuers, their keys, logos and domain proofs."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from attestlab.core.crypto import signing
@@ -30,6 +28,7 @@ from attestlab.issuers.shapes import (
     RotateIn,
     WithdrawnKeyOut,
 )
+from attestlab.issuers.tables import IssuerKeyRecord, IssuerRecord
 from attestlab.orgs.rules import Scope
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, decode_id, decode_position, split_page
 from attestlab.web.rate_limit.limiter import owner_of
@@ -79,7 +78,7 @@ def create(request: Request, body: IssuerIn, prepared: PrivateKey | None) -> Iss
     """Register an issuer; initially it is ACTIVE, SELF_SIGNED and LOW."""
     issuers, profile = request.lab.issuers, body.profile()
     created = issuers.create(profile, caller=request.caller, alg=body.alg, kid=body.kid, private=prepared)
-    request.respond_headers["Location"] = f"/v1/issuers/{created.issuer['id']}"
+    request.respond_headers["Location"] = f"/v1/issuers/{created.issuer.id}"
     return _render_issuer(created)
 
 
@@ -91,7 +90,7 @@ async def list_issuers(request: Request, query: OffsetPageQuery) -> Page[IssuerO
     found = await read(
         partial(page, caller=request.caller, before=before, offset=query.rows_to_skip, limit=query.limit + 1)
     )
-    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer["id"])])
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda item: [str(item.issuer.id)])
     return Page[IssuerOut](items=[_render_issuer(item) for item in shown], next_cursor=cursor)
 
 
@@ -119,10 +118,10 @@ def rotate(request: Request, kid: str, body: RotateIn, prepared: PrivateKey | No
     """Replace a key with another: a pending, an external or a newly generated managed key."""
     key = {"new_kid": body.new_kid, "alg": body.alg, "public_key": _read_public_key(body), "private": prepared}
     done = request.lab.signing_keys.rotate(kid, **key, caller=request.caller)
-    new = {name: done.new[name] for name in NewKeyOut.model_fields if name in done.new}
+    new = {name: getattr(done.new, name) for name in NewKeyOut.model_fields if name in done.new._fields}
     return RotatedOut(
-        old_key=OldKeyOut(**{name: done.old[name] for name in OldKeyOut.model_fields}),
-        new_key=NewKeyOut(**new, public_key=b64url_encode(done.new["spki"])),
+        old_key=OldKeyOut(**{name: getattr(done.old, name) for name in OldKeyOut.model_fields}),
+        new_key=NewKeyOut(**new, public_key=b64url_encode(done.new.spki)),
     )
 
 
@@ -144,9 +143,7 @@ def list_keys(request: Request, id: UUID, query: PageQuery) -> Page[KeyOut]:
     """List an issuer's keys, newest first."""
     after = None if query.cursor is None else str(decode_position(_KEYS, query.cursor)[0])
     found = request.lab.issuers.list_keys(id, caller=request.caller, after=after)
-    shown, cursor = split_page(
-        found[: query.limit + 1], limit=query.limit, kind=_KEYS, position=lambda row: [str(row["kid"])]
-    )
+    shown, cursor = split_page(found[: query.limit + 1], limit=query.limit, kind=_KEYS, position=lambda row: [row.kid])
     return Page[KeyOut](items=[_render_key(row) for row in shown], next_cursor=cursor)
 
 
@@ -160,12 +157,12 @@ def jwks(request: Request, id: UUID) -> JwksOut:
 def put_logo(request: Request, id: UUID, body: LogoIn) -> LogoOut:
     """Upload a logo, and set the profile's `logo_url` to it."""
     content = b64url_decode(body.content_b64url, field="/content_b64url")
-    row = request.lab.logos.put(id, content, caller=request.caller)
+    row = request.lab.logos.upload(id, content, caller=request.caller)
     return LogoOut(
         issuer_id=id,
-        media_type=row["media_type"],
-        size=len(row["content"]),
-        sha256=row["sha256"],
+        media_type=row.media_type,
+        size=len(row.content),
+        sha256=row.sha256,
         logo_url=request.lab.logos.url(id),
     )
 
@@ -174,7 +171,7 @@ def put_logo(request: Request, id: UUID, body: LogoIn) -> LogoOut:
 def logo(request: Request, id: UUID) -> RawResponse:
     """Get the uploaded logo, with headers that forbid it to load or run anything."""
     row = request.lab.logos.get(id)
-    return RawResponse(row["content"], row["media_type"], _SANDBOX_HEADERS)
+    return RawResponse(row.content, row.media_type, _SANDBOX_HEADERS)
 
 
 @routes.delete("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE, status=204)
@@ -222,8 +219,8 @@ def _render_challenge(challenge: Challenge) -> DomainProofOut:
 
 
 def _render_issuer(found: IssuerWithKeys) -> IssuerOut:
-    shown = {name: found.issuer[name] for name in IssuerOut.model_fields if name in found.issuer}
-    return IssuerOut(**shown, trust_level=found.issuer["trust_tier"], keys=[_render_key(row) for row in found.keys])
+    shown = {name: getattr(found.issuer, name) for name in IssuerOut.model_fields if name in IssuerRecord._fields}
+    return IssuerOut(**shown, trust_level=found.issuer.trust_tier, keys=[_render_key(row) for row in found.keys])
 
 
 def _read_public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
@@ -239,16 +236,16 @@ def _read_public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
 
 
 def _render_withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
-    shown = {name: done.key[name] for name in KeyOut.model_fields if name in done.key}
+    shown = {name: getattr(done.key, name) for name in KeyOut.model_fields if name in IssuerKeyRecord._fields}
     return WithdrawnKeyOut(
         **shown,
-        public_key=b64url_encode(done.key["spki"]),
+        public_key=b64url_encode(done.key.spki),
         reason=done.reason,
-        log_index=done.key["changed_index"],
+        log_index=done.log_index,
         affected_attestations=done.affected,
     )
 
 
-def _render_key(row: Mapping[str, Any]) -> KeyOut:
-    shown = {name: row[name] for name in KeyOut.model_fields if name in row}
-    return KeyOut(**shown, public_key=b64url_encode(row["spki"]))
+def _render_key(row: IssuerKeyRecord) -> KeyOut:
+    shown = {name: getattr(row, name) for name in KeyOut.model_fields if name in IssuerKeyRecord._fields}
+    return KeyOut(**shown, public_key=b64url_encode(row.spki))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, update
@@ -16,8 +15,8 @@ from attestlab.core.crypto import signing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.tables import Execute
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.tables import Execute, replace_columns
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
@@ -27,6 +26,7 @@ from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdat
 from attestlab.issuers.keys import KEYS_CHANGED, CountSigned, Keys, generate_kid, make_managed_key
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.store import SigningKey
+from attestlab.issuers.tables import IssuerKeyRecord, IssuerRecord
 from attestlab.log.service import Log
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
@@ -37,14 +37,14 @@ _GOVERNANCE_COLUMNS = frozenset({"status", "trust_tier", "risk_rating", "jurisdi
 
 @dataclass(frozen=True)
 class IssuerWithKeys:
-    """An issuer's row by column, and its keys' rows, oldest first; `log_index` is the entry of a logged change."""
+    """An issuer and its keys, oldest first; `log_index` is the entry of a logged change."""
 
-    issuer: Mapping[str, Any]
-    keys: Sequence[Mapping[str, Any]]
+    issuer: IssuerRecord
+    keys: Sequence[IssuerKeyRecord]
     log_index: int | None = None
 
     def __repr__(self) -> str:
-        return f"IssuerWithKeys({self.issuer['id']}, {self.issuer['name']!r}, {len(self.keys)} keys)"
+        return f"IssuerWithKeys({self.issuer.id}, {self.issuer.name!r}, {len(self.keys)} keys)"
 
 
 class Issuers:
@@ -94,9 +94,9 @@ class Issuers:
             row = _build_row(cleaned, caller, now)
             tx.add(store.issuers, row)
             self.recorder.log_issuer_status(tx, row, now)
-            event = IssuerCreated(issuer_id=row["id"], name=row["name"], domain=row["domain"], created_at=now)
+            event = IssuerCreated(issuer_id=row.id, name=row.name, domain=row.domain, created_at=now)
             self._record_change(tx, event, "issuer.create", row, caller, now)
-            keys = [] if key is None else [self.signing_keys.register(tx, row["id"], key, caller, now)]
+            keys = [] if key is None else [self.signing_keys.register(tx, row.id, key, caller, now)]
         return IssuerWithKeys(row, keys)
 
     def get(self, issuer_id: UUID, *, caller: Caller) -> IssuerWithKeys:
@@ -163,7 +163,7 @@ class Issuers:
         lifted = {"trust_tier": TrustTier.BASIC.value} if lift else {}
         return self._apply_changes(issuer_id, {"domain_proven_at": self.clock.now(), **lifted}, caller)
 
-    def list_keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[Mapping[str, Any]]:
+    def list_keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[IssuerKeyRecord]:
         """List the issuer's keys, newest first, starting after the key with the kid `after`.
 
         Raises:
@@ -172,7 +172,7 @@ class Issuers:
         newest_first = self.get(issuer_id, caller=caller).keys[::-1]
         if after is None:
             return newest_first
-        kids = [row["kid"] for row in newest_first]
+        kids = [row.kid for row in newest_first]
         if after not in kids:
             raise NotFound("key", after)
         return newest_first[kids.index(after) + 1 :]
@@ -232,64 +232,72 @@ class Issuers:
         der = self.keyring.unseal(sealed, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg.value)
         return signing.load_private(alg, der)
 
-    def _apply_changes(self, issuer_id: UUID, changes: Mapping[str, Any], caller: Caller) -> IssuerWithKeys:
+    def _apply_changes(self, issuer_id: UUID, changes: Mapping[str, object], caller: Caller) -> IssuerWithKeys:
         index = None
         with self.storage.write() as tx:
-            row = dict(store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)._mapping)
-            changed = {name: value for name, value in changes.items() if row[name] != value}
+            row = store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
+            changed = {name: value for name, value in changes.items() if getattr(row, name) != value}
             if "domain" in changed:
-                rules.require_domain_may_change(TrustTier(row["trust_tier"]))
-                if row["domain_proven_at"] is not None:
+                rules.require_domain_may_change(TrustTier(row.trust_tier))
+                if row.domain_proven_at is not None:
                     changed["domain_proven_at"] = None
             if changed:
                 row, index = self._write_change(tx, row, changed, caller)
             keys = store.list_keys(tx.exec, [issuer_id])[issuer_id]
-        return IssuerWithKeys(row, [dict(key._mapping) for key in keys], index)
+        return IssuerWithKeys(row, keys, index)
 
     def _write_change(
-        self, tx: Transaction, old: Mapping[str, Any], changed: dict[str, Any], caller: Caller
-    ) -> tuple[dict[str, Any], int | None]:
+        self, tx: Transaction, old: IssuerRecord, changed: Mapping[str, object], caller: Caller
+    ) -> tuple[IssuerRecord, int | None]:
         tx.cache[KEYS_CHANGED] = True
         now, index = self.clock.now(), None
-        row = {**old, **changed, "updated_at": now}
+        row = replace_columns(old, {**changed, "updated_at": now})
         if not _GOVERNANCE_COLUMNS.isdisjoint(changed):
             index = self.recorder.log_issuer_status(tx, row, now)
             if changed.get("status") == IssuerStatus.REVOKED:
-                row["revoked_index"] = index
-        tx.exec(update(store.issuers).where(store.issuers.c.id == old["id"]).values(row))
-        event: Event = IssuerUpdated(issuer_id=old["id"], changed=",".join(sorted(changed)), updated_at=now)
+                row = row._replace(revoked_index=index)
+        tx.exec(update(store.issuers).where(store.issuers.c.id == old.id).values(row._asdict()))
+        event: Event = IssuerUpdated(issuer_id=old.id, changed=",".join(sorted(changed)), updated_at=now)
         if changed.get("status") == IssuerStatus.SUSPENDED:
-            event = IssuerSuspended(issuer_id=old["id"], suspended_at=now)
+            event = IssuerSuspended(issuer_id=old.id, suspended_at=now)
         self._record_change(tx, event, "issuer.update", row, caller, now)
         return row, index
 
     def _record_change(
-        self, tx: Transaction, event: Event, action: str, row: Mapping[str, Any], caller: Caller, now: datetime
+        self, tx: Transaction, event: Event, action: str, row: IssuerRecord, caller: Caller, now: datetime
     ) -> None:
         self.recorder.publish_and_audit(
-            tx, event, RowChange(row["tenant_id"], caller, action, "issuer", str(row["id"]), store.issuers, row, now)
+            tx, event, RowChange(row.tenant_id, caller, action, "issuer", str(row.id), store.issuers, row, now)
         )
 
 
-def _build_row(profile: Mapping[str, str | None], caller: Caller, now: datetime) -> dict[str, Any]:
-    return {
-        "id": new_id(now),
-        "tenant_id": caller.tenant_id,
-        "legal_name": None,
-        "display_name": None,
-        "jurisdiction": None,
-        "primary_color": None,
-        "accent_color": None,
-        "logo_url": None,
-        **profile,
-        "status": IssuerStatus.ACTIVE.value,
-        "trust_tier": TrustTier.SELF_SIGNED.value,
-        "risk_rating": RiskRating.LOW.value,
-        "revoked_index": None,
-        "domain_proven_at": None,
-        "created_at": now,
-        "updated_at": now,
-    }
+def _build_row(profile: Mapping[str, str | None], caller: Caller, now: datetime) -> IssuerRecord:
+    return IssuerRecord(
+        id=new_id(now),
+        tenant_id=caller.tenant_id,
+        name=_require_field(profile, "name"),
+        domain=_require_field(profile, "domain"),
+        legal_name=profile.get("legal_name"),
+        display_name=profile.get("display_name"),
+        status=IssuerStatus.ACTIVE.value,
+        trust_tier=TrustTier.SELF_SIGNED.value,
+        risk_rating=RiskRating.LOW.value,
+        jurisdiction=profile.get("jurisdiction"),
+        primary_color=profile.get("primary_color"),
+        accent_color=profile.get("accent_color"),
+        logo_url=profile.get("logo_url"),
+        revoked_index=None,
+        created_at=now,
+        updated_at=now,
+        domain_proven_at=None,
+    )
+
+
+def _require_field(profile: Mapping[str, str | None], name: str) -> str:
+    text = profile.get(name)
+    if text is None:
+        raise ValidationFailed.of(f"/{name}", "missing", f"An issuer needs a {name}.")
+    return text
 
 
 def _get_signing_key(execute: Execute, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
@@ -300,11 +308,11 @@ def _get_signing_key(execute: Execute, tenant_id: UUID, issuer_id: UUID, kid: st
     return found
 
 
-def _attach_keys(execute: Execute, found: Sequence[AnyRow]) -> list[IssuerWithKeys]:
+def _attach_keys(execute: Execute, found: Sequence[IssuerRecord]) -> list[IssuerWithKeys]:
     keys = store.list_keys(execute, [row.id for row in found])
-    return [IssuerWithKeys(dict(row._mapping), [dict(key._mapping) for key in keys[row.id]]) for row in found]
+    return [IssuerWithKeys(row, keys[row.id]) for row in found]
 
 
-def _render_jwk(row: AnyRow) -> dict[str, str]:
+def _render_jwk(row: IssuerKeyRecord) -> dict[str, str]:
     alg = Algorithm(row.alg)
     return {**signing.jwk(alg, signing.load_public(alg, row.spki), row.kid), "status": row.status}

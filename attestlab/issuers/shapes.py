@@ -1,6 +1,6 @@
 """Wire models of issuers and keys (SPEC, Governance object; CONTRACT section 4)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -177,7 +177,7 @@ class IssuerOut(Out):
 class JwksOut(Out):
     """A JSON Web Key Set (RFC 7517); `status` is an additive member of each key."""
 
-    keys: list[dict[str, Any]]
+    keys: list[dict[str, object]]
 
 
 class DomainProofOut(Out):

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, func, select
 
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.db.tables import Execute, table_of
-from attestlab.core.db.transaction import AnyRow, Transaction
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
-from attestlab.issuers.tables import Issuer, IssuerKey, IssuerLogo
+from attestlab.issuers.tables import Issuer, IssuerKey, IssuerKeyRecord, IssuerLogo, IssuerLogoRecord, IssuerRecord
 
 issuers = table_of(Issuer)
 keys = table_of(IssuerKey)
@@ -69,7 +68,7 @@ class SigningKey:
 
 def find_signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
     """Find the tenant's key of an issuer, with the issuer's status and ratings, in one query."""
-    row: AnyRow | None = execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
+    row = execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
     if row is None:
         return None
     return SigningKey(
@@ -89,25 +88,28 @@ def find_signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid:
     )
 
 
-def get(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> AnyRow:
+def get(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> IssuerRecord:
     """Get an issuer of the tenant; those of other tenants are not found.
 
     Raises:
         NotFound: the tenant has no such issuer.
     """
     query = select(*issuers.c).where(issuers.c.id == issuer_id, issuers.c.tenant_id == tenant_id)
-    row = execute(query).first()
+    row = fetch_one(execute(query), IssuerRecord)
     if row is None:
         raise NotFound("issuer", issuer_id)
     return row
 
 
-def page(connection: Connection, *, tenant_id: UUID, before: UUID | None, offset: int, limit: int) -> Sequence[AnyRow]:
+def page(
+    connection: Connection, *, tenant_id: UUID, before: UUID | None, offset: int, limit: int
+) -> list[IssuerRecord]:
     """List the tenant's issuers, newest first, starting after `before`."""
     query = select(*issuers.c).where(issuers.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(issuers.c.id < before)
-    return connection.execute(query.order_by(issuers.c.id.desc()).limit(limit).offset(offset)).all()
+    newest_first = query.order_by(issuers.c.id.desc()).limit(limit).offset(offset)
+    return fetch_all(connection.execute(newest_first), IssuerRecord)
 
 
 def exists(connection: Connection, issuer_id: UUID) -> bool:
@@ -115,10 +117,9 @@ def exists(connection: Connection, issuer_id: UUID) -> bool:
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None
 
 
-def find_logo(execute: Execute, issuer_id: UUID) -> dict[str, Any] | None:
+def find_logo(execute: Execute, issuer_id: UUID) -> IssuerLogoRecord | None:
     """Find the logo of an issuer of any tenant; a removed logo has empty content."""
-    row = execute(select(*logos.c).where(logos.c.issuer_id == issuer_id)).mappings().first()
-    return None if row is None else dict(row)
+    return fetch_one(execute(select(*logos.c).where(logos.c.issuer_id == issuer_id)), IssuerLogoRecord)
 
 
 def count(tx: Transaction, tenant_id: UUID) -> int:
@@ -136,38 +137,38 @@ def count_usable_keys(execute: Execute, issuer_id: UUID) -> int:
     return number
 
 
-def list_managed_keys(tx: Transaction) -> list[dict[str, Any]]:
+def list_managed_keys(tx: Transaction) -> list[IssuerKeyRecord]:
     """List the managed keys of all tenants, with all columns."""
     sealed = select(*keys.c).where(keys.c.sealed.is_not(None)).order_by(keys.c.tenant_id, keys.c.kid)
-    return [dict(row) for row in tx.exec(sealed).mappings()]
+    return fetch_all(tx.exec(sealed), IssuerKeyRecord)
 
 
-def list_keys(execute: Execute, issuer_ids: Sequence[UUID]) -> dict[UUID, list[AnyRow]]:
+def list_keys(execute: Execute, issuer_ids: Sequence[UUID]) -> dict[UUID, list[IssuerKeyRecord]]:
     """List the keys of several issuers by issuer id, oldest first."""
-    by_issuer: dict[UUID, list[AnyRow]] = {issuer_id: [] for issuer_id in issuer_ids}
+    by_issuer: dict[UUID, list[IssuerKeyRecord]] = {issuer_id: [] for issuer_id in issuer_ids}
     query = select(*keys.c).where(keys.c.issuer_id.in_(issuer_ids)).order_by(keys.c.created_at, keys.c.kid)
-    for row in execute(query):
+    for row in iterate(execute(query), IssuerKeyRecord):
         by_issuer[row.issuer_id].append(row)
     return by_issuer
 
 
-def get_key(execute: Execute, kid: str, *, tenant_id: UUID) -> dict[str, Any]:
+def get_key(execute: Execute, kid: str, *, tenant_id: UUID) -> IssuerKeyRecord:
     """Get a key of the tenant with all columns; those of other tenants are not found.
 
     Raises:
         NotFound: the tenant has no such key.
     """
-    row = execute(select(*keys.c).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)).mappings().first()
+    query = select(*keys.c).where(keys.c.tenant_id == tenant_id, keys.c.kid == kid)
+    row = fetch_one(execute(query), IssuerKeyRecord)
     if row is None:
         raise NotFound("signing key", kid)
-    return dict(row)
+    return row
 
 
-def find_prepared_key(execute: Execute, issuer_id: UUID, spki: bytes) -> dict[str, Any] | None:
+def find_prepared_key(execute: Execute, issuer_id: UUID, spki: bytes) -> IssuerKeyRecord | None:
     """Find the issuer's pending key with this public key, with all columns."""
     mine = (keys.c.issuer_id == issuer_id, keys.c.status == KeyStatus.PENDING.value, keys.c.spki == spki)
-    row = execute(select(*keys.c).where(*mine)).mappings().first()
-    return None if row is None else dict(row)
+    return fetch_one(execute(select(*keys.c).where(*mine)), IssuerKeyRecord)
 
 
 def find_kid(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> str | None:

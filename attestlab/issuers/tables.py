@@ -1,6 +1,7 @@
 """Tables of issuers, their logos and their keys."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Index, LargeBinary
@@ -37,6 +38,28 @@ class Issuer(SQLModel, table=True):
     domain_proven_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0018)
 
 
+class IssuerRecord(NamedTuple):
+    """A row of `issuers`."""
+
+    id: UUID
+    tenant_id: UUID
+    name: str
+    domain: str
+    legal_name: str | None
+    display_name: str | None
+    status: str
+    trust_tier: str
+    risk_rating: str
+    jurisdiction: str | None
+    primary_color: str | None
+    accent_color: str | None
+    logo_url: str | None
+    revoked_index: int | None
+    created_at: datetime
+    updated_at: datetime
+    domain_proven_at: datetime | None
+
+
 class IssuerLogo(SQLModel, table=True):
     """An uploaded logo; a removed logo keeps its row, with empty content."""
 
@@ -47,6 +70,17 @@ class IssuerLogo(SQLModel, table=True):
     media_type: str = Field(max_length=16)
     content: bytes = Field(sa_type=LargeBinary)
     sha256: str = Field(max_length=64)
+    created_at: datetime
+
+
+class IssuerLogoRecord(NamedTuple):
+    """A row of `issuer_logos`."""
+
+    issuer_id: UUID
+    tenant_id: UUID
+    media_type: str
+    content: bytes
+    sha256: str
     created_at: datetime
 
 
@@ -73,3 +107,22 @@ class IssuerKey(SQLModel, table=True):
     compromised_at: datetime | None = None
     log_index: int = Field(sa_type=BigInteger)
     changed_index: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class IssuerKeyRecord(NamedTuple):
+    """A row of `issuer_keys`."""
+
+    tenant_id: UUID
+    kid: str
+    issuer_id: UUID
+    alg: str
+    spki: bytes
+    sealed: bytes | None
+    custody: str
+    status: str
+    created_at: datetime
+    rotated_at: datetime | None
+    revoked_at: datetime | None
+    compromised_at: datetime | None
+    log_index: int
+    changed_index: int | None

@@ -61,8 +61,8 @@ def minted(lab: Installation, caller: Caller, **changes: Any) -> dict[str, Any]:
         {"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=Algorithm.ES256
     )
     request = {
-        "issuer_id": issuer.issuer["id"],
-        "kid": issuer.keys[0]["kid"],
+        "issuer_id": issuer.issuer.id,
+        "kid": issuer.keys[0].kid,
         "schema": "degree",
         "claims": {"student_name": "Ada", "honors": ["first"], "extra": [{"of": 2}]},
         "metadata": {"ref": "A-1"},

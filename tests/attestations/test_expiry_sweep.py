@@ -32,7 +32,7 @@ PATIENCE_S = 60
 def request_of_main(lab: Installation, caller: Caller) -> MintRequest:
     made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     return MintRequest(
-        issuer_id=made.issuer["id"], kid="main", schema="degree", claims={"student_name": "Ada"}, expiry_at=None
+        issuer_id=made.issuer.id, kid="main", schema="degree", claims={"student_name": "Ada"}, expiry_at=None
     )
 
 

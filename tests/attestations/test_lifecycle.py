@@ -37,7 +37,7 @@ def issuer(lab: Installation, caller: Caller) -> IssuerWithKeys:
 
 
 def request_of(issuer: IssuerWithKeys, **changes: Any) -> MintRequest:
-    named = {"issuer_id": issuer.issuer["id"], "kid": issuer.keys[0]["kid"], "schema": "degree"}
+    named = {"issuer_id": issuer.issuer.id, "kid": issuer.keys[0].kid, "schema": "degree"}
     return MintRequest(**{**named, "claims": {"student_name": "Ada Lovelace"}, **changes})
 
 
@@ -204,7 +204,7 @@ def test_a_suspended_issuer_can_revoke_and_cannot_supersede(
     """
     Withdrawing is always allowed; superseding is a mint.
     """
-    lab.issuers.set_governance(issuer.issuer["id"], status=IssuerStatus.SUSPENDED, caller=caller)
+    lab.issuers.set_governance(issuer.issuer.id, status=IssuerStatus.SUSPENDED, caller=caller)
 
     with pytest.raises(PermissionDenied):
         lab.attestations.supersede(minted.id, request_of(issuer), caller=caller)

@@ -68,7 +68,7 @@ class Story(RuleBasedStateMachine):
         profile = {"name": "Northfield", "domain": "north.example"}
         kid = self.new_kid()
         made = self.lab.issuers.create(profile, caller=self.caller, alg=Algorithm.ED25519, kid=kid)
-        self.issuer = made.issuer["id"]
+        self.issuer = made.issuer.id
         self.model.add_key(kid)
         for hours in (None, 5):  # each story leaves out some rules, often that of minting
             self.mint(0, hours)

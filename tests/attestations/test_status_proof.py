@@ -33,7 +33,7 @@ class Story:
     def __init__(self, lab: Installation, caller: Caller, clock: FixedClock, kid: str = "main") -> None:
         self.lab, self.caller, self.clock = lab, caller, clock
         profile = {"name": "Northfield", "domain": "north.example"}
-        self.issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid=kid).issuer["id"]
+        self.issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid=kid).issuer.id
 
     def request(self, **changes: Any) -> MintRequest:
         named: dict[str, Any] = {"issuer_id": self.issuer, "kid": "main", "schema": "degree"}

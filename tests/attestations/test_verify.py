@@ -49,8 +49,8 @@ def mint(lab: Installation, caller: Caller, **changes: Any) -> Minted:
         {"name": "Northfield", "domain": "northfield.example.edu"}, caller=caller, alg=Algorithm.ED25519
     )
     request = MintRequest(
-        issuer_id=made.issuer["id"],
-        kid=made.keys[0]["kid"],
+        issuer_id=made.issuer.id,
+        kid=made.keys[0].kid,
         schema="degree",
         claims={"student_name": "Ada Lovelace"},
         document_hash=HASH,
@@ -225,8 +225,8 @@ def mint_externally(lab: Installation, caller: Caller, **changes: Any) -> UUID:
     private = signing.generate(Algorithm.ED25519)
     made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example.edu"}, caller=caller)
     public = signing.spki(private.public_key())
-    lab.signing_keys.add(made.issuer["id"], kid="own", alg=Algorithm.ED25519, public_key=public, caller=caller)
-    named = {"issuer_id": made.issuer["id"], "kid": "own", "schema": "degree", "claims": {"student_name": "Ada"}}
+    lab.signing_keys.add(made.issuer.id, kid="own", alg=Algorithm.ED25519, public_key=public, caller=caller)
+    named = {"issuer_id": made.issuer.id, "kid": "own", "schema": "degree", "claims": {"student_name": "Ada"}}
     request = MintRequest(**named, id=uuid4(), **changes)
     with pytest.raises(ValidationFailed) as told:
         lab.attestations.mint(request, caller=caller)

@@ -52,7 +52,7 @@ def connection(lab: Installation, caller: Caller) -> Iterator[Connection]:
     """A connection to a trail with a few issuer events; changes made through it are rolled back."""
     for number in range(3):
         issuer = lab.issuers.create({"name": f"Northfield {number}", "domain": "northfield.example"}, caller=caller)
-        lab.issuers.update(issuer.issuer["id"], {"display_name": "North"}, caller=caller)
+        lab.issuers.update(issuer.issuer.id, {"display_name": "North"}, caller=caller)
     with lab.storage.engine.connect() as opened:
         yield opened
         opened.rollback()

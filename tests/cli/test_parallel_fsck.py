@@ -42,7 +42,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
     for number in range(10):
         claims = {"student_name": f"Student {number}"}
-        request = MintRequest(issuer_id=issuer.issuer["id"], kid="k", schema="degree", claims=claims)
+        request = MintRequest(issuer_id=issuer.issuer.id, kid="k", schema="degree", claims=claims)
         lab.attestations.mint(request, caller=caller)
     yield lab
     lab.close()

@@ -38,7 +38,7 @@ def test_files_of_an_installation_are_private(tmp_path: Path) -> None:
     lab, made = Installation.init(Settings(data=tmp_path / "data"))
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
-    wanted = {"issuer_id": issuer.issuer["id"], "kid": "main", "schema": "degree", "claims": {"student_name": "Ada"}}
+    wanted = {"issuer_id": issuer.issuer.id, "kid": "main", "schema": "degree", "claims": {"student_name": "Ada"}}
     draft = lab.attestations.prepare(MintRequest(**wanted, expiry_at=None), caller=caller)
     with lab.storage.write():
         lab.attestations.issue_or_raise(draft)

@@ -41,7 +41,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     lab, made = Installation.init(Settings(data=folder / "data", database_url=None), clock=SystemClock())
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
-    request = MintRequest(issuer_id=issuer.issuer["id"], kid="k", schema="degree", claims={"student_name": "Ada"})
+    request = MintRequest(issuer_id=issuer.issuer.id, kid="k", schema="degree", claims={"student_name": "Ada"})
     row, proofs, head = lab.attestations.load_evidence(lab.attestations.mint(request, caller=caller).id, caller=caller)
     (folder / "bundle.json").write_text(rendered(row, proofs, head, now=lab.clock.now()).model_dump_json(by_alias=True))
     (folder / "log.policy").write_text(f"log {made.public()['log_vkey']}\nquorum none\n")

@@ -59,7 +59,7 @@ def faults(connection: Connection, kind: str) -> list[tuple[str, str]]:
 def issuer(lab: Installation, caller: Caller) -> Any:
     """An issuer with a key, changed once since."""
     made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="k")
-    return lab.issuers.update(made.issuer["id"], {"jurisdiction": "CH"}, caller=caller)
+    return lab.issuers.update(made.issuer.id, {"jurisdiction": "CH"}, caller=caller)
 
 
 def test_row_digest_has_a_fixed_value() -> None:
@@ -123,7 +123,7 @@ def test_a_changed_column_is_found(lab: Installation, issuer: Any, column: str, 
         connection.execute(update(store.issuers).values({column: value}))
         found = faults(connection, "issuer")
 
-    assert found == [(str(issuer.issuer["id"]), "the row differs from what was audited last")]
+    assert found == [(str(issuer.issuer.id), "the row differs from what was audited last")]
 
 
 @pytest.mark.both_engines
@@ -140,7 +140,7 @@ def test_deleted_row_is_found(lab: Installation, issuer: Any) -> None:
         connection.execute(delete(store.keys))
         found = faults(connection, "key")
 
-    assert found == [(f"{issuer.issuer['id']}/k", "the row was audited and is gone")]
+    assert found == [(f"{issuer.issuer.id}/k", "the row was audited and is gone")]
 
 
 @pytest.mark.both_engines
@@ -150,7 +150,7 @@ def test_inserted_row_is_found(lab: Installation, issuer: Any) -> None:
         connection.execute(store.keys.insert(), {**row, "kid": "smuggled"})
         found = faults(connection, "key")
 
-    assert found == [(f"{issuer.issuer['id']}/smuggled", "the row was never audited")]
+    assert found == [(f"{issuer.issuer.id}/smuggled", "the row was never audited")]
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def mints(lab: Installation, count: int) -> Iterator[Acknowledged]:
     made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=ALGORITHM)
     for number in range(count):
         request = MintRequest(
-            issuer_id=made.issuer["id"],
-            kid=made.keys[0]["kid"],
+            issuer_id=made.issuer.id,
+            kid=made.keys[0].kid,
             schema="degree",
             claims={"student_name": f"Student {number}"},
         )

@@ -66,7 +66,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         sign_in(lab, second)
     told = list(minting.mints(lab, 6))
     profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
-    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer["id"]
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer.id
     lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
     for number in range(external_keys):
         public = signing.spki(signing.generate(Algorithm.ED25519).public_key())
@@ -78,12 +78,12 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     for name in ("w1", "w2"):
         cosign(lab, name)
     lab.orgs.add_consumer("ada@people.example", "correct horse battery staple", name="Ada")
-    sender = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="sender").issuer["id"]
+    sender = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="sender").issuer.id
     for address in ("ada@people.example", "grace@people.example"):
         mint_of(lab, caller, sender, kid="sender", recipient_email=address)
     for letter in (b"a", b"b"):
-        shown = lab.issuers.create({**profile, "name": f"Shows {letter.decode()}"}, caller=caller).issuer["id"]
-        lab.logos.put(shown, b"\xff\xd8\xff" + letter, caller=caller)
+        shown = lab.issuers.create({**profile, "name": f"Shows {letter.decode()}"}, caller=caller).issuer.id
+        lab.logos.upload(shown, b"\xff\xd8\xff" + letter, caller=caller)
         decide(lab, shown, caller)
     lab.close()
     return folder
@@ -116,7 +116,7 @@ def decide(lab: Installation, issuer_id: UUID, caller: Caller) -> None:
 def live(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     """A day on which attestations end in every way, and keys in every way; the log lists what became of them."""
     profile = {"name": "Westfield", "domain": "westfield.example"}
-    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer["id"]
+    issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer.id
     packs = [lab.packs.create(name, description=name, caller=caller).id for name in ("Degrees", "Licences")]
     made = [mint_of(lab, caller, issuer, pack_id=pack) for pack in packs for _ in range(3)]
     lab.attestations.revoke(made[0], reason="typo in name", caller=caller)
@@ -127,7 +127,7 @@ def live(lab: Installation, caller: Caller, clock: FixedClock) -> None:
         mint_of(lab, caller, issuer, expiry_at=clock.now() + timedelta(hours=hours))
     keys = lab.signing_keys
     prepared = keys.add(issuer, kid="second", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
-    keys.rotate("first", new_kid="second", alg=Algorithm.ED25519, public_key=prepared["spki"], caller=caller)
+    keys.rotate("first", new_kid="second", alg=Algorithm.ED25519, public_key=prepared.spki, caller=caller)
     keys.compromise("second", reason="laptop lost", compromised_at=clock.now(), caller=caller)
     lab.signing_keys.add(issuer, kid="third", alg=Algorithm.ED25519, caller=caller)
     keys.revoke("third", reason="retired", caller=caller)

@@ -209,7 +209,7 @@ def test_reads_continue_without_the_writer(lab: Installation, caller: Caller) ->
 def minted_by(lab: Installation, caller: Caller, name: str) -> Minted:
     made = lab.issuers.create({"name": name, "domain": "x.example"}, caller=caller, alg=Algorithm.ED25519)
     request = MintRequest(
-        issuer_id=made.issuer["id"], kid=made.keys[0]["kid"], schema="degree", claims={"student_name": "Ada"}
+        issuer_id=made.issuer.id, kid=made.keys[0].kid, schema="degree", claims={"student_name": "Ada"}
     )
     return lab.attestations.mint(request, caller=caller)
 

@@ -96,7 +96,7 @@ def _slots(value: object) -> list[object]:
 
 
 def test_everything_in_an_open_world_is_one_short_line_without_secrets(world: DemoWorld) -> None:
-    attestation_id, kid = world.minted[0][1].id, world.issuers[0].keys[0]["kid"]
+    attestation_id, kid = world.minted[0][1].id, world.issuers[0].keys[0].kid
     bundle = attestlab.Bundle.parse(world.bundle(attestation_id))
     trust = world.lab.trust
     keys = world.lab.api_keys.create("k", scopes={Scope.ATTESTATIONS_READ}, caller=world.caller)

@@ -44,7 +44,7 @@ def request_to_mint(lab: Installation, caller: Caller) -> MintRequest:
     profile = {"name": "Northfield", "domain": "northfield.example", "jurisdiction": "SE"}
     made = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519)
     claims = {"participant_name": "Ada Lovelace", "program_name": "Logic", "hours": 12.5}
-    return MintRequest(issuer_id=made.issuer["id"], kid=made.keys[0]["kid"], schema="completion-cert", claims=claims)
+    return MintRequest(issuer_id=made.issuer.id, kid=made.keys[0].kid, schema="completion-cert", claims=claims)
 
 
 def test_changed_metadata_of_an_audit_line_breaks_the_chain(lab: Installation, request_to_mint: MintRequest) -> None:

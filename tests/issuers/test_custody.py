@@ -40,7 +40,7 @@ def signing_key(smith: Smith, issuer_id: Any, kid: str) -> SigningKey:
 @pytest.mark.parametrize("alg", list(Algorithm))
 def test_a_managed_key_signs_and_the_published_key_verifies(keysmith: Smith, alg: Algorithm) -> None:
     made = register(keysmith, alg)
-    issuers, issuer_id, kid = keysmith[0].issuers, made.issuer["id"], made.keys[0]["kid"]
+    issuers, issuer_id, kid = keysmith[0].issuers, made.issuer.id, made.keys[0].kid
     key = signing_key(keysmith, issuer_id, kid)
 
     token = sign_compact(alg, issuers.unseal_private_key(key), kid, b"{}")
@@ -54,7 +54,7 @@ def test_a_managed_key_signs_and_the_published_key_verifies(keysmith: Smith, alg
 @pytest.mark.parametrize("alg", list(Algorithm))
 def test_an_external_key_is_published_and_cannot_sign_here(keysmith: Smith, alg: Algorithm) -> None:
     lab, caller = keysmith
-    issuer_id, private = register(keysmith).issuer["id"], signing.generate(alg)
+    issuer_id, private = register(keysmith).issuer.id, signing.generate(alg)
     kid = f"ext-{uuid4()}"
     row = lab.signing_keys.add(
         issuer_id, kid=kid, alg=alg, public_key=signing.spki(private.public_key()), caller=caller
@@ -66,19 +66,17 @@ def test_an_external_key_is_published_and_cannot_sign_here(keysmith: Smith, alg:
     )
 
     assert found.payload == b"{}"
-    assert (row["custody"], row["sealed"]) == ("external", None)
+    assert (row.custody, row.sealed) == ("external", None)
     with pytest.raises(Conflict, match="external"):
         lab.issuers.unseal_private_key(signing_key(keysmith, issuer_id, kid))
 
 
 def test_ed25519_key_is_accepted_raw_or_as_spki(keysmith: Smith) -> None:
     lab, caller = keysmith
-    issuer_id = register(keysmith).issuer["id"]
+    issuer_id = register(keysmith).issuer.id
     spkis = [signing.spki(signing.generate(Algorithm.ED25519).public_key()) for _ in range(2)]
     kept = [
-        lab.signing_keys.add(issuer_id, kid=f"e-{uuid4()}", alg=Algorithm.ED25519, public_key=sent, caller=caller)[
-            "spki"
-        ]
+        lab.signing_keys.add(issuer_id, kid=f"e-{uuid4()}", alg=Algorithm.ED25519, public_key=sent, caller=caller).spki
         for sent in (spkis[0][-32:], spkis[1])
     ]
 
@@ -87,7 +85,7 @@ def test_ed25519_key_is_accepted_raw_or_as_spki(keysmith: Smith) -> None:
 
 def test_rejected_public_key_is_not_stored(keysmith: Smith) -> None:
     lab, caller = keysmith
-    issuer_id = register(keysmith).issuer["id"]
+    issuer_id = register(keysmith).issuer.id
     with lab.storage.read() as connection:
         size = lab.log.head(connection).size
 
@@ -105,21 +103,21 @@ def test_given_key_pair_is_used(keysmith: Smith) -> None:
     pair = signing.generate(Algorithm.ES384)
     made = lab.issuers.create(PROFILE, caller=caller, alg=Algorithm.ES384, private=pair)
 
-    assert made.keys[0]["spki"] == signing.spki(pair.public_key())
-    key = signing_key(keysmith, made.issuer["id"], made.keys[0]["kid"])
+    assert made.keys[0].spki == signing.spki(pair.public_key())
+    key = signing_key(keysmith, made.issuer.id, made.keys[0].kid)
     assert signing.dump_private(lab.issuers.unseal_private_key(key)) == signing.dump_private(pair)
 
 
 def test_a_private_half_is_unsealed_once(keysmith: Smith) -> None:
     made = register(keysmith, Algorithm.ED25519)
-    first, second = (signing_key(keysmith, made.issuer["id"], made.keys[0]["kid"]) for _ in range(2))
+    first, second = (signing_key(keysmith, made.issuer.id, made.keys[0].kid) for _ in range(2))
 
     assert keysmith[0].issuers.unseal_private_key(first) is keysmith[0].issuers.unseal_private_key(second)
 
 
 def test_a_sealed_half_moved_to_another_key_does_not_open(keysmith: Smith) -> None:
     made, other = (register(keysmith, Algorithm.ED25519) for _ in range(2))
-    mine, theirs = (signing_key(keysmith, one.issuer["id"], one.keys[0]["kid"]) for one in (made, other))
+    mine, theirs = (signing_key(keysmith, one.issuer.id, one.keys[0].kid) for one in (made, other))
 
     for exchanged in (
         replace(mine, sealed=theirs.sealed),
@@ -136,7 +134,7 @@ def test_no_file_contains_a_private_key(keysmith: Smith) -> None:
     """Neither the PKCS #8 document nor, of Ed25519, the 32 bytes that matter."""
     lab, _ = keysmith
     made = register(keysmith, Algorithm.ED25519)
-    key = signing_key(keysmith, made.issuer["id"], made.keys[0]["kid"])
+    key = signing_key(keysmith, made.issuer.id, made.keys[0].kid)
     private = signing.dump_private(lab.issuers.unseal_private_key(key))
     files = b"".join(path.read_bytes() for path in sorted(lab.settings.data.rglob("*")) if path.is_file())
 

@@ -145,7 +145,7 @@ class Noted:
 def proven(lab: Installation, caller: Caller, noted: Noted) -> bool:
     """A new issuer of the caller's, whose record stands in `noted` and nowhere else, proves its domain."""
     profile = {"name": "Northfield University", "domain": "northfield.example.edu"}
-    issuer_id = lab.issuers.create(profile, caller=caller).issuer["id"]
+    issuer_id = lab.issuers.create(profile, caller=caller).issuer.id
     challenge = lab.domain_proofs.get_challenge(issuer_id, caller=caller)
     noted.texts[challenge.record_name] = [challenge.record_value]
     lab.domain_proofs.look_up(challenge)

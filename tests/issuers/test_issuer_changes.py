@@ -22,7 +22,7 @@ from support.outbox import read_events
 def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Installation, register: RegisterIssuer) -> None:
     made = register(alg=Algorithm.ED25519, kid="first", jurisdiction="CH")
     standing, key = read_log_entries(lab)
-    issuer_id = str(made.issuer["id"])
+    issuer_id = str(made.issuer.id)
 
     assert standing.members == {
         "v": 1,
@@ -42,13 +42,13 @@ def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Installation, regis
         "issuer_id": issuer_id,
         "kid": "first",
         "alg": "Ed25519",
-        "public_key": b64url_encode(made.keys[0]["spki"]),
+        "public_key": b64url_encode(made.keys[0].spki),
         "status": "active",
         "at": "2026-11-21T12:00:00.000Z",
         "seq": 0,
         "prev": None,
     }
-    assert made.keys[0]["log_index"] == 1
+    assert made.keys[0].log_index == 1
 
 
 def test_an_issuer_without_a_key_is_possible(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
@@ -61,7 +61,7 @@ def test_an_issuer_without_a_key_is_possible(lab: Installation, register: Regist
 def test_a_new_jurisdiction_continues_the_issuers_chain(
     lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
-    issuer_id = register(jurisdiction="CH").issuer["id"]
+    issuer_id = register(jurisdiction="CH").issuer.id
     lab.issuers.update(issuer_id, {"jurisdiction": "nl"}, caller=caller)
     _, second = read_log_entries(lab)
     with lab.storage.read() as connection:
@@ -74,7 +74,7 @@ def test_a_new_jurisdiction_continues_the_issuers_chain(
 def test_a_new_display_name_is_an_event_and_no_entry(
     lab: Installation, register: RegisterIssuer, caller: Caller, clock: FixedClock
 ) -> None:
-    issuer_id = register().issuer["id"]
+    issuer_id = register().issuer.id
     clock.advance(timedelta(hours=1))
     changed = lab.issuers.update(issuer_id, {"display_name": "R", "primary_color": "#FFFFFF"}, caller=caller)
 
@@ -87,7 +87,7 @@ def test_a_new_display_name_is_an_event_and_no_entry(
             "updated_at": "2026-11-21T13:00:00.000Z",
         },
     )
-    assert (changed.issuer["created_at"], changed.issuer["updated_at"]) == (
+    assert (changed.issuer.created_at, changed.issuer.updated_at) == (
         clock.now() - timedelta(hours=1),
         clock.now(),
     )
@@ -99,7 +99,7 @@ def test_change_to_the_same_value_writes_nothing(
 ) -> None:
     made = register(jurisdiction="CH")
     clock.advance(timedelta(hours=1))
-    again = lab.issuers.update(made.issuer["id"], {"jurisdiction": "ch", "name": "Registry"}, caller=caller)
+    again = lab.issuers.update(made.issuer.id, {"jurisdiction": "ch", "name": "Registry"}, caller=caller)
 
     assert again == made
     assert (len(read_log_entries(lab)), len(read_events(lab, caller))) == (1, 1)
@@ -108,7 +108,7 @@ def test_change_to_the_same_value_writes_nothing(
 def test_suspension_is_logged_published_and_stops_mints(
     lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
-    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
+    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer.id
     lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
     with lab.storage.read() as connection:
         key = lab.issuers.get_signing_key(connection, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid="k")
@@ -119,31 +119,31 @@ def test_suspension_is_logged_published_and_stops_mints(
 
 
 def test_revocation_stores_its_log_index(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
-    issuer_id = register().issuer["id"]
+    issuer_id = register().issuer.id
     lab.issuers.set_governance(issuer_id, risk_rating=RiskRating.CRITICAL, caller=caller)
     revoked = lab.issuers.set_governance(issuer_id, status=IssuerStatus.REVOKED, caller=caller)
 
-    assert revoked.issuer["revoked_index"] == 2
+    assert revoked.issuer.revoked_index == 2
     assert [entry.members["status"] for entry in read_log_entries(lab)] == ["ACTIVE", "ACTIVE", "REVOKED"]
     assert [entry.members["risk_rating"] for entry in read_log_entries(lab)] == ["LOW", "CRITICAL", "CRITICAL"]
 
 
 def test_domain_can_change_until_it_is_verified(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
-    issuer_id = register(domain="typo.example").issuer["id"]
-    assert lab.issuers.update(issuer_id, {"domain": "R.Example"}, caller=caller).issuer["domain"] == "r.example"
+    issuer_id = register(domain="typo.example").issuer.id
+    assert lab.issuers.update(issuer_id, {"domain": "R.Example"}, caller=caller).issuer.domain == "r.example"
     lab.issuers.set_governance(issuer_id, trust_tier=TrustTier.BASIC, caller=caller)
 
     with pytest.raises(Conflict):
         lab.issuers.update(issuer_id, {"domain": "other.example"}, caller=caller)
     same = lab.issuers.update(issuer_id, {"domain": "r.example", "name": "Renamed"}, caller=caller)
-    assert (same.issuer["domain"], same.issuer["name"]) == ("r.example", "Renamed")
+    assert (same.issuer.domain, same.issuer.name) == ("r.example", "Renamed")
 
 
 def test_two_changes_of_one_transaction_are_two_chained_entries(
     lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     with lab.storage.write():
-        issuer_id = register().issuer["id"]
+        issuer_id = register().issuer.id
         lab.issuers.update(issuer_id, {"jurisdiction": "CH"}, caller=caller)
         lab.issuers.update(issuer_id, {"jurisdiction": None}, caller=caller)
 

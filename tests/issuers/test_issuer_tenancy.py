@@ -51,7 +51,7 @@ QUESTIONS: dict[str, Ask] = {
 def test_another_tenants_issuer_is_not_found(
     lab: Installation, register: RegisterIssuer, stranger: Caller, question: str
 ) -> None:
-    foreign, unknown = register(alg=Algorithm.ED25519, kid="k").issuer["id"], new_id(lab.clock.now())
+    foreign, unknown = register(alg=Algorithm.ED25519, kid="k").issuer.id, new_id(lab.clock.now())
     answers = []
     for issuer_id in (foreign, unknown):
         with pytest.raises(NotFound) as refused:
@@ -68,30 +68,30 @@ def test_a_list_holds_the_tenants_own_issuers_newest_first(
     mine = []
     for number in range(4):
         clock.advance(timedelta(milliseconds=1))
-        mine.append(register(name=f"Mine {number}").issuer["id"])
+        mine.append(register(name=f"Mine {number}").issuer.id)
         register(by=stranger, name="Theirs")
 
-    assert [one.issuer["id"] for one in lab.issuers.page(caller=caller)] == mine[::-1]
-    assert [one.issuer["id"] for one in lab.issuers.page(caller=caller, offset=1, limit=2)] == [mine[2], mine[1]]
+    assert [one.issuer.id for one in lab.issuers.page(caller=caller)] == mine[::-1]
+    assert [one.issuer.id for one in lab.issuers.page(caller=caller, offset=1, limit=2)] == [mine[2], mine[1]]
 
 
 def test_list_is_stable_while_issuers_are_added(
     lab: Installation, register: RegisterIssuer, caller: Caller, clock: FixedClock
 ) -> None:
-    before = [register().issuer["id"] for _ in range(3) if clock.advance(timedelta(milliseconds=1)) is None]
+    before = [register().issuer.id for _ in range(3) if clock.advance(timedelta(milliseconds=1)) is None]
     [first] = lab.issuers.page(caller=caller, limit=1)
     clock.advance(timedelta(milliseconds=1))
     register()
-    rest = lab.issuers.page(caller=caller, before=first.issuer["id"])
+    rest = lab.issuers.page(caller=caller, before=first.issuer.id)
 
-    assert [one.issuer["id"] for one in [first, *rest]] == before[::-1]
+    assert [one.issuer.id for one in [first, *rest]] == before[::-1]
 
 
 def test_a_list_shows_each_issuer_with_its_own_keys(
     lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
-    kids = {register(alg=Algorithm.ED25519, kid=f"k-{n}").issuer["id"]: [f"k-{n}"] for n in range(3)}
+    kids = {register(alg=Algorithm.ED25519, kid=f"k-{n}").issuer.id: [f"k-{n}"] for n in range(3)}
 
-    found = {one.issuer["id"]: [key["kid"] for key in one.keys] for one in lab.issuers.page(caller=caller)}
+    found = {one.issuer.id: [key.kid for key in one.keys] for one in lab.issuers.page(caller=caller)}
 
     assert found == kids

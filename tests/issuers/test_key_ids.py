@@ -32,7 +32,7 @@ def attempts(lab: Installation, *jobs: Any) -> list[Any]:
 
 
 def test_omitted_kid_is_generated(register: RegisterIssuer) -> None:
-    kids = [register(alg=Algorithm.ES256).keys[0]["kid"] for _ in range(3)]
+    kids = [register(alg=Algorithm.ES256).keys[0].kid for _ in range(3)]
 
     assert all(re.fullmatch(r"es256-[0-9a-f]{12}", kid) for kid in kids)
     assert len(set(kids)) == 3
@@ -52,14 +52,14 @@ def test_a_kid_is_taken_for_every_issuer_of_the_tenant(
     other = register()
 
     with pytest.raises(Conflict) as refused:
-        lab.signing_keys.add(other.issuer["id"], kid="k", alg=Algorithm.ED25519, caller=caller)
+        lab.signing_keys.add(other.issuer.id, kid="k", alg=Algorithm.ED25519, caller=caller)
     assert refused.value.details == {"kid": "k"}
 
 
 def test_another_tenant_may_have_a_key_of_the_same_kid(register: RegisterIssuer, stranger: Caller) -> None:
     mine, theirs = register(alg=Algorithm.ED25519, kid="k"), register(by=stranger, alg=Algorithm.ED25519, kid="k")
 
-    assert mine.keys[0]["spki"] != theirs.keys[0]["spki"]
+    assert mine.keys[0].spki != theirs.keys[0].spki
 
 
 def test_issuer_with_a_taken_kid_is_not_created(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
@@ -68,7 +68,7 @@ def test_issuer_with_a_taken_kid_is_not_created(lab: Installation, register: Reg
     with pytest.raises(Conflict):
         register(alg=Algorithm.ED25519, kid="k", name="Never")
 
-    assert [one.issuer["name"] for one in lab.issuers.page(caller=caller)] == ["Registry"]
+    assert [one.issuer.name for one in lab.issuers.page(caller=caller)] == ["Registry"]
     assert len(read_log_entries(lab)) == 2
 
 
@@ -84,13 +84,13 @@ def test_second_use_of_a_kid_in_one_group_commit_is_rejected(
     )
 
     assert [isinstance(result, Conflict) for result in results] == [False, True, False]
-    assert {one.issuer["name"] for one in lab.issuers.page(caller=caller)} == {"First", "Third"}
+    assert {one.issuer.name for one in lab.issuers.page(caller=caller)} == {"First", "Third"}
     assert [entry.kind for entry in read_log_entries(lab)] == ["issuer.status", "key.status"] * 2
     assert [kind for kind, _ in read_events(lab, caller)] == ["issuer.created", "key.created"] * 2
 
 
 def test_failed_request_rolls_back_its_key(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
-    issuer_id = register().issuer["id"]
+    issuer_id = register().issuer.id
 
     def fails() -> None:
         lab.signing_keys.add(issuer_id, kid="k", alg=Algorithm.ED25519, caller=caller)
@@ -100,13 +100,13 @@ def test_failed_request_rolls_back_its_key(lab: Installation, register: Register
     attempts(lab, fails, lambda: lab.issuers.update(issuer_id, {"display_name": "Kept"}, caller=caller))
 
     found = lab.issuers.get(issuer_id, caller=caller)
-    assert (found.issuer["name"], found.issuer["display_name"], list(found.keys)) == ("Registry", "Kept", [])
+    assert (found.issuer.name, found.issuer.display_name, list(found.keys)) == ("Registry", "Kept", [])
 
 
 def test_mint_sees_changes_of_earlier_requests_in_its_group_commit(
     lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
-    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
+    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer.id
 
     def status_now(tx: Transaction, kid: str = "k") -> IssuerStatus:
         key = lab.issuers.get_signing_key_for_update(tx, tenant_id=caller.tenant_id, issuer_id=issuer_id, kid=kid)
@@ -123,7 +123,7 @@ def test_mint_sees_changes_of_earlier_requests_in_its_group_commit(
 
 
 def test_rolled_back_change_is_not_visible(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
-    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer["id"]
+    issuer_id = register(alg=Algorithm.ED25519, kid="k").issuer.id
     names = {"tenant_id": caller.tenant_id, "issuer_id": issuer_id, "kid": "k"}
 
     def suspends_and_fails(tx: Transaction) -> None:
@@ -141,7 +141,7 @@ def test_a_key_of_another_issuer_of_the_tenant_is_not_found(
     lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
     register(alg=Algorithm.ED25519, kid="k")
-    other = register().issuer["id"]
+    other = register().issuer.id
 
     with lab.storage.read() as connection, pytest.raises(NotFound, match="signing key k"):
         lab.issuers.get_signing_key(connection, tenant_id=caller.tenant_id, issuer_id=other, kid="k")

@@ -98,8 +98,8 @@ def store_as_an_earlier_version(lab: Installation, issuer_id: UUID, content: byt
         row = store.find_logo(tx.exec, issuer_id)
         assert row is not None
         columns = {"media_type": media_type, "content": content, "sha256": hashlib.sha256(content).hexdigest()}
-        caller = lab.orgs.service_caller(row["tenant_id"])
-        context = AuditContext(row["tenant_id"], caller, "issuer_logo.put", lab.clock.now())
+        caller = lab.orgs.service_caller(row.tenant_id)
+        context = AuditContext(row.tenant_id, caller, "issuer_logo.put", lab.clock.now())
         audited_write.change(tx, store.logos, row, columns, context)
 
 

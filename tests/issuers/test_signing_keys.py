@@ -32,7 +32,7 @@ pytestmark = pytest.mark.one_world
 def issuer_id(lab: Installation, caller: Caller) -> UUID:
     profile = {"name": "Northfield", "domain": "north.example"}
     made = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first")
-    found: UUID = made.issuer["id"]
+    found: UUID = made.issuer.id
     return found
 
 
@@ -113,7 +113,7 @@ def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Installation, c
     with pytest.raises(Conflict) as refused:
         mint(lab, caller, issuer_id, "second")
 
-    done = rotate(lab, caller, public_key=prepared["spki"])
+    done = rotate(lab, caller, public_key=prepared.spki)
 
     assert refused.value.details == {"key_status": "pending"}
     assert (done.new["kid"], done.new["status"], done.new["custody"]) == ("second", "active", "managed")
@@ -138,7 +138,7 @@ def test_pending_key_keeps_its_kid(lab: Installation, caller: Caller, issuer_id:
     ready = lab.signing_keys.add(issuer_id, kid="ready", alg=Algorithm.ED25519, status=KeyStatus.PENDING, caller=caller)
 
     with pytest.raises(ValidationFailed):
-        rotate(lab, caller, public_key=ready["spki"])
+        rotate(lab, caller, public_key=ready.spki)
     with pytest.raises(Conflict):
         rotate(lab, caller, new_kid="ready")
 
@@ -178,7 +178,7 @@ def test_rejected_rotation_changes_nothing(
 
 
 def test_a_key_is_not_rotated_to_itself_nor_twice(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
-    own = lab.issuers.get(issuer_id, caller=caller).keys[0]["spki"]
+    own = lab.issuers.get(issuer_id, caller=caller).keys[0].spki
     with pytest.raises(ValidationFailed):
         rotate(lab, caller, public_key=own)
     rotate(lab, caller)
@@ -215,7 +215,7 @@ def test_attestation_before_the_keys_revocation_stays_valid(lab: Installation, c
     done = lab.signing_keys.revoke("first", reason="retired", caller=caller)
 
     assert [judged(lab, each) for each in made] == [("VALID", ["key_revoked"])] * 3
-    assert (done.key["status"], done.affected) == ("revoked", 3)
+    assert (done.key.status, done.affected) == ("revoked", 3)
     said = read_log_entries(lab)[-1].members
     assert (said["status"], said["reason"]) == ("revoked", "retired")
     assert read_events(lab, caller)[-1][0] == "key.revoked"
@@ -290,7 +290,7 @@ def test_key_status_only_worsens(
         return
     with pytest.raises(Conflict) as refused:
         acts[then]()
-    assert refused.value.details["key_status"] == lab.issuers.get(issuer_id, caller=caller).keys[0]["status"]
+    assert refused.value.details["key_status"] == lab.issuers.get(issuer_id, caller=caller).keys[0].status
 
 
 def test_the_published_keys_show_their_history(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
@@ -310,12 +310,12 @@ def test_pending_key_counts_towards_the_quota(lab: Installation) -> None:
     free = lab.orgs.service_caller(lab.orgs.create_tenant("Small", plan=Plan.FREE).tenant_id)
     issuer = lab.issuers.create({"name": "Small", "domain": "small.example"}, caller=free, alg=Algorithm.ED25519)
     add = {"alg": Algorithm.ED25519, "status": KeyStatus.PENDING, "caller": free}
-    ready = lab.signing_keys.add(issuer.issuer["id"], kid="ready", **add)
+    ready = lab.signing_keys.add(issuer.issuer.id, kid="ready", **add)
 
     with pytest.raises(QuotaExceeded):
-        lab.signing_keys.add(issuer.issuer["id"], kid="more", **add)
-    rotate(lab, free, kid=issuer.keys[0]["kid"], new_kid="ready", public_key=ready["spki"])
-    lab.signing_keys.add(issuer.issuer["id"], kid="more", **add)
+        lab.signing_keys.add(issuer.issuer.id, kid="more", **add)
+    rotate(lab, free, kid=issuer.keys[0].kid, new_kid="ready", public_key=ready.spki)
+    lab.signing_keys.add(issuer.issuer.id, kid="more", **add)
 
 
 def test_another_tenants_key_is_not_found(lab: Installation, caller: Caller, issuer_id: UUID) -> None:

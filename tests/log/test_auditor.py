@@ -394,7 +394,7 @@ def test_invalid_entry_accepted_by_an_earlier_version_raises_an_alarm(log: Log) 
 @pytest.fixture
 def minted(lab: Installation, caller: Caller) -> list[UUID]:
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
-    request = MintRequest(issuer_id=issuer.issuer["id"], kid="main", schema="degree", claims={"student_name": "Ada"})
+    request = MintRequest(issuer_id=issuer.issuer.id, kid="main", schema="degree", claims={"student_name": "Ada"})
     return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
 
 

@@ -94,7 +94,7 @@ def test_a_chunk_proves_its_own_bytes_and_place_and_nothing_else(size: int, at: 
 @pytest.fixture
 def minted(lab: Installation, caller: Caller) -> list[UUID]:
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
-    named: dict[str, Any] = {"issuer_id": issuer.issuer["id"], "kid": "main", "schema": "degree"}
+    named: dict[str, Any] = {"issuer_id": issuer.issuer.id, "kid": "main", "schema": "degree"}
     request = MintRequest(**named, claims={"student_name": "Ada"})
     return [lab.attestations.mint(request, caller=caller).id for _ in range(3)]
 

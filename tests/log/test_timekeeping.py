@@ -27,7 +27,7 @@ def request_of_main(lab: Installation, caller: Caller, clock: FixedClock) -> Min
     """A mint whose attestation runs out in a year."""
     made = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     return MintRequest(
-        issuer_id=made.issuer["id"],
+        issuer_id=made.issuer.id,
         kid="main",
         schema="degree",
         claims={"student_name": "Ada"},

@@ -95,7 +95,7 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation
     branded = mint(lab, caller, profile={"primary_color": "#ffee00", "accent_color": "#eeeeee"})
     issuer_id = lab.attestations.get(branded, caller=caller).issuer_id
     lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
-    lab.logos.put(issuer_id, LOGO, caller=caller)
+    lab.logos.upload(issuer_id, LOGO, caller=caller)
     with visit(branded) as page:  # with its policy on
         assert page.locator("img.logo").evaluate("(logo) => logo.complete && logo.naturalWidth > 0")
     opened = [(plain, True), (branded, True), (uuid4(), True), (plain, False), (branded, False)]

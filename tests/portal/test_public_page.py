@@ -427,7 +427,7 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, cal
 def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint(lab, caller)
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
-    lab.logos.put(issuer_id, b"GIF89a-and-some-more", caller=caller)
+    lab.logos.upload(issuer_id, b"GIF89a-and-some-more", caller=caller)
 
     page = look(anyone, attestation_id)
     source = urljoin(f"/a/{attestation_id}", str(page.all("img")[0]["src"]))

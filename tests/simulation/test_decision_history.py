@@ -146,7 +146,7 @@ def test_self_check_detects_tampered_decision(story: Story, column: str) -> None
 def test_retyped_attribute_is_counted_separately(story: Story) -> None:
     """A version that only asks whether there is a value stays readable, and means less of what was recorded."""
     story.lab.policy_attributes.replace([{"path": "size", "type": "number"}], caller=story.caller)
-    issuer = story.lab.issuers.create({"name": "R", "domain": "r.example"}, caller=story.caller).issuer["id"]
+    issuer = story.lab.issuers.create({"name": "R", "domain": "r.example"}, caller=story.caller).issuer.id
     about = {"target_type": "ISSUER", "target_id": str(issuer)}
     question = PolicyQuery(Category.MINT, TargetType.ISSUER, issuer)
     raw = document(rule("sized", "DENY", leaf("size", "exists", True)), default_effect="ALLOW", **about)
@@ -185,7 +185,7 @@ def test_window_is_half_open(story: Story) -> None:
 def test_default_draft_is_simulated_for_each_target(story: Story) -> None:
     """What the issuer's own policy denies already, the draft does not close; an issuer's draft has its decisions."""
     issuers = [
-        story.lab.issuers.create({"name": f"R{n}", "domain": f"r{n}.example"}, caller=story.caller).issuer["id"]
+        story.lab.issuers.create({"name": f"R{n}", "domain": f"r{n}.example"}, caller=story.caller).issuer.id
         for n in range(2)
     ]
     about = {"target_type": "ISSUER", "target_id": str(issuers[0])}

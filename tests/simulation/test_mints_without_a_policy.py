@@ -38,8 +38,8 @@ class Mints:
     def _issuer(self, name: str, country: str) -> tuple[UUID, str]:
         profile = {"name": name, "domain": f"{name.lower()}.example.com", "jurisdiction": country}
         made = self.lab.issuers.create(profile, caller=self.caller, alg=Algorithm.ED25519, kid=f"{name.lower()}-1")
-        self.lab.issuers.set_governance(made.issuer["id"], trust_tier=TrustTier.VERIFIED, caller=self.caller)
-        return made.issuer["id"], f"{name.lower()}-1"
+        self.lab.issuers.set_governance(made.issuer.id, trust_tier=TrustTier.VERIFIED, caller=self.caller)
+        return made.issuer.id, f"{name.lower()}-1"
 
     def mint(self, number: int = 0) -> UUID:
         issuer_id, kid = self.issuers[number]

@@ -234,8 +234,8 @@ def _mint_diploma(world: DemoWorld, file: Path) -> Minted:
     claims = {"student_name": "Ada Lovelace", "institution": "University of London"}
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     request = MintRequest(
-        issuer_id=issuer.issuer["id"],
-        kid=issuer.keys[0]["kid"],
+        issuer_id=issuer.issuer.id,
+        kid=issuer.keys[0].kid,
         schema="degree",
         claims=claims,
         document_hash=digest,

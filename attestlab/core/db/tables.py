@@ -7,7 +7,7 @@ on SQLAlchemy's row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy import CursorResult, Table
@@ -35,6 +35,11 @@ def fetch_one(result: Result, kind: type[Record]) -> Record | None:
 def fetch_all(result: Result, kind: type[Record]) -> list[Record]:
     """Return all rows as records."""
     return list(map(kind._make, result))
+
+
+def replace_columns(row: Record, changes: Mapping[str, object]) -> Record:
+    """Return the record with other values in the columns that `changes` names."""
+    return row._replace(**changes)
 
 
 def iterate(result: Result, kind: type[Record]) -> Iterator[Record]:
