@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, LargeBinary, text
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 SINCE_0006 = {"info": {"since": "0006"}}
 SINCE_0015 = {"info": {"since": "0015"}}
 _REVOKED_OR_SUPERSEDED = "status IN ('REVOKED', 'SUPERSEDED')"
@@ -69,6 +71,7 @@ class Attestation(SQLModel, table=True):
     decision_id: str | None = Field(default=None, max_length=30, sa_column_kwargs=SINCE_0015)
 
 
+@short_repr
 class AttestationRecord(NamedTuple):
     """A row of `attestations`."""
 
@@ -121,6 +124,7 @@ class AttestationPack(SQLModel, table=True):
     created_at: datetime
 
 
+@short_repr
 class AttestationPackRecord(NamedTuple):
     """A row of `attestation_packs`."""
 
@@ -144,6 +148,7 @@ class VerificationTally(SQLModel, table=True):
     untold: int = Field(sa_type=BigInteger)
 
 
+@short_repr
 class VerificationTallyRecord(NamedTuple):
     """A row of `verification_tallies`."""
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from attestlab.audit import store
 from attestlab.audit.shapes import AuditEventOut, TrailQuery
-from attestlab.core.db.transaction import AnyRow
+from attestlab.audit.store import ChainedAuditEvent
 from attestlab.orgs.rules import Scope
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
@@ -34,12 +34,12 @@ async def list_events(request: Request, query: TrailQuery) -> Page[AuditEventOut
     return Page[AuditEventOut](items=[_event(row) for row in page_rows], next_cursor=cursor)
 
 
-def _list_events(request: Request, filter_: store.AuditFilter, limit: int) -> Sequence[AnyRow]:
+def _list_events(request: Request, filter_: store.AuditFilter, limit: int) -> Sequence[ChainedAuditEvent]:
     with request.lab.storage.read() as connection:
         return store.list_events(connection, filter_, limit=limit)
 
 
-def _event(row: AnyRow) -> AuditEventOut:
+def _event(row: ChainedAuditEvent) -> AuditEventOut:
     """Converts a stored record to its response: the response contains exactly what the hash covers."""
     return AuditEventOut(
         **json.loads(row.record), integrity_hash=row.integrity_hash.hex(), prev_hash=row.prev_hash.hex()

@@ -1,6 +1,6 @@
 """Wire models of the audit trail."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -37,6 +37,6 @@ class AuditEventOut(Out):
     resource_type: str
     resource_id: str
     outcome: Literal["SUCCESS", "FAILURE"]
-    metadata: dict[str, Any]
+    metadata: dict[str, object]
     integrity_hash: str
     prev_hash: str

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select, tuple_, union_all
+from sqlalchemy import ColumnElement, Connection, Select, select, tuple_, union_all
 
-from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow
+from attestlab.core.db.tables import fetch_all, fetch_one, table_of
 from attestlab.core.records.audit import AuditEvent
 
 events = table_of(AuditEvent)
 _COLUMNS = (events.c.seq, events.c.record, events.c.integrity_hash, events.c.prev_hash)
 _KIND = (events.c.resource_type, events.c.action)
+
+
+class ChainedAuditEvent(NamedTuple):
+    """An audit event: its number in the chain, its record and the hashes that link it."""
+
+    seq: int
+    record: bytes
+    integrity_hash: bytes
+    prev_hash: bytes
+
+
+class AuditEventKind(NamedTuple):
+    """The resource type and the action of audit events."""
+
+    resource_type: str
+    action: str
+
+
+EventQuery: TypeAlias = Select[int, bytes, bytes, bytes]
 
 
 @dataclass(frozen=True)
@@ -29,7 +47,7 @@ class AuditFilter:
     until: datetime | None = None
     before: int | None = None
 
-    def query(self) -> Select[Any]:
+    def query(self) -> EventQuery:
         """Builds the query for all matching events, unordered."""
         query = select(*_COLUMNS).where(events.c.tenant_id == self.tenant_id)
         query = query.where(*(events.c[name] == value for name, value in self.equal.items() if value is not None))
@@ -46,10 +64,10 @@ class AuditFilter:
         return bool(equal & {"resource_type", "action"}) and not equal & {"actor_id", "resource_id"}
 
 
-def list_events(connection: Connection, filter_: AuditFilter, *, limit: int) -> Sequence[AnyRow]:
+def list_events(connection: Connection, filter_: AuditFilter, *, limit: int) -> list[ChainedAuditEvent]:
     """Lists the newest matching events, newest first."""
     if not filter_.is_by_kind:
-        return connection.execute(_newest(filter_.query(), limit)).all()
+        return fetch_all(connection.execute(_newest(filter_.query(), limit)), ChainedAuditEvent)
     of_each = [
         _newest(filter_.query().where(*_matches_kind(kind)), limit).subquery()
         for kind in _iterate_kinds(connection, filter_)
@@ -57,18 +75,19 @@ def list_events(connection: Connection, filter_: AuditFilter, *, limit: int) -> 
     if not of_each:
         return []
     together = union_all(*(select(each) for each in of_each)).subquery()
-    return connection.execute(select(together).order_by(together.c.seq.desc()).limit(limit)).all()
+    newest = select(together).order_by(together.c.seq.desc()).limit(limit)
+    return fetch_all(connection.execute(newest), ChainedAuditEvent)
 
 
-def _newest(query: Select[Any], limit: int) -> Select[Any]:
+def _newest(query: EventQuery, limit: int) -> EventQuery:
     return query.order_by(events.c.seq.desc()).limit(limit)
 
 
-def _matches_kind(kind: AnyRow) -> list[Any]:
+def _matches_kind(kind: AuditEventKind) -> list[ColumnElement[bool]]:
     return [column == value for column, value in zip(_KIND, kind, strict=True)]
 
 
-def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[AnyRow]:
+def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[AuditEventKind]:
     """Yields each matching pair of resource type and action in the trail: some dozens, one index lookup each.
 
     So one index serves filters by either column; every further index would slow down each write.
@@ -77,10 +96,10 @@ def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[Any
     kind, action = filter_.equal.get("resource_type"), filter_.equal.get("action")
     if kind is not None:
         query = query.where(_KIND[0] == kind)
-    kind_row = connection.execute(query).first()
+    kind_row = fetch_one(connection.execute(query), AuditEventKind)
     while kind_row is not None:
         if action in (None, kind_row.action):
             yield kind_row
         # For one resource type, compare the action only: otherwise SQLite would read every event of later types.
         behind = tuple_(*_KIND) > tuple_(*kind_row) if kind is None else _KIND[1] > kind_row.action
-        kind_row = connection.execute(query.where(behind)).first()
+        kind_row = fetch_one(connection.execute(query.where(behind)), AuditEventKind)

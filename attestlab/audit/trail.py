@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, AuthInvalid
@@ -60,7 +60,7 @@ def record_blocked(tx: Transaction, block: BlockedClient) -> None:
     audit.record(tx, entry)
 
 
-def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata: dict[str, Any]) -> AuditEntry:
+def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata: Mapping[str, object]) -> AuditEntry:
     """Builds the entry of a failed login: with the account's tenant, otherwise the operator; never with the address."""
     return AuditEntry(
         tenant_id=error.tenant_id or store.get_operator_id(tx),

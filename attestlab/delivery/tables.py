@@ -6,6 +6,8 @@ from uuid import UUID
 
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 
 class Delivery(SQLModel, table=True):
     """An attestation with a recipient; `user_id` is the recipient's account, if any."""
@@ -22,6 +24,7 @@ class Delivery(SQLModel, table=True):
     delivered_at: datetime | None = None
 
 
+@short_repr
 class DeliveryRecord(NamedTuple):
     """A row of `deliveries`."""
 

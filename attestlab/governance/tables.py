@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 
 class IssuerRequest(SQLModel, table=True):
     """A request to change an issuer's status or ratings.
@@ -38,6 +40,7 @@ class IssuerRequest(SQLModel, table=True):
     log_index: int | None = Field(default=None, sa_type=BigInteger)
 
 
+@short_repr
 class IssuerRequestRecord(NamedTuple):
     """A row of `issuer_requests`."""
 

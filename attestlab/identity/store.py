@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, select
 
-from attestlab.core.db.tables import fetch_all, fetch_one, table_of
+from attestlab.core.db.tables import fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.identity.tables import (
     RefreshToken,
@@ -55,6 +55,7 @@ _KEY_HOLDER = (
 )
 
 
+@short_repr
 class Person(NamedTuple):
     """A person with the columns of their tenant that authentication needs."""
 

@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 
 class TokenKey(SQLModel, table=True):
     """A key that signs access tokens; its private key is sealed. The newest key signs, all are published."""
@@ -20,6 +22,7 @@ class TokenKey(SQLModel, table=True):
     created_at: datetime
 
 
+@short_repr
 class TokenKeyRecord(NamedTuple):
     """A row of `token_keys`."""
 
@@ -46,6 +49,7 @@ class Session(SQLModel, table=True):
     ended_because: str | None = Field(default=None, max_length=16)
 
 
+@short_repr
 class SessionRecord(NamedTuple):
     """A row of `sessions`."""
 
@@ -70,6 +74,7 @@ class RefreshToken(SQLModel, table=True):
     used_at: datetime | None = None
 
 
+@short_repr
 class RefreshTokenRecord(NamedTuple):
     """A row of `refresh_tokens`."""
 

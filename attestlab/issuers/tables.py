@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 SINCE_0018 = {"info": {"since": "0018"}}
 
 
@@ -38,6 +40,7 @@ class Issuer(SQLModel, table=True):
     domain_proven_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0018)
 
 
+@short_repr
 class IssuerRecord(NamedTuple):
     """A row of `issuers`."""
 
@@ -73,6 +76,7 @@ class IssuerLogo(SQLModel, table=True):
     created_at: datetime
 
 
+@short_repr
 class IssuerLogoRecord(NamedTuple):
     """A row of `issuer_logos`."""
 
@@ -109,6 +113,7 @@ class IssuerKey(SQLModel, table=True):
     changed_index: int | None = Field(default=None, sa_type=BigInteger)
 
 
+@short_repr
 class IssuerKeyRecord(NamedTuple):
     """A row of `issuer_keys`."""
 

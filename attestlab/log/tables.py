@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import DDL, BigInteger, Index, LargeBinary, Text, event, text
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 
 # Leaf hashes are random, so a plain index on a million of them writes one page per leaf (measured: a batch of 30
@@ -33,6 +34,7 @@ class LogHead(SQLModel, table=True):
     sealed_key: bytes = Field(sa_type=LargeBinary, repr=False)
 
 
+@short_repr
 class LogHeadRecord(NamedTuple):
     """A row of `log_head`."""
 
@@ -65,6 +67,7 @@ class LogLeaf(SQLModel, table=True):
     subject: str | None = Field(default=None, max_length=160)
 
 
+@short_repr
 class LogLeafRecord(NamedTuple):
     """A row of `log_leaves`."""
 
@@ -85,6 +88,7 @@ class LogTile(SQLModel, table=True):
     data: bytes = Field(sa_type=LargeBinary)
 
 
+@short_repr
 class LogTileRecord(NamedTuple):
     """A row of `log_tiles`."""
 
@@ -108,6 +112,7 @@ class LogCheckpoint(SQLModel, table=True):
     at: datetime
 
 
+@short_repr
 class LogCheckpointRecord(NamedTuple):
     """A row of `log_checkpoints`; `note` is the signed note, verbatim."""
 
@@ -135,6 +140,7 @@ class LogCosignature(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
+@short_repr
 class LogCosignatureRecord(NamedTuple):
     """A row of `log_cosignatures`; `line` is the signature line with its line feed."""
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.clock import Clock
-from attestlab.core.db.tables import fetch_one, table_of
+from attestlab.core.db.tables import fetch_one, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import Unavailable
@@ -41,6 +41,7 @@ class ConfirmedTime(SQLModel, table=True):
     at: datetime
 
 
+@short_repr
 class ConfirmedTimeRecord(NamedTuple):
     """A row of `confirmed_time`."""
 

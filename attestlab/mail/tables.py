@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 
 class Mail(SQLModel, table=True):
     """An e-mail in the queue; its text may contain a secret link, so it is sealed, and deleted after delivery."""
@@ -26,6 +28,7 @@ class Mail(SQLModel, table=True):
     carried_at: datetime | None = None
 
 
+@short_repr
 class MailRecord(NamedTuple):
     """A row of `mails`."""
 

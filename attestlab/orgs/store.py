@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Table, bindparam, func, or_, select
 
-from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, table_of
+from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
@@ -51,6 +51,7 @@ _BY_SECRET = (
 )
 
 
+@short_repr
 class KeyWithTenant(NamedTuple):
     """An API key with the columns of its tenant that a request needs."""
 

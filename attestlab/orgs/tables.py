@@ -11,6 +11,8 @@ from uuid import UUID
 from sqlalchemy import LargeBinary
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 SINCE_0003 = {"info": {"since": "0003"}}
 
 
@@ -32,6 +34,7 @@ class Tenant(SQLModel, table=True):
     realm: str | None = Field(default=None, max_length=8, sa_column_kwargs=SINCE_0003)
 
 
+@short_repr
 class TenantRecord(NamedTuple):
     """A row of `tenants`."""
 
@@ -59,6 +62,7 @@ class Org(SQLModel, table=True):
     return_origins: str | None = Field(default=None, max_length=4096, sa_column_kwargs=SINCE_0003)
 
 
+@short_repr
 class OrgRecord(NamedTuple):
     """A row of `orgs`."""
 
@@ -99,6 +103,7 @@ class User(SQLModel, table=True):
     password_changed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
 
 
+@short_repr
 class UserRecord(NamedTuple):
     """A row of `users`."""
 
@@ -139,6 +144,7 @@ class ApiKey(SQLModel, table=True):
     compromised_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
 
 
+@short_repr
 class ApiKeyRecord(NamedTuple):
     """A row of `api_keys`."""
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.db.tables import iterate, table_of
+from attestlab.core.db.tables import iterate, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -33,6 +33,7 @@ class UsageDay(SQLModel, table=True):
     used: int = Field(sa_type=BigInteger)
 
 
+@short_repr
 class UsageDayRecord(NamedTuple):
     """A row of `usage_days`."""
 

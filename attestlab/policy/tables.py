@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import Index, Text
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 
 class TenantPolicy(SQLModel, table=True):
     """A policy of a tenant: its target, and its active versions.
@@ -31,6 +33,7 @@ class TenantPolicy(SQLModel, table=True):
     updated_at: datetime
 
 
+@short_repr
 class TenantPolicyRecord(NamedTuple):
     """A row of `policies`."""
 
@@ -63,6 +66,7 @@ class PolicyVersion(SQLModel, table=True):
     created_at: datetime
 
 
+@short_repr
 class PolicyVersionRecord(NamedTuple):
     """A row of `policy_versions`."""
 
@@ -85,6 +89,7 @@ class PolicyAttributes(SQLModel, table=True):
     updated_at: datetime
 
 
+@short_repr
 class PolicyAttributesRecord(NamedTuple):
     """A row of `policy_attributes`."""
 
@@ -108,6 +113,7 @@ class VerificationProfile(SQLModel, table=True):
     created_at: datetime
 
 
+@short_repr
 class VerificationProfileRecord(NamedTuple):
     """A row of `verification_profiles`."""
 
@@ -142,6 +148,7 @@ class PolicyDecision(SQLModel, table=True):
     matched_rules: str = Field(sa_type=Text)
 
 
+@short_repr
 class PolicyDecisionRecord(NamedTuple):
     """A row of `policy_decisions`."""
 

@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import Index, Text
 from sqlmodel import Field, SQLModel
 
+from attestlab.core.db.tables import short_repr
+
 
 class SimulationReport(SQLModel, table=True):
     """The results of a simulation, never changed: `report` is canonical JSON and `digest` its SHA-256 (hex).
@@ -28,6 +30,7 @@ class SimulationReport(SQLModel, table=True):
     made_at: datetime
 
 
+@short_repr
 class SimulationReportRecord(NamedTuple):
     """A row of `simulation_reports`."""
 

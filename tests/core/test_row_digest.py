@@ -34,7 +34,7 @@ TENANT = {
 NAMES = {
     "tenant": (tenants, lambda row: str(row["id"])),
     "issuer": (store.issuers, lambda row: str(row["id"])),
-    "key": (store.keys, format_key_name),
+    "key": (store.keys, lambda row: format_key_name(row["issuer_id"], row["kid"])),
 }
 
 

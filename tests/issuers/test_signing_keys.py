@@ -95,7 +95,7 @@ def test_rotation_is_logged_for_both_keys_and_published(
         for entry in read_log_entries(lab, start)
     ]
     assert said == [("first", "rotated", 1), ("second", "active", 0)]
-    assert (done.old["changed_index"], done.new["log_index"]) == (start, start + 1)
+    assert (done.old.changed_index, done.new.log_index) == (start, start + 1)
     assert [kind for kind, _ in read_events(lab, caller)[-2:]] == ["key.created", "key.rotated"]
     assert read_events(lab, caller)[-1][1] == {
         "issuer_id": str(issuer_id),
@@ -116,7 +116,7 @@ def test_a_rotation_to_a_prepared_key_makes_that_one_active(lab: Installation, c
     done = rotate(lab, caller, public_key=prepared.spki)
 
     assert refused.value.details == {"key_status": "pending"}
-    assert (done.new["kid"], done.new["status"], done.new["custody"]) == ("second", "active", "managed")
+    assert (done.new.kid, done.new.status, done.new.custody) == ("second", "active", "managed")
     assert judged(lab, mint(lab, caller, issuer_id, "second")) == ("VALID", [])
     subject = entries.key_subject(issuer_id, "second")
     assert [entry.members["status"] for entry in read_log_entries(lab) if entry.subject == subject] == [
@@ -131,7 +131,7 @@ def test_a_rotation_to_another_public_key_makes_an_external_one(
 ) -> None:
     done = rotate(lab, caller, public_key=raw_ed25519())
 
-    assert (done.new["custody"], done.new["status"]) == ("external", "active")
+    assert (done.new.custody, done.new.status) == ("external", "active")
 
 
 def test_pending_key_keeps_its_kid(lab: Installation, caller: Caller, issuer_id: UUID) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, LargeBinary, insert, select, update
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import KeyringMismatch
 
@@ -32,6 +32,7 @@ class SealedUnder(SQLModel, table=True):
     kek_id: bytes = Field(sa_type=LargeBinary)
 
 
+@short_repr
 class SealedUnderRecord(NamedTuple):
     """A row of `sealed_under`."""
 

@@ -21,6 +21,16 @@ Execute = Callable[..., Result]
 """`connection.execute`, or `tx.exec`, which first sends the transaction's buffered inserts."""
 
 
+def short_repr(kind: type[Record]) -> type[Record]:
+    """Make the `repr` of a record its class and first column, because other columns may be secret or long."""
+
+    def show(self: NamedTuple) -> str:
+        return f"{type(self).__name__}({self[0]!r}, ...)"
+
+    kind.__repr__ = show  # type: ignore[method-assign,assignment]
+    return kind
+
+
 def table_of(model: type[SQLModel]) -> Table:
     """Return the table of a class declared with `table=True`; SQLModel sets it but does not declare its type."""
     return cast(Table, model.__table__)  # type: ignore[attr-defined]

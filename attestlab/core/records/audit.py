@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.crypto.canonical_json import canonical_trusted
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.ids import new_id
@@ -66,6 +66,7 @@ class AuditEvent(SQLModel, table=True):
     outcome: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
 
 
+@short_repr
 class AuditEventRecord(NamedTuple):
     """A row of `audit_events`."""
 

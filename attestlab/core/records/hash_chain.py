@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, bindparam, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -29,6 +29,7 @@ class ChainHead(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
+@short_repr
 class ChainHeadRecord(NamedTuple):
     """A row of `chain_heads`."""
 

@@ -14,7 +14,7 @@ from sqlmodel import Field, SQLModel
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.storage import CommitHook
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.events import Event
@@ -38,6 +38,7 @@ class OutboxEvent(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
+@short_repr
 class OutboxEventRecord(NamedTuple):
     """A row of `outbox_events`."""
 

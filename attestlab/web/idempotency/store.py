@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, LargeBinary, delete, select
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records.hash_chain import Chain, read_head, save_head
 
@@ -33,6 +33,7 @@ class StoredResponse(SQLModel, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
+@short_repr
 class StoredResponseRecord(NamedTuple):
     """A row of `remembered_answers`."""
 
@@ -46,6 +47,7 @@ class StoredResponseRecord(NamedTuple):
     hash: bytes
 
 
+@short_repr
 class ChainedResponse(NamedTuple):
     """The columns of a stored response that its link in the chain covers: all but its number and the link itself."""
 
