@@ -1,8 +1,10 @@
 """Wire models of attestations (SPEC, Resources; CONTRACT sections 5 and 6)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
@@ -250,12 +252,11 @@ class _MintItem:
     """
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, _schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        described: dict[str, Any] = handler(MintIn.__pydantic_core_schema__)
-        return described
+    def __get_pydantic_json_schema__(cls, _schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(MintIn.__pydantic_core_schema__)
 
 
-_Item = Annotated[Any, _MintItem]
+_Item = Annotated[object, _MintItem]
 
 
 class BatchIn(In):

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.core.errors import AttestLabError

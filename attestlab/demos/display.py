@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attestlab.attestations.bundle.bundle import OfflineReport
+from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.verification.steps import State, StepResult, VerificationResult
 
 if TYPE_CHECKING:

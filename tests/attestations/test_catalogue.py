@@ -88,7 +88,7 @@ def judged(schema_id: str, claims: dict[str, Any]) -> set[str]:
     """The claims at fault, as the published schema and a library that is not ours see them."""
     faults = set()
     for error in JUDGES[schema_id].iter_errors(claims):
-        faults.add(str(error.absolute_path[0]) if error.absolute_path else CATALOGUE[schema_id].required)
+        faults.add(str(error.absolute_path[0]) if error.absolute_path else CATALOGUE[schema_id].required_claim)
     return faults
 
 

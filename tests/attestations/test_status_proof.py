@@ -11,7 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.verification.status_proof import NO_STATUS_LIST

@@ -14,7 +14,8 @@ from governance_story import Board, board_of
 from policy_world import document, leaf, rule
 
 from attestlab.attestations import policy_context, store
-from attestlab.attestations.bundle.bundle import Bundle, OfflineReport, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock

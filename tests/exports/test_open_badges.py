@@ -101,7 +101,7 @@ def test_the_table_of_badges_names_claims_that_the_catalogue_has() -> None:
     for schema, kind in BADGES.items():
         claims = CATALOGUE[schema]
         named = [kind.earner, kind.name, *kind.criteria, *kind.personal]
-        assert kind.earner == claims.required
+        assert kind.earner == claims.required_claim
         assert sorted(named) == sorted(set(claims.claim_types) - {"document", "expiry_date"}), schema
 
 

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "attestlab").rglob("*.py"))
-MODULE_LINES = 415
+MODULE_LINES = 400
 DRAWERS = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py"}
 
 

@@ -11,13 +11,14 @@ RFC 8785 canonical JSON.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attestlab.attestations.bundle.reader import Reader, decode_base64, parse_nonce, parse_sha256
+from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.rules import Reason, Statement, Status, Verdict, payload_bytes, sha256
 from attestlab.attestations.verification.status_proof import (
     CurrentStatus,
@@ -60,10 +61,6 @@ if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 
 MAX_BUNDLE_DEPTH = MAX_DEPTH + 2  # a bundle contains the claims two levels deeper than the body of the mint
-NOT_CHECKED_OFFLINE = (
-    "the issuer's name and domain, and the attestation's metadata, which are not signed",
-    "the policies of the service",
-)
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class Bundle:
     public_key: bytes = field(repr=False)
     log: LogEvidence = field(repr=False)
     status_proof: StatusProof = field(repr=False)
-    document: Mapping[str, Any] = field(repr=False)  # as it was read, to verify the readable copies in it
+    document: Mapping[str, object] = field(repr=False)  # as it was read, to verify the readable copies in it
 
     @classmethod
     def read(cls, text: bytes) -> Bundle:
@@ -112,35 +109,6 @@ class Bundle:
             raise ValidationFailed(f"This is not a proof bundle: {error}.") from error
 
 
-_FINAL_VERDICTS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})
-
-
-@dataclass(frozen=True)
-class OfflineReport:
-    """Result of an offline verification: the verdict, each step's result, and the checks no bundle can prove."""
-
-    report: VerificationResult
-    tree_size: int | None
-    origin: str | None
-    as_of: int | None = None  # the status was compared with the status list of this many entries
-
-    @property
-    def not_checked(self) -> tuple[str, ...]:
-        """Checks that the bundle leaves open, as phrases for people."""
-        change = "its key" if self.verdict in _FINAL_VERDICTS else "the attestation or its key"
-        change += " was revoked, or its issuer suspended or revoked"
-        if self.as_of is None:
-            first = f"whether {change}: the bundle has no status list that proves otherwise"
-        else:
-            first = f"whether, after the first {self.as_of} entries of the log, {change}"
-        return (first, *NOT_CHECKED_OFFLINE)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict of the verification."""
-        return self.report.verdict
-
-
 def verify_bundle(
     bundle: Bundle,
     *,
@@ -160,10 +128,10 @@ def verify_bundle(
         payload_sha256: SHA-256 (32 bytes) of a file that must match the payload, or None.
         policies: the verifier's own policies, which must allow it as well, or None.
     """
-    proven: dict[str, Any] = {}
+    proven_heads: list[Checkpoint] = []
 
     def prove_logged() -> None:
-        proven.update(_verify_logged(bundle, trust))
+        proven_heads.append(_verify_logged(bundle, trust))
 
     try:
         current = _derive_status(bundle)
@@ -175,9 +143,9 @@ def verify_bundle(
     content = partial(_check_content, evidence, file_sha256, payload_sha256)
     steps = _build_steps(evidence, content, now, has_status_list=current.as_of is not None)
     report = run_steps([*steps, *_build_policy_steps(bundle, policies, now)])
-    if not proven:
+    if not proven_heads:
         return OfflineReport(report, None, None)
-    return OfflineReport(report, proven["size"], proven["origin"], current.as_of)
+    return OfflineReport(report, proven_heads[0].size, proven_heads[0].origin, current.as_of)
 
 
 def _derive_status(bundle: Bundle) -> CurrentStatus:
@@ -244,7 +212,7 @@ def _check_file(evidence: Evidence, file_sha256: bytes) -> StepResult:
     return StepResult("content", (Reason.DOCUMENT_HASH_MISMATCH,), Verdict.ALTERED)
 
 
-def _build_evidence(bundle: Bundle, current: CurrentStatus, prove_logged: Any) -> Evidence:
+def _build_evidence(bundle: Bundle, current: CurrentStatus, prove_logged: Callable[[], None]) -> Evidence:
     logged_at = _read_logged_at(bundle.log.entry)
     public = signing.load_public(bundle.statement.alg, bundle.public_key)
     return Evidence(
@@ -260,8 +228,10 @@ def _build_evidence(bundle: Bundle, current: CurrentStatus, prove_logged: Any) -
     )
 
 
-def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
+def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> Checkpoint:
     """Verify that the entry is in a tree signed by a trusted log, and is about this attestation and key.
+
+    Returns the head of that tree.
 
     Raises:
         SignatureInvalid: no trusted log signed the checkpoint, or too few witnesses cosigned it.
@@ -280,10 +250,11 @@ def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> dict[str, Any]:
         signature=bundle.signature,
         public_key=bundle.public_key,
     )
-    verify_status_fields(bundle.document["attestation"], bundle.status_proof, bundle.log.nonce)
-    verify_trust_level(bundle.document["issuer"], bundle.status_proof)
+    document = Reader(bundle.document, "")
+    verify_status_fields(document.object("attestation").value, bundle.status_proof, bundle.log.nonce)
+    verify_trust_level(document.object("issuer").value, bundle.status_proof)
     verify_status_entries(bundle.status_proof, size=head.size, root=head.root)
-    return {"size": head.size, "origin": head.origin}
+    return head
 
 
 def _verify_copies(bundle: Bundle, head: Checkpoint) -> None:
@@ -302,11 +273,11 @@ def _verify_copies(bundle: Bundle, head: Checkpoint) -> None:
             raise ProofInvalid(f"/{'/'.join(filter(None, (part, wrong[0])))} differs from the checkpoint.")
 
 
-def _expected_copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
+def _expected_copies(log: LogEvidence, head: Checkpoint) -> dict[str, object]:
     """Return the values that the bundle's readable members must have according to the note and the entry."""
     own, others = split_signature_lines(log.checkpoint, head.origin)
     size_and_root = {"tree_size": head.size, "root_hash": sha256_name(head.root)}
-    signed = {**size_and_root, "signature": own[0].rsplit(" ", 1)[1], "cosignatures": others}
+    signed: dict[str, object] = {**size_and_root, "signature": own[0].rsplit(" ", 1)[1], "cosignatures": others}
     if head.timestamp_s is not None:
         signed["timestamp"] = format_time(datetime.fromtimestamp(head.timestamp_s, UTC))
     return {
@@ -317,7 +288,7 @@ def _expected_copies(log: LogEvidence, head: Checkpoint) -> dict[str, Any]:
 
 
 def verify_entry_subject(
-    entry: Mapping[str, Any], nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
+    entry: Mapping[str, object], nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
 ) -> None:
     """Verify that the log entry is about this attestation and key, and commits to payload and signature.
 
@@ -335,7 +306,7 @@ def verify_entry_subject(
         raise ProofInvalid("The log entry's commitment does not open to this payload and signature.")
 
 
-def _parse_entry(raw: bytes) -> dict[str, Any]:
+def _parse_entry(raw: bytes) -> dict[str, object]:
     try:
         return entries.parse_entry(raw).members
     except IntegrityFailed as error:

@@ -44,7 +44,7 @@ class ClaimSchema:
     claim_types: dict[str, ClaimType]
 
     @property
-    def required(self) -> str:
+    def required_claim(self) -> str:
         """The required claim, which is the first one."""
         return next(iter(self.claim_types))
 
@@ -253,7 +253,7 @@ def json_schema(schema_id: str) -> JsonSchema:
             name: {"description": claim_type.expected, **claim_type.schema}
             for name, claim_type in schema.claim_types.items()
         },
-        "required": [schema.required],
+        "required": [schema.required_claim],
         "additionalProperties": True,
     }
     if any(claim_type.code == "not_a_country" for claim_type in schema.claim_types.values()):

@@ -32,7 +32,7 @@ def check_claims(schema_id: str, claims: object) -> list[str]:
     if not isinstance(claims, dict):
         raise ValidationFailed.of("/claims", "not_an_object", "claims must be an object.")
     unknown: list[str] = []
-    errors: list[FieldError] = [] if schema.required in claims else [_missing_claim(schema)]
+    errors: list[FieldError] = [] if schema.required_claim in claims else [_missing_claim(schema)]
     claim_types = schema.claim_types
     for name, value in claims.items():
         claim_type = claim_types.get(name)
@@ -62,7 +62,7 @@ def _get_schema(schema_id: str) -> ClaimSchema:
 
 
 def _missing_claim(schema: ClaimSchema) -> FieldError:
-    return FieldError(f"/claims/{schema.required}", "missing", f"{schema.required} is required.")
+    return FieldError(f"/claims/{schema.required_claim}", "missing", f"{schema.required_claim} is required.")
 
 
 def _wrong_type(name: str, claim_type: ClaimType) -> FieldError:

@@ -1,0 +1,40 @@
+"""Report of an offline verification: the verdict, the results of its steps, and what no bundle can prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.verification.steps import VerificationResult
+
+NOT_CHECKED_OFFLINE = (
+    "the issuer's name and domain, and the attestation's metadata, which are not signed",
+    "the policies of the service",
+)
+_FINAL_VERDICTS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})
+
+
+@dataclass(frozen=True)
+class OfflineReport:
+    """Result of an offline verification: the verdict, each step's result, and the checks no bundle can prove."""
+
+    report: VerificationResult
+    tree_size: int | None
+    origin: str | None
+    as_of: int | None = None  # the status was compared with the status list of this many entries
+
+    @property
+    def not_checked(self) -> tuple[str, ...]:
+        """Checks that the bundle leaves open, as phrases for people."""
+        change = "its key" if self.verdict in _FINAL_VERDICTS else "the attestation or its key"
+        change += " was revoked, or its issuer suspended or revoked"
+        if self.as_of is None:
+            first = f"whether {change}: the bundle has no status list that proves otherwise"
+        else:
+            first = f"whether, after the first {self.as_of} entries of the log, {change}"
+        return (first, *NOT_CHECKED_OFFLINE)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the verification."""
+        return self.report.verdict
