@@ -68,7 +68,7 @@ class VerificationOutcome:
 class Export:
     """The parts of a proof bundle, and the policy decisions about its export."""
 
-    evidence: AttestationEvidence
-    proofs: LogProofs
+    evidence: AttestationEvidence = field(repr=False)
+    proofs: LogProofs = field(repr=False)
     head: SignedHead
     policy_decisions: PolicyDecisions
