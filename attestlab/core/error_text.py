@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import errno
 from traceback import walk_tb
-from typing import Any
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import psycopg
+    from pydantic import ValidationError
 
 MAX_TEXT = 2_000
 MAX_STATEMENT = 300
@@ -25,11 +29,11 @@ def text_without_values(error: BaseException) -> str:
     if library == "sqlalchemy":
         text = _of_sqlalchemy(error)
     elif library == "psycopg":
-        text = _of_psycopg(error)
+        text = _of_psycopg(cast("psycopg.Error", error))
     elif library in ("duckdb", "_duckdb"):
         text = str(error) if type(error).__name__ in DUCKDB_KINDS_WITHOUT_VALUES else ""
     elif library in ("pydantic", "pydantic_core"):
-        text = _of_pydantic(error)
+        text = _of_pydantic(cast("ValidationError", error))
     else:
         text = _plain(error)
     return text[:MAX_TEXT]
@@ -60,7 +64,7 @@ def _of_sqlalchemy(error: BaseException) -> str:
     return text if statement is None else f"{text} [SQL: {statement[:MAX_STATEMENT]}]"
 
 
-def _of_psycopg(error: Any) -> str:
+def _of_psycopg(error: psycopg.Error) -> str:
     """Return SQLSTATE and primary message; an error without diagnostics comes from the client library itself."""
     state: str | None = error.sqlstate
     if state is None:
@@ -70,7 +74,7 @@ def _of_psycopg(error: Any) -> str:
     return f"SQLSTATE {state}: {error.diag.message_primary}"
 
 
-def _of_pydantic(error: Any) -> str:
+def _of_pydantic(error: ValidationError) -> str:
     try:
         errors = error.errors(include_input=False, include_context=False, include_url=False)
         return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['type']}" for item in errors)

@@ -118,9 +118,16 @@ class _FetchingLoop(asyncio.SelectorEventLoop):
     """An event loop that resolves host names in daemon threads, so that a process never waits for a name server."""
 
     async def getaddrinfo(
-        self, host: Any, port: Any, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
-    ) -> Any:
-        addresses: Future[Any] = Future()
+        self,
+        host: bytes | str | None,
+        port: bytes | str | int | None,
+        *,
+        family: int = 0,
+        type: int = 0,
+        proto: int = 0,
+        flags: int = 0,
+    ) -> Any:  # a list of tuples that differs between versions of the type stubs
+        addresses: Future[Any] = Future()  # as above
         addresses.set_running_or_notify_cancel()  # so that cancelling a fetch does not cancel a look-up in its thread
 
         def look_up() -> None:

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from attestlab.attestations.rules import Verdict
 from attestlab.core.encoding import parse_time
 from attestlab.lake import context_columns, store
-from attestlab.lake.store import Numbering, Rows
+from attestlab.lake.store import MintedAttestation, NumberedDecision, Numbering
 
 TEXT, WHOLE, BOOL, TEXTS = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
 TIME = pa.timestamp("us", tz="UTC")
@@ -85,7 +85,7 @@ def _read_entries(connection: Connection, first: int, end: int, tenant_id: UUID 
 
 
 def _read_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    return _with_text_ids(store.select_mints(connection, first, end, tenant_id))
+    return map(_to_fact, store.select_mints(connection, first, end, tenant_id))
 
 
 def _read_ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
@@ -134,10 +134,11 @@ def _read_audit(connection: Connection, first: int, end: int, tenant_id: UUID | 
 
 
 def _read_decisions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for fact in _with_text_ids(store.select_decisions(connection, first, end, tenant_id)):
-        fact["matched_rules"] = _parse_rules(fact["matched_rules"])
-        fact.update(_parse_context(fact.pop("input")))
-        yield fact
+    for row in store.select_decisions(connection, first, end, tenant_id):
+        fact = _to_fact(row)
+        fact["matched_rules"] = _parse_rules(row.matched_rules)
+        del fact["input"]
+        yield fact | _parse_context(row.input)
 
 
 @lru_cache(maxsize=1_024)  # many decisions share few contexts
@@ -151,12 +152,11 @@ def _parse_rules(rules_json: str) -> list[str]:
     return rules
 
 
-def _with_text_ids(rows: Rows) -> Iterator[Fact]:
-    """Yield rows by column, with ids as texts."""
-    names = tuple(rows.keys())
-    for row in rows:
-        values = [str(value) if type(value) is UUID else value for value in row]
-        yield dict(zip(names, values, strict=True))
+def _to_fact(record: MintedAttestation | NumberedDecision) -> Fact:
+    """Return a record by column, with ids as texts."""
+    return {
+        name: str(value) if type(value) is UUID else value for name, value in zip(record._fields, record, strict=True)
+    }
 
 
 def _columns(kind: pa.DataType, names: str) -> dict[str, pa.DataType]:

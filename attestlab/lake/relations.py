@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import duckdb
@@ -68,7 +68,7 @@ _ATTESTATIONS = (
 Relation = duckdb.DuckDBPyRelation
 RunQuery = Callable[[str, str, queries.Parameters], Relation]
 """Runs a query on the data set of this name."""
-Tables = list[Any]
+Tables = list[pa.Table | datasets.Dataset]
 """pyarrow tables and data sets; all rows are the caller's, each once."""
 
 

@@ -7,16 +7,17 @@ row appears later below a sequence's length. Columns are named, values are param
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, and_, select
+from sqlalchemy import ColumnElement, Connection, and_, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
-from attestlab.core.db.tables import table_of
+from attestlab.core.db.tables import iterate, table_of
 from attestlab.core.records import audit, hash_chain, outbox
 from attestlab.core.records.hash_chain import ChainHead
 from attestlab.issuers.store import keys
@@ -29,18 +30,86 @@ from attestlab.policy.store import decisions
 _chains = table_of(ChainHead)
 _outbox = table_of(outbox.OutboxEvent)
 _TRAILS = audit.chain_name(UUID(int=0)).partition(":")[0] + ":"
-_MINTED = (
-    "log_index", "id", "tenant_id", "issuer_id", "kid", "alg", "schema_id", "content_type", "payload_size",
-    "document_hash", "custody", "snapshot_status", "snapshot_trust_tier", "snapshot_risk_rating",
-    "snapshot_jurisdiction", "expiry_at", "pack_id", "supersedes", "decision_id", "created_at",
-)  # fmt: skip
-_DECIDED = (
-    "id", "tenant_id", "created_at", "action", "target_type", "target_id", "allowed", "matched_rules",
-    "policy_set_digest", "members", "input", "input_sha256",
-)  # fmt: skip
 MAX_IDS_PER_QUERY = 500  # ids in one query
 
-Rows = CursorResult[tuple[Any, ...]]
+
+class PublicEntry(NamedTuple):
+    """An entry of the log."""
+
+    index: int  # type: ignore[assignment]  # overrides tuple.index
+    leaf_hash: bytes
+    entry: bytes
+
+
+class StatusEntry(NamedTuple):
+    """An entry of the log that ends an attestation."""
+
+    index: int  # type: ignore[assignment]  # overrides tuple.index
+    entry: bytes
+
+
+class MintedAttestation(NamedTuple):
+    """The columns of an attestation that never change, and the time of its key."""
+
+    log_index: int
+    id: UUID
+    tenant_id: UUID
+    issuer_id: UUID
+    kid: str
+    alg: str
+    schema_id: str
+    content_type: str
+    payload_size: int | None
+    document_hash: str | None
+    custody: str
+    snapshot_status: str
+    snapshot_trust_tier: str
+    snapshot_risk_rating: str
+    snapshot_jurisdiction: str | None
+    expiry_at: datetime | None
+    pack_id: UUID | None
+    supersedes: UUID | None
+    decision_id: str | None
+    created_at: datetime
+    key_created_at: datetime | None
+
+
+class VerificationEvent(NamedTuple):
+    """An event of the outbox that reports verifications."""
+
+    seq: int
+    id: UUID
+    tenant_id: UUID
+    type: str
+    created_at: datetime
+    body: bytes
+
+
+class AuditLine(NamedTuple):
+    """An entry of an audit trail: its record, and the links of its chain."""
+
+    seq: int
+    record: bytes
+    integrity_hash: bytes
+    prev_hash: bytes
+
+
+class NumberedDecision(NamedTuple):
+    """A policy decision, and the number of its entry in the audit trail."""
+
+    seq: int
+    id: str
+    tenant_id: UUID
+    created_at: datetime
+    action: str
+    target_type: str
+    target_id: UUID | None
+    allowed: bool
+    matched_rules: str
+    policy_set_digest: str
+    members: str
+    input: str
+    input_sha256: str
 
 
 class Numbering(StrEnum):
@@ -70,8 +139,7 @@ def sequence_lengths(connection: Connection, *, min_length: int) -> dict[Numberi
 
 
 def _log_length(connection: Connection) -> int:
-    size: int = connection.execute(select(heads.c.size)).scalar() or 0
-    return size
+    return connection.execute(select(heads.c.size)).scalar() or 0
 
 
 def _trail_lengths(connection: Connection, min_length: int) -> dict[UUID | None, int]:
@@ -87,25 +155,30 @@ def get_operator_id(connection: Connection) -> UUID:
     return result
 
 
-def select_entries(connection: Connection, first: int, end: int, _tenant_id: UUID | None) -> Rows:
+def select_entries(connection: Connection, first: int, end: int, _tenant_id: UUID | None) -> Iterator[PublicEntry]:
     """Return entries of the log, which is public."""
     query = select(leaves.c.index, leaves.c.leaf_hash, leaves.c.entry)
-    return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end))
+    return iterate(connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end)), PublicEntry)
 
 
-def select_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[MintedAttestation]:
     """Return attestations by the index of their mint: only columns that never change and contain no personal data."""
     wanted = [attestations.c.log_index >= first, attestations.c.log_index < end]
     wanted += [] if tenant_id is None else [attestations.c.tenant_id == tenant_id]
     signed_with = and_(keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
-    columns = [*(attestations.c[name] for name in _MINTED), keys.c.created_at.label("key_created_at")]
-    return connection.execute(select(*columns).join_from(attestations, keys, signed_with, isouter=True).where(*wanted))
+    columns = [
+        *(attestations.c[name] for name in MintedAttestation._fields[:-1]),
+        keys.c.created_at.label("key_created_at"),
+    ]
+    query = select(*columns).join_from(attestations, keys, signed_with, isouter=True).where(*wanted)
+    return iterate(connection.execute(query), MintedAttestation)
 
 
-def select_status_entries(connection: Connection, first: int, end: int) -> Rows:
+def select_status_entries(connection: Connection, first: int, end: int) -> Iterator[StatusEntry]:
     """Return the log's entries that end an attestation."""
     query = select(leaves.c.index, leaves.c.entry).where(leaves.c.kind == EntryType.ATTESTATION_STATUS.value)
-    return connection.execute(query.where(leaves.c.index >= first, leaves.c.index < end).order_by(leaves.c.index))
+    in_range = query.where(leaves.c.index >= first, leaves.c.index < end).order_by(leaves.c.index)
+    return iterate(connection.execute(in_range), StatusEntry)
 
 
 def find_tenants(connection: Connection, attestation_ids: Iterable[UUID]) -> Mapping[UUID, UUID]:
@@ -117,29 +190,34 @@ def find_tenants(connection: Connection, attestation_ids: Iterable[UUID]) -> Map
     return result
 
 
-def select_verifications(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_verifications(
+    connection: Connection, first: int, end: int, tenant_id: UUID | None
+) -> Iterator[VerificationEvent]:
     """Return the outbox events of verifications."""
     wanted = [_outbox.c.seq >= first, _outbox.c.seq < end]
     wanted += [_outbox.c.type.in_([VerificationCompleted.type, VerificationFailed.type])]
     wanted += [] if tenant_id is None else [_outbox.c.tenant_id == tenant_id]
     columns = (_outbox.c.seq, _outbox.c.id, _outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body)
-    return connection.execute(select(*columns).where(*wanted))
+    return iterate(connection.execute(select(*columns).where(*wanted)), VerificationEvent)
 
 
-def select_audit_lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_audit_lines(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[AuditLine]:
     """Return entries of one tenant's audit trail."""
     columns = (trail.c.seq, trail.c.record, trail.c.integrity_hash, trail.c.prev_hash)
-    return connection.execute(select(*columns).where(*_in_range(first, end, tenant_id)))
+    return iterate(connection.execute(select(*columns).where(*_in_range(first, end, tenant_id))), AuditLine)
 
 
-def select_decisions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Rows:
+def select_decisions(
+    connection: Connection, first: int, end: int, tenant_id: UUID | None
+) -> Iterator[NumberedDecision]:
     """Return decisions of one tenant, numbered by their entries in the audit trail."""
-    columns = [decisions.c[name] for name in _DECIDED]
+    columns = [decisions.c[name] for name in NumberedDecision._fields[1:]]
     query = select(trail.c.seq, *columns).join_from(trail, decisions, decisions.c.id == trail.c.resource_id)
-    return connection.execute(query.where(*_in_range(first, end, tenant_id), trail.c.action == EVALUATED))
+    in_range = query.where(*_in_range(first, end, tenant_id), trail.c.action == EVALUATED)
+    return iterate(connection.execute(in_range), NumberedDecision)
 
 
-def _in_range(first: int, end: int, tenant_id: UUID | None) -> list[Any]:
+def _in_range(first: int, end: int, tenant_id: UUID | None) -> list[ColumnElement[bool]]:
     return [trail.c.tenant_id == tenant_id, trail.c.seq >= first, trail.c.seq < end]
 
 

@@ -1,6 +1,6 @@
 """Wire models of the log (CONTRACT section 7); hashes are `sha256:<hex>`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -76,7 +76,7 @@ class EntryOut(Out):
     leaf_hash: str
     type: str
     entry_b64: str
-    entry: Any
+    entry: object
 
 
 class EntriesOut(Out):

@@ -10,7 +10,6 @@ import textwrap
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from alembic import command
 from alembic.autogenerate.api import AutogenContext
@@ -69,8 +68,8 @@ def _is_column(expression: object) -> bool:
 
 
 def _adding(indexes: list[Index]) -> Callable[..., None]:
-    def add(_context: object, _revision: object, scripts: list[Any]) -> None:
-        script: MigrationScript = scripts[0]
+    def add(_context: object, _revision: object, scripts: list[MigrationScript]) -> None:
+        script = scripts[0]
         if script.upgrade_ops is not None:
             script.upgrade_ops.ops.extend(map(CreateIndexOp.from_index, indexes))
 

@@ -21,14 +21,16 @@ from __future__ import annotations
 
 import select
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.abc import PQGen
 from psycopg.errors import ConnectionTimeout
+from psycopg.rows import TupleRow
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DisconnectionError
@@ -137,13 +139,13 @@ class Reachability:
             self._probing.release()
 
 
-class LimitedConnection(psycopg.Connection[Any]):
+class LimitedConnection(psycopg.Connection[TupleRow]):
     """A connection that closes itself when an answer takes longer than `answer_s`, or when the process ends."""
 
     reachability: Reachability
     answer_s: float = CONNECT_TIMEOUT_S
 
-    def wait(self, gen: Generator[Any, Any, Result], *arguments: Any, **options: Any) -> Result:
+    def wait(self, gen: PQGen[Result], *arguments: Any, **options: Any) -> Result:  # the driver's, passed on
         """Wait for an answer of the server.
 
         Raises:
@@ -151,7 +153,7 @@ class LimitedConnection(psycopg.Connection[Any]):
         """
         return super().wait(self._with_deadline(gen), *arguments, **options)
 
-    def _with_deadline(self, gen: Generator[Any, Any, Result]) -> Generator[Any, Any, Result]:
+    def _with_deadline(self, gen: PQGen[Result]) -> PQGen[Result]:
         """Delegate to the driver's wait and check the deadline; the driver resumes it ten times a second."""
         deadline = monotonic() + self.answer_s
         try:
@@ -175,7 +177,7 @@ class LimitedConnection(psycopg.Connection[Any]):
 class Database:
     """The pool of a process's connections to one database, with their limits."""
 
-    def __init__(self, url: URL, *, reachability: Reachability, limits: Limits, **options: Any) -> None:
+    def __init__(self, url: URL, *, reachability: Reachability, limits: Limits, **options: object) -> None:
         self.limits = limits
         self.clock = DatabaseClock()
         self._reachability = reachability
@@ -216,7 +218,13 @@ class Database:
         with self.engine.connect() as connection, answer_timeout(connection, PROBE_TIMEOUT_S):
             connection.exec_driver_sql("SELECT 1")
 
-    def _open_connection(self, _dialect: Any, _record: Any, arguments: Any, options: Any) -> LimitedConnection:
+    def _open_connection(
+        self,
+        _dialect: object,
+        _record: object,
+        arguments: Sequence[str],
+        options: Mapping[str, Any],  # of psycopg
+    ) -> LimitedConnection:
         """Open a connection; SQLAlchemy calls this for each new connection of the pool.
 
         Raises:
@@ -233,7 +241,7 @@ class Database:
             raise ValidationFailed(NO_ENCODING)
         return connection
 
-    def _configure(self, connection: LimitedConnection, _record: Any) -> None:
+    def _configure(self, connection: LimitedConnection, _record: object) -> None:
         """Set up a new connection in one statement: limits, time zone UTC, and synchronous commits.
 
         In a time zone east of Greenwich the last hours of the year 9999 cannot be read back.
@@ -260,7 +268,7 @@ class Database:
         self.clock.add_measurement(row[0], sent_at=sent_at, received_at=monotonic())
 
 
-def _require_open(connection: LimitedConnection, _record: Any, _proxy: Any) -> None:
+def _require_open(connection: LimitedConnection, _record: object, _proxy: object) -> None:
     """Reject a pooled connection whose socket is readable: the server closed it while it was idle."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
@@ -280,7 +288,7 @@ def require_space(connection: Connection) -> None:
 
 def driver_of(connection: Connection) -> LimitedConnection:
     """Return the driver's connection below SQLAlchemy's."""
-    driver: Any = connection.connection.dbapi_connection
+    driver = connection.connection.dbapi_connection
     assert isinstance(driver, LimitedConnection)
     return driver
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, ExceptionContext
 
 from attestlab.core import atomic_files
 
@@ -29,7 +28,7 @@ def engine_of(url: URL) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def configure(connection: Any, _record: Any) -> None:
+    def configure(connection: sqlite3.Connection, _record: object) -> None:
         for pragma in (
             f"page_size={PAGE_BYTES}",  # before the first page is written; an existing database keeps its own
             "journal_mode=WAL",
@@ -44,7 +43,7 @@ def engine_of(url: URL) -> Engine:
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_BYTES // page_bytes}")
 
     @event.listens_for(engine, "handle_error")
-    def replace_read_only(context: Any) -> None:
+    def replace_read_only(context: ExceptionContext) -> None:
         """Discard a read-only connection: SQLite opens a file read-only if it must, and never tries again."""
         if getattr(context.original_exception, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
             context.is_disconnect = True

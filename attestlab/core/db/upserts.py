@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
 
-from sqlalchemy import Connection, Executable, Table
+from sqlalchemy import ColumnElement, Connection, Executable, Table
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+Columns = ReadOnlyColumnCollection[str, ColumnElement[object]]
 
 
 class Upsert:
@@ -16,7 +18,7 @@ class Upsert:
     first use, so that an installation on SQLite does not load the PostgreSQL dialect.
     """
 
-    def __init__(self, table: Table, *, key: tuple[str, ...], change: Callable[[Any], dict[str, object]]) -> None:
+    def __init__(self, table: Table, *, key: tuple[str, ...], change: Callable[[Columns], dict[str, object]]) -> None:
         self._table = table
         self._key = key
         self._change = change

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Semaphore, Thread
 from time import monotonic
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 from attestlab.core.errors import AttestLabError, Cancelled, Unavailable
 
@@ -84,9 +84,7 @@ class WorkerProcesses:
         queue.jobs += 1
         try:
             async with queue.turn:
-                job = _Job(pickle.dumps((function, arguments)), timeout_s)
-                result: Result = await self._run_job(job, on_disconnect)
-                return result
+                return await self._run_job(_Job(function, arguments, timeout_s), on_disconnect)
         finally:
             queue.jobs -= 1
             if not queue.jobs:
@@ -99,12 +97,11 @@ class WorkerProcesses:
             AttestLabError: raised by the function.
             Unavailable: it took over `timeout_s`, or its process died.
         """
-        job = _Job(pickle.dumps((function, arguments)), timeout_s)
+        job = _Job(function, arguments, timeout_s)
         with self._blocking_slots:
-            result: Result = self._execute(job)
-        return result
+            return self._execute(job)
 
-    async def _run_job(self, job: _Job, on_disconnect: OnDisconnect | None) -> Any:
+    async def _run_job(self, job: _Job[Result], on_disconnect: OnDisconnect | None) -> Result:
         loop = asyncio.get_running_loop()
         if on_disconnect is not None:
             on_disconnect(lambda: job.cancel(Cancelled("The client disconnected.")))
@@ -116,7 +113,7 @@ class WorkerProcesses:
         finally:
             loop.call_later(IDLE_S, self._end_idle)
 
-    def _execute(self, job: _Job) -> Any:
+    def _execute(self, job: _Job[Result]) -> Result:
         """Run the job in a child process; called in a thread, which only waits."""
         worker = self._take_worker()
         try:
@@ -162,12 +159,12 @@ class _Queue:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class _Job:
+class _Job(Generic[Result]):
     """One function call; `reason` is the error with which it was cancelled."""
 
-    def __init__(self, message: bytes, timeout_s: float) -> None:
+    def __init__(self, function: Callable[..., Result], arguments: tuple[object, ...], timeout_s: float) -> None:
         self.reason: AttestLabError | None = None
-        self._message = message
+        self._message = pickle.dumps((function, arguments))
         self._timeout_s = timeout_s
         self._worker: _Worker | None = None
         self._lock = Lock()
@@ -179,7 +176,7 @@ class _Job:
             if self._worker is not None:
                 self._worker.process.kill()
 
-    def execute(self, worker: _Worker) -> Callable[[], Any]:
+    def execute(self, worker: _Worker) -> Callable[[], Result]:
         """Send the job to a process and wait; returns a function that returns or raises the result.
 
         Raises:
@@ -252,7 +249,7 @@ class _Worker:
         pipe.write(LENGTH.pack(len(message)) + message)
         pipe.flush()
 
-    def receive(self) -> Callable[[], Any]:
+    def receive(self) -> Callable[[], Any]:  # of pickle
         """Read the result; returns a function that returns the function's result or raises its error."""
         pipe = self._pipe(self.process.stdout)
         (length,) = LENGTH.unpack(pipe.read(LENGTH.size))
@@ -276,7 +273,7 @@ class _Worker:
         return pipe
 
 
-def _result(*, is_done: bool, value: Any) -> Any:
+def _result(*, is_done: bool, value: Any) -> Any:  # of pickle
     if is_done:
         return value
     kind, message, members = value

@@ -18,7 +18,7 @@ down_revision = "0001"
 _KEPT = ("place", "fingerprint", "status", "headers", "body")
 
 
-def _columns(*names: str) -> list[Any]:
+def _columns(*names: str) -> list[Any]:  # of SQLAlchemy
     return [*map(sa.column, names), sa.column("created_at", sa.DateTime(timezone=True))]
 
 
@@ -61,7 +61,7 @@ def _link(connection: sa.Connection) -> tuple[int, bytes]:
     return length, last
 
 
-def _linked_bytes(row: Any) -> bytes:
+def _linked_bytes(row: Any) -> bytes:  # of SQLAlchemy
     at = row.created_at if row.created_at.tzinfo else row.created_at.replace(tzinfo=UTC)
     told = f"{row.status} {at.astimezone(UTC).isoformat()} {len(row.headers)}\n".encode()
     return b"".join((row.place, row.fingerprint, told, row.headers, row.body))

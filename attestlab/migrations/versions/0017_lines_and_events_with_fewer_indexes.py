@@ -68,7 +68,7 @@ def _rebuild_events() -> None:
     )
 
 
-def _rebuild(table: str, *columns: sa.Column[Any]) -> None:
+def _rebuild(table: str, *columns: sa.Column[Any]) -> None:  # of several types
     """Recreate the table with these columns, no index except its key, and all its rows in order."""
     names = ", ".join(column.name for column in columns)
     op.create_table(f"{table}_anew", *columns)
