@@ -57,6 +57,7 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import Orgs, TenantCreated
 from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.decisions import Decisions
+from attestlab.policy.large_requests import PolicyProcesses
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.service import Policies
 from attestlab.portal.service import Portal
@@ -123,7 +124,7 @@ class Installation:
             clock=clock,
             counters=self.counters,
             settings=settings,
-            issuer=lambda: settings.token_issuer or self.log_id,
+            issuer=lambda: settings.token_issuer or self.log.log_id,
         )
         self.issuers = Issuers(
             storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
@@ -159,7 +160,7 @@ class Installation:
             keyring=keys,
             issuers=self.issuers,
             attestations=self.attestations,
-            log_id=lambda: self.log_id,
+            log_id=lambda: self.log.log_id,
             base_url=self.portal_url,
         )
         self.workers = WorkerProcesses()
@@ -168,6 +169,7 @@ class Installation:
         self.policies = Policies(
             storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
         )
+        self.policy_processes = PolicyProcesses(storage=storage, policies=self.policies, workers=self.workers)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
         storage.record_hooks += [
             metering.create_sealer(clock),
@@ -176,7 +178,6 @@ class Installation:
             audit.write_entries,
             idempotency_store.chain_records,
         ]
-        self._log_id: str | None = None
         self._shared_lock: Occupancy | None = None  # held until `close`; None if the caller holds the lock
 
     @classmethod
@@ -242,12 +243,14 @@ class Installation:
         return lab, InitResult(tenant, vkey)
 
     @property
+    def services(self) -> dict[type, object]:
+        """The services of all capabilities by class, for the routes that take them."""
+        return {**{type(service): service for service in vars(self).values()}, Clock: self.clock}
+
+    @property
     def log_id(self) -> str:
         """The log's origin."""
-        if self._log_id is None:
-            with self.storage.read() as connection:
-                self._log_id = self.log.head(connection).origin
-        return self._log_id
+        return self.log.log_id
 
     @property
     def trust(self) -> TrustPolicy:

@@ -90,8 +90,6 @@ def _mint(lab: Installation, made: InitResult) -> Any:
 def _make_request(lab: Installation, application: Application, credential: Credential) -> Request:
     route = next(route for route in all_routes() if (route.method, route.path) == ("GET", "/v1/issuers"))
     request = Request(
-        lab=lab,
-        application=application,
         route=route,
         method=route.method,
         path=route.path,

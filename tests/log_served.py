@@ -7,15 +7,17 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 from log_world import World
 from tornado.netutil import bind_sockets
 
+from attestlab.core.db.storage import Storage
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.log import routes as log_routes
+from attestlab.log.service import Log
 from attestlab.web.application import Application
+from attestlab.web.executor import Executor
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics
 from support.sample_application import make_unlimited_limiter
@@ -30,18 +32,16 @@ async def nothing_is_written(*_: Any) -> Any:
 def serving(world: World) -> Iterator[str]:
     """The log's routes on a free port; yields the address."""
     site = Application(
-        SimpleNamespace(storage=world.storage, log=world.log),
+        {Storage: world.storage, Log: world.log},
         log_routes.routes,
+        executor=Executor(nothing_is_written, reads_inline=world.storage.is_sqlite),
         authenticate=lambda _call: None,
         execute_write=nothing_is_written,
-        write=nothing_is_written,
         on_denied=nothing_is_written,
         on_blocked=nothing_is_written,
-        on_metered=nothing_is_written,
         limiter=make_unlimited_limiter(Counters.in_memory()),
         clock=world.clock,
         metrics=Metrics(),
-        reads_inline=world.storage.is_sqlite,
     )
     sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
     over, started = asyncio.Event(), threading.Event()

@@ -9,11 +9,14 @@ from uuid import UUID
 from pydantic import Field
 
 from attestlab.attestations import rendering, store
+from attestlab.attestations.decision_recording import record_decisions, record_or_refund
+from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
-from attestlab.attestations.policy_enforcement import PolicyDecisions, Profile
-from attestlab.attestations.results import Export, Minted, VerificationOutcome
+from attestlab.attestations.policy_enforcement import Profile
+from attestlab.attestations.results import Minted
 from attestlab.attestations.rules import Status, sha256
 from attestlab.attestations.schemas.catalogue import CATALOGUE, json_schema
+from attestlab.attestations.service import Attestations
 from attestlab.attestations.shapes import (
     AttestationOut,
     BatchIn,
@@ -46,15 +49,18 @@ from attestlab.core.errors import (
     PermissionDenied,
 )
 from attestlab.core.shapes import Moment, Uuid
+from attestlab.delivery.share_links import Links
+from attestlab.log.service import Log
 from attestlab.orgs import usage
-from attestlab.orgs.rules import Scope
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.web import problems
 from attestlab.web.credentials import extract_credential as credential_of
+from attestlab.web.executor import Executor
 from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, decode_number, split_page
-from attestlab.web.rate_limit.limiter import owner_of
-from attestlab.web.request import Request
+from attestlab.web.rate_limit.limiter import Limiter, owner_of
+from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import RawResponse
-from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.authorization import PUBLIC, Authenticate
 from attestlab.web.routing.routes import Limit, Routes
 from attestlab.web.validation import validate_body
 
@@ -119,53 +125,58 @@ def _build_mint_request(body: MintIn, file_sha256: bytes | None, file_size: int 
     )
 
 
-async def _prepare_mint(request: Request, body: MintIn) -> PreparedAttestation:
+async def _prepare_mint(
+    request: Request, body: MintIn, caller: Caller, attestations: Attestations, executor: Executor
+) -> PreparedAttestation:
     """Validate and sign before the write."""
     payload = request.payload
-    return await _prepare(request, _build_mint_request(body, payload and payload.sha256, payload and payload.size))
+    mint_request = _build_mint_request(body, payload and payload.sha256, payload and payload.size)
+    return await _prepare(request, mint_request, caller, attestations, executor)
 
 
-async def _prepare_successor(request: Request, body: SupersedeIn) -> PreparedAttestation:
+async def _prepare_successor(
+    request: Request, id: UUID, body: SupersedeIn, caller: Caller, attestations: Attestations, executor: Executor
+) -> PreparedAttestation:
     """Prepare an attestation that supersedes the one in the path."""
-    old_id: UUID = request.path_values["id"]
-    old = await request.application.read(lambda: request.lab.attestations.get(old_id, caller=request.caller))
+    old = await executor.read(lambda: attestations.get(id, caller=caller))
     payload = request.payload
     mint_request = _build_mint_request(body, payload and payload.sha256, payload and payload.size)
-    return await _prepare(request, replace(mint_request, issuer_id=body.issuer_id or old.issuer_id, supersedes=old_id))
+    successor = replace(mint_request, issuer_id=body.issuer_id or old.issuer_id, supersedes=id)
+    return await _prepare(request, successor, caller, attestations, executor)
 
 
-async def _prepare(request: Request, mint_request: MintRequest) -> PreparedAttestation:
+async def _prepare(
+    request: Request, mint_request: MintRequest, caller: Caller, attestations: Attestations, executor: Executor
+) -> PreparedAttestation:
     """Prepare a mint on the event loop, or in a thread for slow algorithms and large documents."""
+    prepare = partial(attestations.prepare, mint_request, caller=caller)
     if request.canonical is not None:
-        large: PreparedAttestation = await request.application.bodies.run(
-            owner_of(request), lambda: request.lab.attestations.prepare(mint_request, caller=request.caller)
-        )
-        return large
-    execute = request.application.read if mint_request.alg in _FAST_ALGORITHMS else request.application.run_in_thread
-    prepared: PreparedAttestation = await execute(
-        lambda: request.lab.attestations.prepare(mint_request, caller=request.caller)
-    )
-    return prepared
+        return await executor.bodies.run(owner_of(request), prepare)
+    return await (executor.read if mint_request.alg in _FAST_ALGORITHMS else executor.run_in_thread)(prepare)
 
 
-async def _prepare_batch(request: Request, body: BatchIn) -> list[PreparedAttestation | AttestLabError]:
+async def _prepare_batch(
+    request: Request,
+    body: BatchIn,
+    caller: Caller,
+    attestations: Attestations,
+    limiter: Limiter,
+    executor: Executor,
+) -> list[PreparedAttestation | AttestLabError]:
     """Prepare in a thread all items that the rate limit has room for; an invalid item fails alone."""
-    room, refused = await request.application.read(
-        lambda: request.application.limiter.take_available(request, _MINT_LIMIT, len(body.items))
+    room, refused = await executor.read(limiter.take_available, request, _MINT_LIMIT, len(body.items))
+    prepared = await executor.run_in_thread(
+        lambda: [_prepare_item(attestations, item, caller) for item in body.items[:room]]
     )
-    prepared: list[PreparedAttestation | AttestLabError] = await request.application.run_in_thread(
-        lambda: [_prepare_item(request, item) for item in body.items[:room]]
-    )
-    return prepared + [refused] * (len(body.items) - room)
+    return prepared if refused is None else prepared + [refused] * (len(body.items) - room)
 
 
-def _prepare_item(request: Request, item: Any) -> PreparedAttestation | AttestLabError:
+def _prepare_item(attestations: Attestations, item: object, caller: Caller) -> PreparedAttestation | AttestLabError:
     try:
-        mint_request = _build_item_request(cast(MintIn, validate_body(MintIn, canonical(item), item)))
-        prepared: PreparedAttestation = request.lab.attestations.prepare(mint_request, caller=request.caller)
+        mint_request = _build_item_request(validate_body(MintIn, canonical(item), item))
+        return attestations.prepare(mint_request, caller=caller)
     except AttestLabError as error:
         return error
-    return prepared
 
 
 def _build_item_request(body: MintIn) -> MintRequest:
@@ -176,21 +187,22 @@ def _build_item_request(body: MintIn) -> MintRequest:
     return _build_mint_request(body, sha256(raw), len(raw))
 
 
-def _issue_item(request: Request, prepared: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
+def _issue_item(attestations: Attestations, prepared: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
     """Issue one item of a batch; a rejected item leaves only its recorded policy decision."""
     if isinstance(prepared, AttestLabError):
         return prepared
     try:
-        minted: Minted | PermissionDenied = request.lab.attestations.issue(prepared)
+        return attestations.issue(prepared)
     except AttestLabError as error:
         return error
-    return minted
 
 
-def _render_item(request: Request, index: int, item: Minted | AttestLabError, max_faults: int) -> BatchItemOut:
+def _render_item(
+    request: Request, links: Links, index: int, item: Minted | AttestLabError, max_faults: int
+) -> BatchItemOut:
     """Render one item of a batch; a rejected item lists at most `max_faults` field errors."""
     if not isinstance(item, AttestLabError):
-        minted = rendering.render_mint(item, links=request.lab.links)
+        minted = rendering.render_mint(item, links=links)
         return BatchItemOut(index=index, http_status=201, attestation=minted)
     error = json.loads(problems.error_response(item, request.request_id).body)
     details = error["details"]
@@ -202,6 +214,11 @@ def _render_item(request: Request, index: int, item: Minted | AttestLabError, ma
     return BatchItemOut(index=index, http_status=error["http_status"], error=error)
 
 
+def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
+    request.respond_headers["Location"] = f"/v1/attestations/{result.id}"
+    return rendering.render_mint(result, links=links)
+
+
 @routes.post(
     "/v1/attestations/mint",
     scope=Scope.ATTESTATIONS_MINT,
@@ -209,21 +226,23 @@ def _render_item(request: Request, index: int, item: Minted | AttestLabError, ma
     payload=True,
     idempotency="required",
     prepare=_prepare_mint,
+    respond=_respond_minted,
     limit=_MINT_LIMIT,
 )
-def mint(request: Request, body: MintIn, prepared: PreparedAttestation) -> MintOut:
+def mint(prepared: PreparedAttestation, attestations: Attestations) -> Minted | CommittedError:
     """Mint an attestation: sign it, append it to the log, and return it with the inclusion proof."""
-    done = request.lab.attestations.issue(prepared)
-    if isinstance(done, PermissionDenied):
-        return cast(MintOut, request.commit_then_raise(done))
-    request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return request.defer(lambda: rendering.render_mint(done, links=request.lab.links))
+    return _keep_denial(attestations.issue(prepared))
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
-def revoke(request: Request, id: UUID, body: RevokeIn) -> RevokedOut:
+def revoke(id: UUID, body: RevokeIn, caller: Caller, attestations: Attestations) -> RevokedOut:
     """Revoke an attestation permanently; from then on its verdict is REVOKED."""
-    return rendering.render_revocation(request.lab.attestations.revoke(id, reason=body.reason, caller=request.caller))
+    return rendering.render_revocation(attestations.revoke(id, reason=body.reason, caller=caller))
+
+
+def _respond_superseded(request: Request, result: Minted, links: Links) -> SupersededOut:
+    request.respond_headers["Location"] = f"/v1/attestations/{result.id}"
+    return rendering.render_supersession(result, links=links, now=request.now)
 
 
 @routes.post(
@@ -233,40 +252,47 @@ def revoke(request: Request, id: UUID, body: RevokeIn) -> RevokedOut:
     payload=True,
     idempotency="required",
     prepare=_prepare_successor,
+    respond=_respond_superseded,
     limit=_MINT_LIMIT,
 )
-def supersede(request: Request, id: UUID, body: SupersedeIn, prepared: PreparedAttestation) -> SupersededOut:
+def supersede(id: UUID, prepared: PreparedAttestation, attestations: Attestations) -> Minted | CommittedError:
     """Mint an attestation that replaces this one, which becomes SUPERSEDED."""
-    done = request.lab.attestations.issue(prepared)
-    if isinstance(done, PermissionDenied):
-        return cast(SupersededOut, request.commit_then_raise(done))
-    request.respond_headers["Location"] = f"/v1/attestations/{done.id}"
-    return request.defer(lambda: rendering.render_supersession(done, links=request.lab.links, now=request.now))
+    return _keep_denial(attestations.issue(prepared))
 
 
-@routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_prepare_batch)
-def mint_batch(request: Request, body: BatchIn, prepared: list[PreparedAttestation | AttestLabError]) -> BatchOut:
+def _keep_denial(issued: Minted | PermissionDenied) -> Minted | CommittedError:
+    """Keep the recorded policy decision of a denied mint."""
+    return CommittedError(issued) if isinstance(issued, PermissionDenied) else issued
+
+
+def _respond_batch(request: Request, result: list[Minted | AttestLabError], links: Links) -> BatchOut:
+    rejected = sum(isinstance(item, AttestLabError) for item in result)
+    share = max(1, MAX_REPORTED_ERRORS // max(1, rejected))
+    return BatchOut(items=[_render_item(request, links, index, item, share) for index, item in enumerate(result)])
+
+
+@routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_prepare_batch, respond=_respond_batch)
+def mint_batch(
+    prepared: list[PreparedAttestation | AttestLabError], attestations: Attestations
+) -> list[Minted | AttestLabError]:
     """Mint up to a hundred attestations in one append to the log; each item succeeds or fails separately."""
-    done = [_issue_item(request, item) for item in prepared]
-    refused = sum(isinstance(item, AttestLabError) for item in done)
-    share = max(1, MAX_REPORTED_ERRORS // max(1, refused))
-    return request.defer(
-        lambda: BatchOut(items=[_render_item(request, index, item, share) for index, item in enumerate(done)])
-    )
+    return [_issue_item(attestations, item) for item in prepared]
 
 
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)
-async def list_attestations(request: Request, query: AttestationsQuery) -> Page[AttestationOut]:
+async def list_attestations(
+    request: Request, query: AttestationsQuery, caller: Caller, attestations: Attestations, executor: Executor
+) -> Page[AttestationOut]:
     """List the tenant's attestations, newest first.
 
     With a filter or an offset the query may skip many rows, so it runs in a thread.
     """
-    read = request.application.run_in_thread if query.passes_over_rows else request.application.read
+    read = executor.run_in_thread if query.passes_over_rows else executor.read
     rows = await read(
         partial(
-            request.lab.attestations.page,
+            attestations.page,
             query.filter(),
-            caller=request.caller,
+            caller=caller,
             before=decode_number(_LIST, query.cursor),
             offset=query.rows_to_skip,
             limit=query.limit + 1,
@@ -279,76 +305,69 @@ async def list_attestations(request: Request, query: AttestationsQuery) -> Page[
 
 
 @routes.get("/v1/attestations/{id}", scope=Scope.ATTESTATIONS_READ)
-def get(request: Request, id: UUID) -> AttestationOut:
+def get(request: Request, id: UUID, caller: Caller, attestations: Attestations) -> AttestationOut:
     """Get an attestation."""
-    return rendering.render_attestation(request.lab.attestations.get(id, caller=request.caller), now=request.now)
+    return rendering.render_attestation(attestations.get(id, caller=caller), now=request.now)
 
 
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
-async def proof_bundle(request: Request, id: UUID) -> BundleOut:
+async def proof_bundle(
+    request: Request, id: UUID, caller: Caller, attestations: Attestations, executor: Executor
+) -> BundleOut:
     """Get the proof bundle of an attestation: everything needed to verify it offline."""
-    export: Export = await request.application.read(lambda: request.lab.attestations.export(id, caller=request.caller))
-    if (denial := await record_decisions(request, export.policy_decisions, what="this export")) is not None:
+    export = await executor.read(lambda: attestations.export(id, caller=caller))
+    denial = await record_decisions(executor, attestations, export.policy_decisions, what="this export")
+    if denial is not None:
         raise denial
     return rendering.render_bundle(export.evidence, export.proofs, export.head, now=request.now)
 
 
-async def record_decisions(
-    request: Request, policy_decisions: PolicyDecisions, *, what: str
-) -> PermissionDenied | None:
-    """Record the policy decisions of a read, which has no transaction of its own; return a denial if there is one."""
-    if not policy_decisions:
-        return None
-    denial: PermissionDenied | None = await request.application.write(
-        lambda tx: request.lab.attestations.record_decisions(policy_decisions, what=what)
-    )
-    return denial
-
-
 @routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False, idempotency="none")
-async def verify(request: Request, query: VerifyQuery, body: VerifyIn) -> VerifyOut:
+async def verify(
+    request: Request,
+    query: VerifyQuery,
+    body: VerifyIn,
+    attestations: Attestations,
+    log: Log,
+    verifications: WriteBehind,
+    authenticate: Authenticate,
+    executor: Executor,
+) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant.
 
     A read: it waits for a commit only if policies applied, because their decisions are recorded.
     """
     presented = VerifierInput(request.payload and request.payload.sha256, body.document_hash_hex)
-    attestations, follow, named = request.lab.attestations, query.follow is not None, body.verification_profile_id
-    profile = None if named is None else await request.application.read(lambda: _authenticate_profile(request, named))
-    verified = await request.application.read(
+    follow, named = query.follow is not None, body.verification_profile_id
+    profile = None if named is None else await executor.read(_authenticate_profile, request, named, authenticate)
+    verified = await executor.read(
         lambda: attestations.verify_metered(body.attestation_id, presented, follow=follow, profile=profile)
     )
     if verified.policy_decisions:
-        await _record_or_refund(request, verified)
+        await record_or_refund(executor, attestations, verified)
     if verified.evidence is not None:
-        request.application.on_metered(verified.metered_verification)
-    return rendering.render_verification(verified, log_id=request.lab.log_id)
+        verifications.add(verified.metered_verification)
+    return rendering.render_verification(verified, log_id=log.log_id)
 
 
-async def _record_or_refund(request: Request, verified: VerificationOutcome) -> None:
-    """Record the policy decisions; if that fails, refund the verification, because the client gets no verdict."""
-    try:
-        await record_decisions(request, verified.policy_decisions, what="this verification")
-    except BaseException:
-        await request.application.read(request.lab.attestations.daily_meter.refund, verified.metered_verification)
-        raise
-
-
-def _authenticate_profile(request: Request, profile_id: UUID) -> Profile:
+def _authenticate_profile(request: Request, profile_id: UUID, authenticate: Authenticate) -> Profile:
     """Authenticate the caller who names a verification profile.
 
     Only callers of the profile's tenant may use it; for all others it is not found.
     """
     try:
         request.credential = credential_of(request.headers)
-        return Profile(profile_id, request.application.authenticate(request))
+        caller = authenticate(request)
     except AuthRequired:
         raise NotFound("verification profile", profile_id) from None
     except AuthInvalid as error:
         raise NotFound("verification profile", profile_id, attempt=error) from None
+    assert isinstance(caller, Caller)
+    return Profile(profile_id, caller)
 
 
 @routes.get("/v1/schemas", scope=PUBLIC)
-def schemas(request: Request, query: PageQuery) -> Page[SchemaOut]:
+def schemas(query: PageQuery) -> Page[SchemaOut]:
     """List the catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
     start = decode_number(_SCHEMAS, query.cursor) or 0
     numbered = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
@@ -358,6 +377,6 @@ def schemas(request: Request, query: PageQuery) -> Page[SchemaOut]:
 
 
 @routes.get("/v1/schemas/{id}", scope=PUBLIC)
-def schema(request: Request, id: str) -> RawResponse:
+def schema(id: str) -> RawResponse:
     """Get the JSON Schema of a schema, without an envelope."""
     return RawResponse(json.dumps(json_schema(id)).encode(), "application/schema+json")

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 
 from attestlab.audit import store
 from attestlab.audit.shapes import AuditEventOut, TrailQuery
 from attestlab.audit.store import ChainedAuditEvent
-from attestlab.orgs.rules import Scope
+from attestlab.core.db.storage import Storage
+from attestlab.orgs.rules import Caller, Scope
+from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_number, split_page
-from attestlab.web.request import Request
 from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("audit")
@@ -17,25 +17,24 @@ _LIST = "audit"
 
 
 @routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit("audit", 30, 60))
-async def list_events(request: Request, query: TrailQuery) -> Page[AuditEventOut]:
+async def list_events(query: TrailQuery, caller: Caller, storage: Storage, executor: Executor) -> Page[AuditEventOut]:
     """The tenant's audit trail, newest first: actions and attempts, with their actors."""
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
     filter_ = store.AuditFilter(
-        tenant_id=request.caller.tenant_id,
+        tenant_id=caller.tenant_id,
         equal={name: getattr(query, name) for name in names},
         since=query.since,
         until=query.until,
         before=decode_number(_LIST, query.cursor),
     )
-    rows = await request.application.run_in_thread(
-        partial(_list_events, request, filter_, query.limit + 1)
-    )  # a filter may skip many events
+    # In a thread, because a filter may skip many events.
+    rows = await executor.run_in_thread(_list_events, storage, filter_, query.limit + 1)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
     return Page[AuditEventOut](items=[_event(row) for row in page_rows], next_cursor=cursor)
 
 
-def _list_events(request: Request, filter_: store.AuditFilter, limit: int) -> Sequence[ChainedAuditEvent]:
-    with request.lab.storage.read() as connection:
+def _list_events(storage: Storage, filter_: store.AuditFilter, limit: int) -> Sequence[ChainedAuditEvent]:
+    with storage.read() as connection:
         return store.list_events(connection, filter_, limit=limit)
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attestlab.core.shapes import In, Uuid
 from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS, RequestStatus
-from attestlab.governance.service import ChangeRequest, count_needed_approvals
+from attestlab.governance.service import ChangeRequest, Governance, count_needed_approvals
 from attestlab.governance.shapes import (
     ApprovalOut,
     BlastRadiusOut,
@@ -19,7 +19,8 @@ from attestlab.governance.shapes import (
     SchemaCountOut,
 )
 from attestlab.governance.tables import IssuerRequestRecord
-from attestlab.orgs.rules import Role, Scope
+from attestlab.orgs.rules import Caller, Role, Scope
+from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import users_with
@@ -44,22 +45,20 @@ class RadiusQuery(In):
     kid: str | None = None
 
 
-async def _count_impact(request: Request, body: IssuerRequestIn) -> str:
+async def _count_impact(body: IssuerRequestIn, caller: Caller, governance: Governance, executor: Executor) -> str:
     """Count the impact on the issuer in a thread, before the write, because it reads all attestations of the issuer."""
-    count = partial(request.lab.governance.count_impact, body.target_issuer_id, caller=request.caller)
-    impact: str = await request.application.run_in_thread(count)
-    return impact
+    return await executor.run_in_thread(partial(governance.count_impact, body.target_issuer_id, caller=caller))
 
 
-async def _count_impact_again(request: Request, body: object) -> str:
+async def _count_impact_again(id: UUID, caller: Caller, governance: Governance, executor: Executor) -> str:
     """Count the impact of an existing request again, in a thread before the write."""
-    count = partial(request.lab.governance.count_impact_of, request.path_values["id"], caller=request.caller)
-    impact: str = await request.application.run_in_thread(count)
-    return impact
+    return await executor.run_in_thread(partial(governance.count_impact_of, id, caller=caller))
 
 
 @routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_count_impact)
-def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequestOut:
+def create(
+    request: Request, body: IssuerRequestIn, prepared: str, caller: Caller, governance: Governance
+) -> IssuerRequestOut:
     """Request a change of an issuer's status or ratings; the response includes the impact."""
     change = ChangeRequest(
         type=body.type,
@@ -68,18 +67,20 @@ def create(request: Request, body: IssuerRequestIn, prepared: str) -> IssuerRequ
         new_trust_tier=body.new_trust_tier,
         new_risk_rating=body.new_risk_rating,
     )
-    row = request.lab.governance.request(change, impact=prepared, caller=request.caller)
+    row = governance.request(change, impact=prepared, caller=caller)
     request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{row.id}"
     return _render_request(row)
 
 
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
-async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRequestOut]:
+async def list_requests(
+    query: RequestsQuery, caller: Caller, governance: Governance, executor: Executor
+) -> Page[IssuerRequestOut]:
     """List the tenant's requests, newest first; for reviewers of the platform, those of all tenants."""
-    found = await request.application.run_in_thread(
+    found = await executor.run_in_thread(
         partial(
-            request.lab.governance.page,
-            caller=request.caller,
+            governance.page,
+            caller=caller,
             issuer_id=query.issuer_id,
             status=query.status,
             before=decode_id(_LIST, query.cursor),
@@ -91,35 +92,35 @@ async def list_requests(request: Request, query: RequestsQuery) -> Page[IssuerRe
 
 
 @routes.get("/v1/governance/issuer-requests/{id}", scope=_READERS)
-def get(request: Request, id: UUID) -> IssuerRequestOut:
+def get(id: UUID, caller: Caller, governance: Governance) -> IssuerRequestOut:
     """Get a request."""
-    return _render_request(request.lab.governance.get(id, caller=request.caller))
+    return _render_request(governance.get(id, caller=caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_count_impact_again)
-def approve(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
+def approve(id: UUID, prepared: str, caller: Caller, governance: Governance) -> IssuerRequestOut:
     """Approve another user's request."""
-    return _render_request(request.lab.governance.approve(id, impact=prepared, caller=request.caller))
+    return _render_request(governance.approve(id, impact=prepared, caller=caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
-def reject(request: Request, id: UUID, body: RejectIn) -> IssuerRequestOut:
+def reject(id: UUID, body: RejectIn, caller: Caller, governance: Governance) -> IssuerRequestOut:
     """Reject a request permanently, or withdraw one's own."""
-    return _render_request(request.lab.governance.reject(id, reason=body.reason, caller=request.caller))
+    return _render_request(governance.reject(id, reason=body.reason, caller=caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_count_impact_again)
-def execute(request: Request, id: UUID, prepared: str) -> IssuerRequestOut:
+def execute(id: UUID, prepared: str, caller: Caller, governance: Governance) -> IssuerRequestOut:
     """Execute an approved request; the change and its log entry are one transaction."""
-    return _render_request(request.lab.governance.execute(id, impact=prepared, caller=request.caller))
+    return _render_request(governance.execute(id, impact=prepared, caller=caller))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
-async def blast_radius(request: Request, id: UUID, query: RadiusQuery) -> BlastRadiusOut:
+async def blast_radius(
+    id: UUID, query: RadiusQuery, caller: Caller, governance: Governance, executor: Executor
+) -> BlastRadiusOut:
     """Count the attestations of an issuer or key by schema, month and recipient; reads all of them, in a thread."""
-    found = await request.application.run_in_thread(
-        partial(request.lab.governance.blast_radius, id, kid=query.kid, caller=request.caller)
-    )
+    found = await executor.run_in_thread(partial(governance.blast_radius, id, kid=query.kid, caller=caller))
     return BlastRadiusOut(
         issuer_id=id,
         kid=query.kid,

@@ -5,6 +5,7 @@ import json
 
 from sqlalchemy import Connection
 
+from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.hashing import TileName
@@ -25,7 +26,6 @@ from attestlab.log.shapes import (
 )
 from attestlab.log.tables import LogCheckpointRecord, LogLeafRecord
 from attestlab.web.paging import Page, PageQuery, decode_number, split_page
-from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
@@ -38,36 +38,36 @@ _CHECKPOINTS = "log checkpoints"
 
 
 @routes.get("/log/checkpoint", scope=PUBLIC, cache_control=REVALIDATE)
-def checkpoint(request: Request) -> RawResponse:
+def checkpoint(storage: Storage, log: Log) -> RawResponse:
     """The newest checkpoint, a signed note."""
-    with request.lab.storage.read() as connection:
-        note = request.lab.log.head(connection).note
+    with storage.read() as connection:
+        note = log.head(connection).note
     return RawResponse(note.encode(), "text/plain; charset=utf-8")
 
 
 @routes.get("/log/checkpoint.witnessed", scope=PUBLIC, cache_control=REVALIDATE)
-def witnessed_checkpoint(request: Request) -> RawResponse:
+def witnessed_checkpoint(storage: Storage, log: Log) -> RawResponse:
     """The newest checkpoint that a quorum of the configured witnesses cosigned, a signed note."""
-    with request.lab.storage.read() as connection:
-        witnessed = request.lab.log.witnessed_checkpoint(connection)
+    with storage.read() as connection:
+        witnessed = log.witnessed_checkpoint(connection)
     if witnessed is None:
         raise NotFound("checkpoint", "with the quorum's cosignatures")
     return RawResponse(witnessed.note.encode(), "text/plain; charset=utf-8")
 
 
 @routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE)
-def tile(request: Request, path: str) -> RawResponse:
+def tile(path: str, storage: Storage, log: Log) -> RawResponse:
     """A tile `<level>/<index>[.p/<width>]` or an entry bundle `entries/<index>[.p/<width>]`."""
     name = TileName.parse(f"tile/{path}")
-    with request.lab.storage.read() as connection:
-        return RawResponse(request.lab.log.tile(connection, name), "application/octet-stream")
+    with storage.read() as connection:
+        return RawResponse(log.tile(connection, name), "application/octet-stream")
 
 
 @routes.get("/v1/log/head", scope=PUBLIC, cache_control=REVALIDATE)
-def head(request: Request) -> HeadOut:
+def head(storage: Storage, log: Log) -> HeadOut:
     """The newest signed tree head."""
-    with request.lab.storage.read() as connection:
-        found = request.lab.log.head(connection)
+    with storage.read() as connection:
+        found = log.head(connection)
     return HeadOut(
         origin=found.origin,
         tree_size=found.size,
@@ -78,20 +78,20 @@ def head(request: Request) -> HeadOut:
 
 
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
-def checkpoints(request: Request, query: PageQuery) -> Page[CheckpointOut]:
+def checkpoints(query: PageQuery, storage: Storage, log: Log) -> Page[CheckpointOut]:
     """Every signed tree head, newest first."""
     before = decode_number(_CHECKPOINTS, query.cursor)
-    with request.lab.storage.read() as connection:
-        found = request.lab.log.checkpoints(connection, limit=query.limit + 1, before=before)
+    with storage.read() as connection:
+        found = log.checkpoints(connection, limit=query.limit + 1, before=before)
     shown, cursor = split_page(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])
     return Page[CheckpointOut](items=[_render_checkpoint(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
-def proof(request: Request, index: int, query: ProofQuery) -> InclusionOut:
+def proof(index: int, query: ProofQuery, storage: Storage, log: Log) -> InclusionOut:
     """The inclusion proof of an entry."""
-    with request.lab.storage.read() as connection:
-        proven = request.lab.log.inclusion(connection, index, query.tree_size)
+    with storage.read() as connection:
+        proven = log.inclusion(connection, index, query.tree_size)
     return InclusionOut(
         log_index=proven.index,
         tree_size=proven.tree_size,
@@ -102,10 +102,10 @@ def proof(request: Request, index: int, query: ProofQuery) -> InclusionOut:
 
 
 @routes.get("/v1/log/consistency", scope=PUBLIC)
-def consistency(request: Request, query: ConsistencyQuery) -> ConsistencyOut:
+def consistency(query: ConsistencyQuery, storage: Storage, log: Log) -> ConsistencyOut:
     """The proof that the log only grew between two sizes."""
-    with request.lab.storage.read() as connection:
-        proven = request.lab.log.consistency(connection, query.from_, query.to)
+    with storage.read() as connection:
+        proven = log.consistency(connection, query.from_, query.to)
     return ConsistencyOut.model_validate(
         {
             "from": proven.size1,
@@ -118,11 +118,11 @@ def consistency(request: Request, query: ConsistencyQuery) -> ConsistencyOut:
 
 
 @routes.get("/v1/log/entries", scope=PUBLIC)
-def entries(request: Request, query: EntriesQuery) -> EntriesOut:
+def entries(query: EntriesQuery, storage: Storage, log: Log) -> EntriesOut:
     """Entries in the order they were logged."""
-    with request.lab.storage.read() as connection:
-        size = request.lab.log.size(connection)
-        found = request.lab.log.entries(connection, query.start, query.limit)
+    with storage.read() as connection:
+        size = log.size(connection)
+        found = log.entries(connection, query.start, query.limit)
     end = query.start + len(found)
     return EntriesOut(
         items=[_render_entry(leaf) for leaf in found], next_start=end if found and end < size else None, tree_size=size
@@ -130,23 +130,23 @@ def entries(request: Request, query: EntriesQuery) -> EntriesOut:
 
 
 @routes.get("/v1/log/lookup", scope=PUBLIC)
-def lookup(request: Request, query: LookupQuery) -> EntryOut:
+def lookup(query: LookupQuery, storage: Storage, log: Log) -> EntryOut:
     """Find an entry by its leaf hash, its attestation or the document it is about."""
     named = {name: value for name, value in query.model_dump().items() if value is not None}
     if len(named) != 1:
         raise ValidationFailed.of("/hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
     ((name, value),) = named.items()
-    with request.lab.storage.read() as connection:
-        index = _find_index(request.lab.log, connection, name, value)
-        (leaf,) = request.lab.log.entries(connection, index, 1)
+    with storage.read() as connection:
+        index = _find_index(log, connection, name, value)
+        (leaf,) = log.entries(connection, index, 1)
     return _render_entry(leaf)
 
 
 @routes.get("/v1/log/vkey", scope=PUBLIC)
-def vkey(request: Request) -> VkeyOut:
+def vkey(storage: Storage, log: Log) -> VkeyOut:
     """The log's public key. Pin the key from a source that you trust more than this endpoint."""
-    with request.lab.storage.read() as connection:
-        key = VerifierKey.parse(request.lab.log.vkey(connection))
+    with storage.read() as connection:
+        key = VerifierKey.parse(log.vkey(connection))
     return VkeyOut(origin=key.name, vkey=str(key), cosigner_vkey=str(key.cosigner()))
 
 

@@ -88,6 +88,7 @@ class Log:
         self._storage, self._keyring, self._guard = storage, keyring, guard
         self._trees = TreeCache()
         self._signer: NoteSigner | None = None
+        self._log_id: str | None = None
         self._sealed_connection: Connection | None = None  # of the transaction between its seal and its commit
         storage.sequence_hooks.append(self.seal)
 
@@ -248,6 +249,14 @@ class Log:
         head = self._head(connection)
         self._trees.tree_of(connection, head)
         require_continues(guarded, head, lambda size: self._trees.reader(connection, head, size).root)
+
+    @property
+    def log_id(self) -> str:
+        """The log's origin."""
+        if self._log_id is None:
+            with self._storage.read() as connection:
+                self._log_id = self.head(connection).origin
+        return self._log_id
 
     def head(self, connection: Connection) -> SignedHead:
         """The newest signed tree head in this connection's snapshot; the head guard holds it before it is returned."""

@@ -6,13 +6,17 @@ from uuid import UUID
 from pydantic import ConfigDict
 
 from attestlab.attestations import rendering as attestation_rendering
-from attestlab.attestations.results import Export
-from attestlab.attestations.routes import record_decisions
+from attestlab.attestations.decision_recording import record_decisions
+from attestlab.attestations.service import Attestations
 from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.shapes import In
+from attestlab.delivery.share_links import Links
+from attestlab.log.service import Log
 from attestlab.portal import assets
 from attestlab.portal.rules import wants_json
+from attestlab.portal.service import Portal
+from attestlab.web.executor import Executor
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
@@ -35,7 +39,16 @@ class LinkQuery(In):
 
 
 @routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store", page=True)
-async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
+async def page(
+    request: Request,
+    id: str,
+    query: LinkQuery,
+    portal: Portal,
+    attestations: Attestations,
+    log: Log,
+    links: Links,
+    executor: Executor,
+) -> RawResponse:
     """The public page: the result of `POST /v1/verify` for people, or as JSON if `Accept` prefers it. Not metered.
 
     With the key of the shared link it shows the claims, and offers the bundle.
@@ -50,30 +63,38 @@ async def page(request: Request, id: str, query: LinkQuery) -> RawResponse:
         if as_json:
             raise NotFound("attestation", id)
         return _html(rendering.not_found_page(id, at=request.now))
-    page_data = await request.application.read(lambda: request.lab.portal.page_data(attestation_id))
+    page_data = await executor.read(lambda: portal.page_data(attestation_id))
     # The error is not raised: the verdict on the page states a denial.
-    await record_decisions(request, page_data.verified.policy_decisions, what="this look")
+    await record_decisions(executor, attestations, page_data.verified.policy_decisions, what="this look")
     status = 200 if page_data.verified.evidence is not None else 404
     if as_json:
-        verification = attestation_rendering.render_verification(page_data.verified, log_id=request.lab.log_id)
+        verification = attestation_rendering.render_verification(page_data.verified, log_id=log.log_id)
         return RawResponse(verification.model_dump_json(by_alias=True).encode(), JSON, _VARY_ACCEPT, status=status)
-    links = request.lab.links
     if links.is_valid_key(attestation_id, query.k):
         return _html(rendering.attestation_page(page_data, url=links.share_url(attestation_id), key=query.k))
     return _html(rendering.attestation_page(page_data, url=links.public_url(attestation_id), key=None))
 
 
 @routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
-async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
+async def bundle(
+    request: Request,
+    id: str,
+    query: LinkQuery,
+    attestations: Attestations,
+    links: Links,
+    portal: Portal,
+    executor: Executor,
+) -> RawResponse:
     """The proof bundle as a file, for a client that has the key of the shared link."""
     from attestlab.portal import rendering
 
     attestation_id = _parse_id(id)
-    if attestation_id is None or not request.lab.links.is_valid_key(attestation_id, query.k):
+    if attestation_id is None or not links.is_valid_key(attestation_id, query.k):
         raise NotFound("attestation", id)
-    export: Export = await request.application.read(lambda: request.lab.portal.export(attestation_id))
-    if (refusal := await record_decisions(request, export.policy_decisions, what="this export")) is not None:
-        raise refusal
+    export = await executor.read(lambda: portal.export(attestation_id))
+    denial = await record_decisions(executor, attestations, export.policy_decisions, what="this export")
+    if denial is not None:
+        raise denial
     bundle_out = rendering.without_private_notes(
         attestation_rendering.render_bundle(export.evidence, export.proofs, export.head, now=request.now)
     )
@@ -82,7 +103,7 @@ async def bundle(request: Request, id: str, query: LinkQuery) -> RawResponse:
 
 
 @routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_IMMUTABLE, page=True)
-def asset(request: Request, name: str) -> RawResponse:
+def asset(name: str) -> RawResponse:
     """A file of the page; its name changes with its content."""
     from attestlab.portal import rendering
 

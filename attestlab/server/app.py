@@ -13,6 +13,7 @@ from tornado.netutil import bind_sockets
 
 from attestlab import __version__
 from attestlab.attestations import routes as attestation_routes
+from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.packs import routes as pack_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
@@ -109,18 +110,16 @@ def build_application(lab: Installation, write_queue: WriteQueue) -> Application
         await write_queue.write(lambda tx: trail.record_blocked(tx, block))
 
     return Application(
-        lab,
+        {**lab.services, WriteBehind: write_queue.verifications},
         [*routes, *openapi_routes(routes, title=TITLE, version=__version__)],
+        executor=write_queue.executor,
         authenticate=authenticate,
         execute_write=write_queue.perform,
-        write=write_queue.write,
         on_denied=record_denied,
         on_blocked=record_blocked,
-        on_metered=write_queue.verifications.add,
         limiter=build_limiter(lab),
         clock=lab.clock,
         metrics=metrics,
-        reads_inline=lab.storage.is_sqlite,
         checks_tenant_header=lab.settings.env is Stage.SANDBOX,
     )
 

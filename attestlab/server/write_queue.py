@@ -11,13 +11,13 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 from pydantic import BaseModel
 
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
-from attestlab.core.db.group_commit.thread import Job, PendingWrite, ThreadGroupCommit
+from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommit
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
@@ -26,11 +26,14 @@ from attestlab.core.limits.backlog_pacer import BacklogPacer
 from attestlab.installation import MAX_EXPIRIES_PER_WRITE, Installation
 from attestlab.lake.export_process import ExportProcess
 from attestlab.web import logging_setup
+from attestlab.web.executor import Executor
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency.keys import IdempotencyKey
 from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import Response, render
 from attestlab.web.supervisor import Round, Supervisor
+
+Result = TypeVar("Result")
 
 SWEEP_INTERVAL_S = 5.0
 PROBE_INTERVAL_S = 1.0
@@ -50,11 +53,12 @@ class WriteQueue:
 
     def __init__(self, lab: Installation) -> None:
         self.lab = lab
+        self.executor = Executor(self.write, reads_inline=lab.storage.is_sqlite)
         self.in_flight: set[bytes] = set()
         self.background = Supervisor()
         self._logged_refusals: deque[str] = deque(maxlen=16)
         self._loop = asyncio.get_running_loop()
-        self._probe: asyncio.Future[Any] | None = None
+        self._probe: asyncio.Future[None] | None = None
         self._probed_at = 0.0
         self._writer: LoopGroupCommit | ThreadGroupCommit = (
             LoopGroupCommit(lab.storage)
@@ -71,11 +75,11 @@ class WriteQueue:
         """Wake the event loop once for a whole group."""
         self._loop.call_soon_threadsafe(_resolve, group)
 
-    async def write(self, job: Job) -> Any:
+    async def write(self, job: Callable[[Transaction], Result]) -> Result:
         """Run a job in the next group commit; returns its result when the commit is durable."""
-        future: asyncio.Future[Any] = self._loop.create_future()
+        future: asyncio.Future[Result] = self._loop.create_future()
 
-        def deliver(result: Any, error: BaseException | None) -> None:
+        def deliver(result: Result, error: BaseException | None) -> None:
             if future.cancelled():
                 return
             future.set_result(result) if error is None else future.set_exception(error)
@@ -104,62 +108,57 @@ class WriteQueue:
 
     async def perform(self, request: Request, body: BaseModel | None) -> Response:
         """Execute a write route once: prepare it, run it in a group commit, store its response with its key."""
-        intent = idempotency.read_key(request)
-        if intent is None:
+        key = idempotency.read_key(request, keyring=self.lab.keyring, link_key_of=self.lab.links.share_key)
+        if key is None:
             return await self._run(request, body, None)
-        if intent.record_id in self.in_flight:
+        if key.record_id in self.in_flight:
             raise RequestInFlight
-        self.in_flight.add(intent.record_id)
+        self.in_flight.add(key.record_id)
         try:
-            return await self._run(request, body, intent)
+            return await self._run(request, body, key)
         finally:
-            self.in_flight.discard(intent.record_id)
+            self.in_flight.discard(key.record_id)
 
-    async def _run(self, request: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
+    async def _run(self, request: Request, body: BaseModel | None, key: IdempotencyKey | None) -> Response:
         if request.route.is_async:
-            return await self._run_async(request, body, intent)
+            return await self._run_async(request, body, key)
         try:
-            prepared = None if request.route.prepare is None else await request.route.prepare(request, body)
+            prepared = await request.route.prepare_write(request, body)
         except AttestLabError:
-            if intent is not None and (answer := await self._recall(request, intent)) is not None:
-                return answer  # a completed write keeps its response, even if a retry would now fail
+            if key is not None and (stored := await self._recall(key)) is not None:
+                return stored  # a completed write keeps its response, even if a retry would now fail
             raise
-        pending = await self._write_response(lambda tx: _run_write(tx, request, body, prepared, intent, self.in_flight))
-        if pending.refusal is not None:
-            raise pending.refusal
-        return pending.answer
+        written = await self._write_response(lambda tx: _run_write(tx, request, body, prepared, key, self.in_flight))
+        return written.response()
 
-    async def _write_response(self, job: Callable[[Transaction], DeferredResponse]) -> DeferredResponse:
+    async def _write_response(self, job: Callable[[Transaction], WrittenResponse]) -> WrittenResponse:
         """Run a route's job; if it needs long work, run that in a thread first, without the writer's lock."""
 
-        def run_without_long_work(tx: Transaction) -> DeferredResponse:
+        def run_without_long_work(tx: Transaction) -> WrittenResponse:
             with forbid_long_work():
                 return job(tx)
 
         try:
-            pending: DeferredResponse = await self.write(run_without_long_work)
+            return await self.write(run_without_long_work)
         except TakesLong as error:
             await asyncio.to_thread(error.work)
-            pending = await self.write(job)
-        return pending
+            return await self.write(job)
 
-    async def _run_async(self, request: Request, body: BaseModel | None, intent: IdempotencyKey | None) -> Response:
+    async def _run_async(self, request: Request, body: BaseModel | None, key: IdempotencyKey | None) -> Response:
         """Run an async route, which writes by itself; its response is stored afterwards."""
-        if intent is not None and (known := await self._recall(request, intent)) is not None:
+        if key is not None and (known := await self._recall(key)) is not None:
             return known
-        answer = render(request.route, request, await request.route.run(request, body))
-        if intent is None:
+        answer = render(request.route, request, await request.route.run_async(request, body))
+        if key is None:
             return answer
-        stored: Response = await self.write(lambda tx: _store_response(tx, intent, answer))
-        return stored
+        return await self.write(lambda tx: _store_response(tx, key, answer))
 
-    async def _recall(self, request: Request, intent: IdempotencyKey) -> Response | None:
+    async def _recall(self, key: IdempotencyKey) -> Response | None:
         def look_up() -> Response | None:
             with self.lab.storage.read() as connection:
-                return idempotency.lookup(connection, intent)
+                return idempotency.lookup(connection, key)
 
-        stored: Response | None = await request.application.read(look_up)
-        return stored
+        return await self.executor.read(look_up)
 
     async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_INTERVAL_S) -> None:
         """Run periodic work every few seconds while the server runs: expiries, clean-up, status lists, exports."""
@@ -215,14 +214,28 @@ class WriteQueue:
             await asyncio.to_thread(self._writer.close)
 
 
-class DeferredResponse:
-    """A response that is complete once the commit hooks have run, or an error, which is not stored."""
+class WrittenResponse:
+    """The response of a write: complete once the log has sequenced the write's entries, or an error."""
 
-    __slots__ = ("answer", "refusal")
+    __slots__ = ("_outcome",)
 
-    def __init__(self, answer: Response | None = None, refusal: AttestLabError | None = None) -> None:
-        self.answer: Response = answer or Response(500, {}, b"")
-        self.refusal = refusal
+    def __init__(self, outcome: Response | AttestLabError | None = None) -> None:
+        self._outcome = outcome
+
+    def complete(self, response: Response) -> None:
+        """Set the response."""
+        self._outcome = response
+
+    def response(self) -> Response:
+        """Return the response, after the commit.
+
+        Raises:
+            AttestLabError: the write was rejected, and its changes are kept.
+        """
+        if isinstance(self._outcome, AttestLabError):
+            raise self._outcome
+        assert self._outcome is not None, "the write has no response before its commit"
+        return self._outcome
 
 
 def _run_write(
@@ -230,34 +243,35 @@ def _run_write(
     request: Request,
     body: BaseModel | None,
     prepared: object,
-    intent: IdempotencyKey | None,
+    key: IdempotencyKey | None,
     in_flight: Collection[bytes],
-) -> DeferredResponse:
-    if intent is not None and (known := idempotency.reserve(tx, intent, group_record_ids=in_flight)) is not None:
-        return DeferredResponse(known)
-    result = request.route.run(request, body, prepared)
+) -> WrittenResponse:
+    if key is not None and (known := idempotency.reserve(tx, key, group_record_ids=in_flight)) is not None:
+        return WrittenResponse(known)
+    result = request.route.run_write(tx, request, body, prepared)
     if isinstance(result, CommittedError):
-        return DeferredResponse(refusal=result.error)
-    pending = DeferredResponse()
+        return WrittenResponse(result.error)
+    written = WrittenResponse()
 
     def finish() -> None:
-        pending.answer = render(request.route, request, result)
-        if intent is not None:
-            idempotency.store_response(tx, intent, pending.answer)
+        response = render(request.route, request, request.route.finish_write(request, result))
+        written.complete(response)
+        if key is not None:
+            idempotency.store_response(tx, key, response)
 
     tx.after_sequencing(finish)
-    return pending
+    return written
 
 
-def _store_response(tx: Transaction, intent: IdempotencyKey, answer: Response) -> Response:
+def _store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> Response:
     """Store a response and return the stored one, which may be that of another process that was faster."""
-    known = idempotency.reserve(tx, intent, group_record_ids=[intent.record_id])
+    known = idempotency.reserve(tx, key, group_record_ids=[key.record_id])
     if known is None:
-        idempotency.store_response(tx, intent, answer)
+        idempotency.store_response(tx, key, answer)
     return known or answer
 
 
-def _consume_error(probe: asyncio.Future[Any]) -> None:
+def _consume_error(probe: asyncio.Future[None]) -> None:
     """Retrieve the error of a probe whose checks have timed out, so that asyncio does not log it."""
     if not probe.cancelled():
         probe.exception()

@@ -1,11 +1,18 @@
 """HTTP routes of simulations."""
 
+from uuid import UUID
+
+from attestlab.core.clock import Clock
 from attestlab.issuers.shapes import JwksOut
+from attestlab.lake.service import Lake
+from attestlab.orgs.rules import Caller
 from attestlab.policy.formats.toml import parse_body
-from attestlab.policy.large_requests import encode_policy, has_large_policies, is_large, run_in_process
+from attestlab.policy.language.document import Document
+from attestlab.policy.large_requests import PolicyProcesses, encode_policy
 from attestlab.simulation import jobs, rendering
 from attestlab.simulation.service import SimulationOptions, SimulationRun, Simulations
 from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut
+from attestlab.web.executor import Executor
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
@@ -15,61 +22,64 @@ _TENANT = Requirement(tenant_only=True)
 _START_S = 10.0  # for a child process to start and to read the documents before its time limit begins
 
 
-async def _run(request: Request, body: SimulateIn) -> SimulationRun:
+async def _run(
+    request: Request,
+    body: SimulateIn,
+    caller: Caller,
+    simulations: Simulations,
+    lake: Lake,
+    clock: Clock,
+    processes: PolicyProcesses,
+    executor: Executor,
+) -> SimulationRun:
     """Run the simulation, which takes seconds, without a lock; only storing its report waits for the writer.
 
     A disconnected client cancels it: a report is found only by its digest, which is in the response.
     """
-    options: SimulationOptions = {
-        "replaces": None if body.policy is None else body.policy_id,
-        "start": body.from_,
-        "end": body.to,
-        "by": body.by,
-        "sweep": [(each.rule_id, each.attribute, each.op) for each in body.sweep],
-        "points": body.points,
-        "counterfactual": body.counterfactual,
-    }
-    if is_large(request) or await has_large_policies(request):
-        return await _run_in_process(request, body, options)
-    policy = body.policy_id if body.policy is None else parse_body(body.policy)
-    assert policy is not None  # `SimulateIn` requires a document or an id
-    gone = request.disconnect_event()
-    simulations: Simulations = request.lab.simulations
-    run: SimulationRun = await request.application.run_in_thread(
-        lambda: simulations.run(policy, is_cancelled=gone.is_set, caller=request.caller, **options)
+    options = SimulationOptions(
+        replaces=None if body.policy is None else body.policy_id,
+        start=body.from_,
+        end=body.to,
+        by=body.by,
+        sweep=[(each.rule_id, each.attribute, each.op) for each in body.sweep],
+        points=body.points,
+        counterfactual=body.counterfactual,
     )
-    return run
+    if await processes.is_needed(request, executor, caller):
+        limit_s = simulations.time_limit_s
+        policy = encode_policy(body.policy or body.policy_id)
+        with simulations.concurrency.acquire():
+            arguments = (lake.connection_info, policy, options, limit_s, caller, clock.now())
+            return await processes.run(request, caller, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
+    document = _parse_or_name(body)
+    gone = request.disconnect_event()
+    return await executor.run_in_thread(
+        lambda: simulations.run(document, is_cancelled=gone.is_set, caller=caller, **options)
+    )
 
 
-async def _run_in_process(request: Request, body: SimulateIn, options: SimulationOptions) -> SimulationRun:
-    simulations: Simulations = request.lab.simulations
-    limit_s, now = simulations.time_limit_s, request.lab.clock.now()
-    with simulations.concurrency.acquire():
-        arguments = (
-            request.lab.lake.connection_info,
-            encode_policy(body.policy or body.policy_id),
-            options,
-            limit_s,
-            request.caller,
-            now,
-        )
-        return await run_in_process(request, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
+def _parse_or_name(body: SimulateIn) -> Document | UUID:
+    """Parse the document of the request, or return the id of the policy that it names; it has at least one of them."""
+    if body.policy is not None:
+        return parse_body(body.policy)
+    assert body.policy_id is not None
+    return body.policy_id
 
 
 @routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_run)
-def simulate(request: Request, body: SimulateIn, prepared: SimulationRun) -> SimulationOut:
+def simulate(prepared: SimulationRun, caller: Caller, simulations: Simulations) -> SimulationOut:
     """Simulate a policy over the tenant's past decisions; the report is stored, for an activation to name."""
-    signed = request.lab.simulations.save(prepared.report, caller=request.caller)
+    signed = simulations.save(prepared.report, caller=caller)
     return rendering.render_simulation(signed, prepared)
 
 
 @routes.get("/v1/policies/simulations/jwks.json", scope=PUBLIC)
-def jwks(request: Request) -> JwksOut:
+def jwks(simulations: Simulations) -> JwksOut:
     """Return the key that signs simulation reports."""
-    return JwksOut(keys=[request.lab.simulations.key.jwk()])
+    return JwksOut(keys=[simulations.key.jwk()])
 
 
 @routes.get("/v1/policies/simulations/{digest}", scope=_TENANT)
-def report(request: Request, digest: str) -> KeptReportOut:
+def report(digest: str, caller: Caller, simulations: Simulations) -> KeptReportOut:
     """Return a stored report, signed."""
-    return rendering.render_report(request.lab.simulations.get(digest, caller=request.caller))
+    return rendering.render_report(simulations.get(digest, caller=caller))

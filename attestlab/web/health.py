@@ -7,7 +7,7 @@ from inspect import isawaitable
 
 from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.shapes import Out
-from attestlab.web.request import Request
+from attestlab.web.executor import Executor
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -32,14 +32,14 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/healthz", scope=PUBLIC, charged=False)
-    async def healthz(request: Request) -> Health:
+    async def healthz() -> Health:
         """Report that the process runs. Runs on the event loop, because every thread pool may be full."""
         return Health(status="ok")
 
     @routes.get("/readyz", scope=PUBLIC, charged=False)
-    async def readyz(request: Request) -> Readiness:
+    async def readyz(executor: Executor) -> Readiness:
         """Report whether the process can serve requests; 503 with the failed checks if it cannot."""
-        outcomes = {name: await _run_check(request, check) for name, check in checks.items()}
+        outcomes = {name: await _run_check(executor, check) for name, check in checks.items()}
         errors = {name: error for name, error in outcomes.items() if error is not None}
         results = {name: "failed" if name in errors else "ok" for name in checks}
         if errors:
@@ -50,10 +50,10 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     return routes
 
 
-async def _run_check(request: Request, check: Check) -> Exception | None:
+async def _run_check(executor: Executor, check: Check) -> Exception | None:
     """Runs a check and returns its error. The text of a foreign error stays in the log of the failed component."""
     try:
-        outcome = await request.application.read(check)
+        outcome = await executor.read(check)
         if isawaitable(outcome):
             await outcome
     except Exception as error:

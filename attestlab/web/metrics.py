@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from attestlab.web.executor import Executor
 from attestlab.web.rate_limit.limiter import owner_of
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
@@ -96,9 +97,9 @@ def metrics_routes(metrics: Metrics) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/metrics", scope=PUBLIC, charged=False)
-    async def exposition(request: Request) -> RawResponse:
+    async def exposition(request: Request, executor: Executor) -> RawResponse:
         """Metrics for Prometheus. A thread renders them, because that takes over 10 ms."""
-        text = await request.application.bodies.run(owner_of(request), metrics.render)
+        text = await executor.bodies.run(owner_of(request), metrics.render)
         return RawResponse(text, CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes

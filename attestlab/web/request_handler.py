@@ -11,7 +11,6 @@ import re
 from collections.abc import Awaitable
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
@@ -51,7 +50,7 @@ from attestlab.web.rate_limit.limiter import (
 )
 from attestlab.web.request import OnDisconnect, Request
 from attestlab.web.response import Response, compose, render
-from attestlab.web.routing.authorization import PUBLIC, require_same_tenant
+from attestlab.web.routing.authorization import PUBLIC, WebCaller, require_same_tenant
 from attestlab.web.routing.routes import Route
 from attestlab.web.validation import validate_body, validate_query
 
@@ -94,7 +93,7 @@ class RequestHandler:
         self._rate: Count | None = None
         self._route: Route | None = None
         self._request: Request | None = None
-        self._payer: Any = None  # the caller whose tenant is charged; None: the address is charged
+        self._payer: WebCaller | None = None  # the caller whose tenant is charged; None: the address is charged
         self._started_at = perf_counter()
         self._now = application.clock.now()
         sent = head.headers.get("x-request-id", "")
@@ -151,7 +150,7 @@ class RequestHandler:
         attempt = (error.attempt if isinstance(error, NotFound) else None) or error
         is_told = isinstance(attempt, DENIALS) and call is not None
         if isinstance(attempt, UNPAID):
-            failures = await self._application.read(lambda: limiter.count_failure(self._peer, now=self._now))
+            failures = await self._application.executor.read(lambda: limiter.count_failure(self._peer, now=self._now))
             is_told = is_told and failures.allowed
             if isinstance(attempt, AuthInvalid) and not failures.allowed:
                 error = OverLimit(failures, caller=attempt.known)
@@ -170,7 +169,7 @@ class RequestHandler:
         if call is None or self._payer is not None or is_probe(call.route) or isinstance(error, NOT_CHARGED):
             return error
         try:
-            rate = await self._application.read(
+            rate = await self._application.executor.read(
                 lambda: self._application.limiter.charge_refused(call, body_bytes=self._body.bytes_read)
             )
         except OverLimit as over:
@@ -181,14 +180,14 @@ class RequestHandler:
     async def _record_violation(self, error: OverLimit) -> OverLimit:
         """Counts a violation; the one that reaches the limit blocks the lane, and its error states for how long."""
         limiter = self._application.limiter
-        if not await self._application.read(lambda: limiter.record_violation(self._lane(), now=self._now)):
+        if not await self._application.executor.read(lambda: limiter.record_violation(self._lane(), now=self._now)):
             return error
         await self._application.on_blocked(BlockedClient(self._peer, error.caller, self._now, self._request_id))
         return OverLimit(error.count, caller=error.caller, wait_s=BLOCK_DURATION_S)
 
     async def _reject_unrouted(self, error: AttestLabError) -> Response:
         """Rejects a request that no route matches; it costs the address as much as any other request."""
-        await self._application.read(self._charge_address)
+        await self._application.executor.read(self._charge_address)
         raise error
 
     def _charge_address(self) -> None:
@@ -207,8 +206,6 @@ class RequestHandler:
             return await self._reject_unrouted(error)
         self._route = route
         call = self._request = Request(
-            lab=application.lab,
-            application=application,
             route=route,
             method=head.method,
             path=head.path,
@@ -220,7 +217,7 @@ class RequestHandler:
             on_disconnect=self._on_disconnect,
         )
         if not is_probe(route):
-            await application.read(self._admit, call)
+            await application.executor.read(self._admit, call)
         if route.method != "GET":
             self._require_readable_body(route)
         call.query = validate_query(route.query, head.query)
@@ -243,23 +240,23 @@ class RequestHandler:
         application, needs = self._application, request.route.needs
         if needs is PUBLIC:
             self._require_unblocked_public(request)
-        else:
-            self._payer = self._authenticate(request)
-            application.limiter.require_unblocked(self._lane(), now=request.now)
-        request.rate = application.limiter.charge(request, self._payer)
-        if needs is not PUBLIC:
-            if application.checks_tenant_header:
-                require_same_tenant(request.header("X-Tenant-ID"), request.caller)
-            needs.require(request.caller)
+            request.rate = application.limiter.charge(request, self._payer)
+            return
+        caller = self._payer = self._authenticate(request)
+        application.limiter.require_unblocked(self._lane(), now=request.now)
+        request.rate = application.limiter.charge(request, caller)
+        if application.checks_tenant_header:
+            require_same_tenant(request.header("X-Tenant-ID"), caller)
+        needs.require(caller)
 
-    def _authenticate(self, request: Request) -> Any:
+    def _authenticate(self, request: Request) -> WebCaller:
         try:
             request.credential = extract_credential(request.headers)
-            request.caller = self._application.authenticate(request)
+            caller = request.caller = self._application.authenticate(request)
         except (AuthRequired, AuthInvalid):
             self._charge_address()
             raise
-        return request.caller
+        return caller
 
     def _require_unblocked_public(self, request: Request) -> None:
         """Admits a tenant's authenticated request for a public route from a blocked address, charged to the tenant."""
@@ -275,7 +272,8 @@ class RequestHandler:
             limiter.require_unblocked(self._lane(), now=request.now)
 
     async def _read_body(self, request: Request) -> BaseModel | None:
-        route, run_in_thread = request.route, partial(self._application.bodies.run, owner_of(request))
+        route, bodies, owner = request.route, self._application.executor.bodies, owner_of(request)
+        run_in_thread = partial(bodies.run, owner)
         sent = await body_reader.read_body(
             self._body, limit_bytes=route.body_limit, with_payload=route.payload, run_in_thread=run_in_thread
         )
@@ -290,12 +288,14 @@ class RequestHandler:
             return None
         if not body_reader.is_large(sent):
             return validate_body(route.body, sent.text, sent.document)
-        body: BaseModel = await run_in_thread(_validate_large_body, request, route.body, sent)
-        return body
+        return await bodies.run(owner, _validate_large_body, request, route.body, sent)
 
     async def _run_read(self, request: Request) -> Response:
         route = request.route
-        result: Any = await (route.run(request) if route.is_async else self._application.read(route.run, request))
+        if route.is_async:
+            result = await route.run_async(request)
+        else:
+            result = await self._application.executor.read(route.run, request)
         return apply_if_none_match(render(route, request, result), request.headers.get("if-none-match"))
 
     def _compose(self, *, close: bool) -> bytes:

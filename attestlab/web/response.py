@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from attestlab.web.request import Deferred
 from attestlab.web.routing.authorization import PUBLIC
 
 if TYPE_CHECKING:
@@ -44,10 +43,8 @@ class RawResponse:
     status: int | None = None
 
 
-def render(route: Route, request: Request, result: Any) -> Response:
+def render(route: Route, request: Request, result: object) -> Response:
     """Renders a route's result: a model as JSON, `RawResponse` unchanged, None as an empty body."""
-    if isinstance(result, Deferred):
-        result = result.make()
     status = route.status
     if isinstance(result, RawResponse):
         status = result.status or status

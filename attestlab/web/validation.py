@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, TypeVar, cast, get_args
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _MAX_PARAMETERS = 50
 _MAX_NAME_CHARS = 64  # of a member's name that a response repeats
@@ -20,7 +22,7 @@ _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 _OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our own validators
 
 
-def validate_body(model: type[BaseModel], text: bytes, document: object) -> BaseModel:
+def validate_body(model: type[Model], text: bytes, document: object) -> Model:
     """Validates strict JSON `text`, parsed as `document`, without coercion between JSON types.
 
     Raises:
@@ -28,7 +30,7 @@ def validate_body(model: type[BaseModel], text: bytes, document: object) -> Base
     """
     _reject_many_unknown(model, document)
     try:
-        return model.__pydantic_validator__.validate_json(text, strict=True)  # type: ignore[no-any-return]
+        return cast(Model, model.__pydantic_validator__.validate_json(text, strict=True))
     except ValidationError as error:
         raise _validation_error("body", error) from None
 

@@ -27,8 +27,6 @@ def call_with(lab: Installation, site: Application, credential: Credential) -> R
     """Builds a request for `/v1/me` with this credential."""
     route = next(route for route in all_routes() if route.path == "/v1/me")
     call = Request(
-        lab=lab,
-        application=site,
         route=route,
         method="GET",
         path=route.path,

@@ -8,18 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from uuid import UUID
 
 from pydantic import Field
+from sqlalchemy import Connection
 from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, IntegrityFailed, NotFound, RateLimited
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.web.application import Application, BlockedClient
+from attestlab.web.executor import Executor
 from attestlab.web.health import health_routes
 from attestlab.web.http1.acceptor import ConnectionLimits
 from attestlab.web.http1.connection import Timeouts
@@ -45,6 +48,22 @@ SCOPES = {WRITER_KEY: {"notes:read", "notes:write"}, READER_KEY: {"notes:read"}}
 KNOWN_ID = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
 HEADER_INJECTIONS = {"crlf": "a\r\nSet-Cookie: b", "lf": "a\nSet-Cookie: b", "cr": "a\rSet-Cookie: b", "wide": "\u010a"}
+
+
+@dataclass
+class SampleServices:
+    """What the sample routes share with a test."""
+
+    waiting: threading.Event = field(default_factory=threading.Event)
+    may_continue: threading.Event = field(default_factory=threading.Event)
+    gone: threading.Event = field(default_factory=threading.Event)
+    broken: set[str] = field(default_factory=set)
+    counters: Counters = field(default_factory=Counters.in_memory)
+
+    def check(self) -> None:
+        if self.broken:
+            raise RuntimeError("the disk said: /secret/path")
+
 
 notes = Routes("notes")
 
@@ -143,7 +162,9 @@ def sign(request: Request, body: FileIn, prepared: str) -> Readme:
 @notes.post("/v1/files", scope=PUBLIC, payload=True)
 def filed(request: Request, body: FileIn) -> FileFacts:
     """Hash a file."""
-    payload, parsed = request.payload, request.document.get("payload_b64url")
+    payload = request.payload
+    assert isinstance(request.document, dict)
+    parsed = request.document.get("payload_b64url")
     if payload is None:
         return FileFacts(sha256="", size=-1, chars=-1, seen=body.payload_b64url, parsed=parsed, other=body.other)
     return FileFacts(
@@ -177,28 +198,30 @@ def fault(request: Request, kind: str) -> RawResponse:
 
 
 @notes.get("/v1/wait", scope=PUBLIC)
-async def wait(request: Request) -> Readme:
+async def wait(services: SampleServices) -> Readme:
     """Answer when the test says so."""
-    request.lab.waiting.set()
-    await asyncio.to_thread(request.lab.may_continue.wait, 10)
+    services.waiting.set()
+    await asyncio.to_thread(services.may_continue.wait, 10)
     return Readme(prepared="waited")
 
 
 @notes.get("/v1/watched", scope=PUBLIC)
-async def watched(request: Request) -> Readme:
+async def watched(request: Request, services: SampleServices) -> Readme:
     """Answer when the test says so, and know whether anybody waits for it."""
-    request.lab.gone = request.disconnect_event()
-    request.lab.waiting.set()
-    await asyncio.to_thread(request.lab.may_continue.wait, 10)
+    services.gone = request.disconnect_event()
+    services.waiting.set()
+    await asyncio.to_thread(services.may_continue.wait, 10)
     return Readme(prepared="watched")
 
 
 async def perform(request: Request, body: Any) -> Response:
     """A write without a store."""
-    if request.route.is_async:
-        return render(request.route, request, await request.route.run(request, body))
-    prepared = None if request.route.prepare is None else await request.route.prepare(request, body)
-    return render(request.route, request, request.route.run(request, body, prepared))
+    route = request.route
+    if route.is_async:
+        return render(route, request, await route.run_async(request, body))
+    prepared = await route.prepare_write(request, body)
+    result = route.run_write(Transaction(cast(Connection, None)), request, body, prepared)
+    return render(route, request, route.finish_write(request, result))
 
 
 async def write(job: Callable[[Any], Any]) -> Any:
@@ -221,21 +244,6 @@ def authenticate(request: Request) -> SimpleNamespace:
     return SimpleNamespace(scopes=SCOPES[credential.secret], tenant_id=credential.secret)
 
 
-@dataclass
-class SampleServices:
-    """What the sample routes share with a test."""
-
-    waiting: threading.Event = field(default_factory=threading.Event)
-    may_continue: threading.Event = field(default_factory=threading.Event)
-    gone: threading.Event = field(default_factory=threading.Event)
-    broken: set[str] = field(default_factory=set)
-    counters: Counters = field(default_factory=Counters.in_memory)
-
-    def check(self) -> None:
-        if self.broken:
-            raise RuntimeError("the disk said: /secret/path")
-
-
 def make_unlimited_limiter(counters: Counters) -> Limiter:
     """A limiter that admits every request."""
     return Limiter(
@@ -253,18 +261,16 @@ def make_sample_application(lab: SampleServices | None = None, *, reads_inline: 
     routes = [*notes, *health_routes({"records": lab.check}), *metrics_routes(metrics)]
     routes += openapi_routes(routes, title="Notes", version="1")
     return Application(
-        lab,
+        {SampleServices: lab},
         routes,
+        executor=Executor(write, reads_inline=reads_inline),
         authenticate=authenticate,
         execute_write=perform,
-        write=write,
         on_denied=denied,
         on_blocked=blocked,
-        on_metered=lambda verified: None,
         limiter=make_unlimited_limiter(lab.counters),
         clock=FixedClock(NOON),
         metrics=metrics,
-        reads_inline=reads_inline,
     )
 
 

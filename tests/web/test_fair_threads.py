@@ -67,10 +67,10 @@ def test_password_hashing_does_not_wait_for_bodies_or_proofs() -> None:
         def hold(run: Callable[..., Awaitable[Any]], *arguments: Any) -> asyncio.Future[Any]:
             return asyncio.ensure_future(run(*arguments, release.wait, WAIT_S))
 
-        held = [hold(site.run_in_thread) for _ in range(10)]
-        held += [hold(site.bodies.run, f"address {number}") for number in range(10)]
+        held = [hold(site.executor.run_in_thread) for _ in range(10)]
+        held += [hold(site.executor.bodies.run, f"address {number}") for number in range(10)]
         await asyncio.sleep(0)
-        found = await asyncio.wait_for(site.hash_password(str.upper, "signed in"), WAIT_S)
+        found = await asyncio.wait_for(site.executor.hash_password(str.upper, "signed in"), WAIT_S)
         release.set()
         await asyncio.gather(*held)
         site.close()

@@ -162,7 +162,7 @@ def test_metrics_are_rendered_in_a_thread(client: httpx.Client, monkeypatch: pyt
 
 async def _on_a_thread_of(site: Application) -> threading.Thread:
     """Returns the thread that the application runs long work on."""
-    return await site.run_in_thread(threading.current_thread)
+    return await site.executor.run_in_thread(threading.current_thread)
 
 
 def test_a_closed_application_ends_its_threads() -> None:

@@ -87,13 +87,13 @@ def test_reads_long_work_passwords_and_calls_use_separate_threads() -> None:
     async def story() -> None:
         site, release = make_sample_application(reads_inline=False), Event()
         kinds: dict[str, Callable[..., Awaitable[Any]]] = {
-            "reads": site.read,
-            "long": site.run_in_thread,
-            "passwords": site.hash_password,
+            "reads": site.executor.read,
+            "long": site.executor.run_in_thread,
+            "passwords": site.executor.hash_password,
         }
         for filled, fill in kinds.items():
             held = [asyncio.ensure_future(fill(release.wait, WAIT_S)) for _ in range(20)]
-            held += [running(site.outbound, str(number), release) for number in range(MAX_CALLS)]
+            held += [running(site.executor.outbound, str(number), release) for number in range(MAX_CALLS)]
             await asyncio.sleep(0)
             for name, run in kinds.items():
                 if name != filled:

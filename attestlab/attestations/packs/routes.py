@@ -2,9 +2,10 @@
 
 from uuid import UUID
 
+from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.shapes import PackIn, PackOut
 from attestlab.attestations.tables import AttestationPackRecord
-from attestlab.orgs.rules import Scope
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
@@ -14,25 +15,25 @@ _LIST = "packs"
 
 
 @routes.post("/v1/attestation-packs", scope=Scope.ATTESTATIONS_MINT, status=201)
-def create_pack(request: Request, body: PackIn) -> PackOut:
+def create_pack(request: Request, body: PackIn, caller: Caller, packs: Packs) -> PackOut:
     """Create a verification pack; a mint adds an attestation to it by `pack_id`."""
-    pack = request.lab.packs.create(body.name, description=body.description, caller=request.caller)
+    pack = packs.create(body.name, description=body.description, caller=caller)
     request.respond_headers["Location"] = f"/v1/attestation-packs/{pack.id}"
     return _render_pack(pack)
 
 
 @routes.get("/v1/attestation-packs", scope=Scope.ATTESTATIONS_READ)
-def list_packs(request: Request, query: PageQuery) -> Page[PackOut]:
+def list_packs(query: PageQuery, caller: Caller, packs: Packs) -> Page[PackOut]:
     """List the tenant's packs, newest first."""
-    rows = request.lab.packs.page(caller=request.caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
+    rows = packs.page(caller=caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
     page, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
     return Page[PackOut](items=[_render_pack(row) for row in page], next_cursor=cursor)
 
 
 @routes.get("/v1/attestation-packs/{id}", scope=Scope.ATTESTATIONS_READ)
-def get_pack(request: Request, id: UUID) -> PackOut:
+def get_pack(id: UUID, caller: Caller, packs: Packs) -> PackOut:
     """Get a pack; `GET /v1/attestations?pack_id=` lists its attestations."""
-    return _render_pack(request.lab.packs.get(id, caller=request.caller))
+    return _render_pack(packs.get(id, caller=caller))
 
 
 def _render_pack(pack: AttestationPackRecord) -> PackOut:

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from attestlab.orgs.rules import Caller
+from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
 from attestlab.policy.tables import VerificationProfileRecord
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
@@ -15,26 +17,28 @@ _TENANT = Requirement(tenant_only=True)
 
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
-def create_profile(request: Request, body: VerificationProfileIn) -> ProfileOut:
+def create_profile(
+    request: Request, body: VerificationProfileIn, caller: Caller, verification_profiles: Profiles
+) -> ProfileOut:
     """Create a verification profile; policies can be bound to it, and `POST /v1/verify` can name it."""
-    profile = request.lab.verification_profiles.create(body.name, description=body.description, caller=request.caller)
+    profile = verification_profiles.create(body.name, description=body.description, caller=caller)
     request.respond_headers["Location"] = f"/v1/verification-profiles/{profile.id}"
     return _render_profile(profile)
 
 
 @routes.get("/v1/verification-profiles", scope=_TENANT)
-def list_profiles(request: Request, query: PageQuery) -> Page[ProfileOut]:
+def list_profiles(query: PageQuery, caller: Caller, verification_profiles: Profiles) -> Page[ProfileOut]:
     """List the tenant's profiles, newest first."""
     before = decode_id(_LIST, query.cursor)
-    found = request.lab.verification_profiles.page(caller=request.caller, before=before, limit=query.limit + 1)
+    found = verification_profiles.page(caller=caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
     return Page[ProfileOut](items=[_render_profile(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
-def get_profile(request: Request, id: UUID) -> ProfileOut:
+def get_profile(id: UUID, caller: Caller, verification_profiles: Profiles) -> ProfileOut:
     """Return one profile."""
-    return _render_profile(request.lab.verification_profiles.get(id, caller=request.caller))
+    return _render_profile(verification_profiles.get(id, caller=caller))
 
 
 def _render_profile(row: VerificationProfileRecord) -> ProfileOut:

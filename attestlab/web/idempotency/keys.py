@@ -68,8 +68,10 @@ def is_keyed(request: Request) -> bool:
     return request.route.idempotency != "none" and request.header(HEADER) is not None
 
 
-def read_key(request: Request) -> IdempotencyKey | None:
+def read_key(request: Request, *, keyring: Keyring, link_key_of: KeyOf) -> IdempotencyKey | None:
     """Reads the request's idempotency key; None if it has none or the route ignores it.
+
+    `keyring` seals the responses of secret routes, `link_key_of` restores the keys of share links in other responses.
 
     Raises:
         ValidationFailed: the key is missing where it is required, or malformed.
@@ -94,10 +96,10 @@ def read_key(request: Request) -> IdempotencyKey | None:
             record_id,
             fingerprint,
             request.now,
-            link_key_of=lambda attestation: request.lab.links.share_key(attestation),
+            link_key_of=link_key_of,
         )
     # Each person of a tenant has their own secrets, so another person's repeat is another request.
-    keyring, credential_id = request.lab.keyring, "" if request.caller is None else request.caller.credential_id
+    credential_id = "" if request.caller is None else request.caller.credential_id
     return IdempotencyKey(record_id, keyring.keyed_sha256(fingerprint + credential_id.encode()), request.now, keyring)
 
 

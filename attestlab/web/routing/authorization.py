@@ -4,11 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, Protocol
+from uuid import UUID
 
 from attestlab.core.errors import PermissionDenied, TenantIdentityUnverified
 
+if TYPE_CHECKING:
+    from attestlab.web.request import Request
+
 PUBLIC: Final = None
+
+
+class WebCaller(Protocol):
+    """An authenticated caller, as far as the web layer reads it; capabilities know its class."""
+
+    @property
+    def tenant_id(self) -> UUID:
+        """The tenant that the caller acts for."""
+        ...
+
+    @property
+    def credential_id(self) -> str:
+        """The id of the key or session."""
+        ...
+
+    @property
+    def actor_type(self) -> str:
+        """`USER` for a signed-in person."""
+        ...
+
+    @property
+    def realm(self) -> str:
+        """`tenant` or `consumer`."""
+        ...
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles of a person; empty for a key."""
+        ...
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """The scopes of the credential."""
+        ...
+
+
+class Authenticate(Protocol):
+    """Returns the caller behind `request.credential`, or raises `AuthInvalid`."""
+
+    def __call__(self, request: Request, /) -> WebCaller: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +69,7 @@ class Requirement:
     tenant_only: bool = False
     realm: str | None = None
 
-    def require(self, caller: Any) -> None:
+    def require(self, caller: WebCaller) -> None:
         """Rejects a caller who lacks a requirement.
 
         Raises:
@@ -73,7 +117,7 @@ def users_with(roles: Collection[str]) -> Requirement:
     return Requirement(roles=tuple(roles), user_only=True)
 
 
-def require_same_tenant(claimed: str | None, caller: Any) -> None:
+def require_same_tenant(claimed: str | None, caller: WebCaller) -> None:
     """Rejects a request whose X-Tenant-ID header is not the tenant of its credential.
 
     Raises:

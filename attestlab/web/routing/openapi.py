@@ -7,13 +7,12 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from pydantic import TypeAdapter
 
 from attestlab.web.problems import ErrorEnvelope
-from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Route, Routes
@@ -52,7 +51,7 @@ def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Rout
         return describe([*others, *routes], title=title, version=version)
 
     @routes.get("/openapi.json", scope=PUBLIC)
-    async def openapi(request: Request) -> RawResponse:
+    async def openapi() -> RawResponse:
         """This description."""
         return RawResponse(await asyncio.to_thread(render_json), JSON)
 
@@ -83,7 +82,7 @@ def describe(routes: Iterable[Route], *, title: str, version: str) -> bytes:
 
 def operation_id(route: Route) -> str:
     """Returns the operation's id, unique as long as a capability has no two handlers of the same name."""
-    return f"{route.tag}_{route.function.__name__}"
+    return f"{route.tag}_{route.handler.function.__name__}"
 
 
 def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
@@ -95,7 +94,7 @@ def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
         if route.query is not None:
             inputs.append(((name, "query"), "validation", TypeAdapter(route.query)))
         if route.serializer is not None:
-            inputs.append(((name, "result"), "serialization", TypeAdapter(route.result)))
+            inputs.append(((name, "result"), "serialization", TypeAdapter(cast("type[object]", route.result))))
     by_key, document = TypeAdapter.json_schemas(inputs, ref_template=_REF_TEMPLATE)
     definitions: dict[str, Any] = document["$defs"]
     schemas = {key: schema for (key, _), schema in by_key.items()}
@@ -110,7 +109,7 @@ def _resolve_properties(reference: Mapping[str, Any] | None, definitions: Mappin
 def _build_operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Operation:
     from openapi_pydantic import Operation
 
-    summary, _, description = (inspect.getdoc(route.function) or route.path).partition("\n")
+    summary, _, description = (inspect.getdoc(route.handler.function) or route.path).partition("\n")
     needs = route.needs
     return Operation(
         tags=[route.tag],

@@ -5,43 +5,48 @@ The same declaration generates the request's validation, the access table and Op
     routes = Routes("issuers")
 
     @routes.post("/v1/issuers", scope=Scope.ISSUERS_WRITE, status=201)
-    def create(request: Request, body: IssuerIn) -> IssuerOut:
+    def create(tx: Transaction, caller: Caller, issuers: Issuers, body: IssuerIn) -> IssuerOut:
         \"\"\"Register an issuer.\"\"\"
 
-Parameters are bound by name: `request` first; `body` and `query` are pydantic models (a body annotated
-`Model | None` is optional); `prepared` is the result of `prepare`; every other name is a path parameter `{name}`
-(UUID, int or str) or, at the end of the path, `{name...}` for its rest. A handler returns a model, `RawResponse`,
-or None.
+`attestlab.web.routing.handlers` explains how parameters are bound. `body` and `query` are pydantic models (a body
+annotated `Model | None` is optional). A handler returns a model, `RawResponse`, or None.
 
-A GET runs on the event loop or in a read thread. The handler of any other method runs inside a write job, unless it
-is `async`: then it is awaited on the loop and performs its own writes.
+A GET runs on the event loop or in a read thread. Any other method is a write of up to three steps, which share one
+declaration:
+
+1. `prepare` (optional, async) runs on the event loop, before the transaction: what needs no lock, such as signing.
+2. The handler runs in the write transaction `tx`. It may return `CommittedError`: the changes are kept, and the
+   client gets the error.
+3. `respond` (optional) makes the response from the handler's `result`, once the log has sequenced the appended
+   entries and their inclusion proofs are known, still before the commit.
+
+The handler of a write that is `async` is awaited on the loop, and opens its own transactions.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
-from types import NoneType
-from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_type_hints
-from uuid import UUID
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import Final, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpack, cast, get_args
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 
-from attestlab.web.request import Request
+from attestlab.core.db.transaction import Transaction
+from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import Access, Requirement, requirement_of
+from attestlab.web.routing.handlers import Handler, Parts, Services
 
 Idempotency = Literal["honoured", "required", "none"]
-Prepare = Callable[[Request, Any], Awaitable[object]]
-Handler = TypeVar("Handler", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 BODY_LIMIT_BYTES: Final = 1024 * 1024
-PATH_TYPES: Final = (UUID, int, str)
-_PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}")
-_BY_NAME = frozenset({"request", "query", "body", "prepared", "return"})
+_PARAMETER = re.compile(r"\{(\w+)(?:\.\.\.)?\}")
 
 
 class Limit(NamedTuple):
@@ -56,43 +61,103 @@ class Limit(NamedTuple):
     daily: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteOptions(TypedDict, total=False):
+    """The options of a declaration; see `Route`."""
+
+    status: int
+    body_limit: int
+    payload: bool
+    idempotency: Idempotency
+    cache_control: str
+    limit: Limit
+    charged: bool
+    page: bool
+    secret: bool
+
+
+Prepare = Callable[..., Awaitable[object]]
+Respond = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Route:
-    """One method of one path: its requirements and its handler."""
+    """One method of one path: its requirements and its handlers."""
 
     method: str
     path: str  # the template, such as /v1/issuers/{id}
     tag: str
-    function: Callable[..., Any]
+    handler: Handler
     needs: Requirement | None  # PUBLIC: anyone may call it, and credentials are ignored
-    status: int
-    body_limit: int  # bytes; without the payload, if the route takes one
-    payload: bool  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
-    idempotency: Idempotency
-    prepare: Prepare | None  # runs on the loop before the write job, for work that needs no transaction
-    cache_control: str | None
-    limit: Limit | None  # its own limit, in addition to that of the caller's plan
-    page: bool  # a public page for people: it has a separate bucket of the client's address
-    charged: bool  # whether a request counts towards the limit of its caller or address
-    secret: bool  # body or response hold a secret, so its idempotency record is sealed and keyed
-    path_types: Mapping[str, type]
+    status: int = 200
+    body_limit: int = BODY_LIMIT_BYTES  # without the payload, if the route takes one
+    payload: bool = False  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
+    idempotency: Idempotency = "none"
+    prepare: Handler | None = None
+    respond: Handler | None = None
+    cache_control: str | None = None
+    limit: Limit | None = None  # its own limit, in addition to that of the caller's plan
+    page: bool = False  # a public page for people: it has a separate bucket of the client's address
+    charged: bool = True  # whether a request counts towards the limit of its caller or address
+    secret: bool = False  # body or response hold a secret, so its idempotency record is sealed and keyed
     query: type[BaseModel] | None
     body: type[BaseModel] | None
     body_optional: bool
-    result: Any
+    result: object  # the type of the response's model, `RawResponse` or `NoneType`
     serializer: SchemaSerializer | None  # None: the route answers `RawResponse` or nothing
-    is_async: bool
 
-    def run(self, request: Request, body: BaseModel | None = None, prepared: object = None) -> Any:
-        """Calls the handler with its declared arguments; returns an awaitable if the handler is async."""
-        arguments = dict(request.path_values)
-        if self.query is not None:
-            arguments["query"] = request.query
-        if self.body is not None:
-            arguments["body"] = body
-        if self.prepare is not None:
-            arguments["prepared"] = prepared
-        return self.function(request, **arguments)
+    @property
+    def is_async(self) -> bool:
+        """Whether the handler is awaited on the event loop and opens its own transactions."""
+        return self.handler.is_async
+
+    @property
+    def path_types(self) -> Mapping[str, type]:
+        """The types of the path parameters, in their order in the path."""
+        return self.handler.path_types
+
+    def bind(self, services: Services) -> Route:
+        """Return the route with the services of its handlers.
+
+        Raises:
+            TypeError: a handler takes a service that the application lacks.
+        """
+        return replace(
+            self,
+            handler=self.handler.bind(services),
+            prepare=self.prepare and self.prepare.bind(services),
+            respond=self.respond and self.respond.bind(services),
+        )
+
+    def run(self, request: Request) -> object:
+        """Call the handler of a read that is not async."""
+        return self.handler.call(Parts(request, request.query, None, request.caller))
+
+    async def run_async(self, request: Request, body: BaseModel | None = None) -> object:
+        """Await an async handler."""
+        return await cast("Awaitable[object]", self.handler.call(Parts(request, request.query, body, request.caller)))
+
+    async def prepare_write(self, request: Request, body: BaseModel | None) -> object:
+        """Run the first step of a write, if it has one."""
+        if self.prepare is None:
+            return None
+        parts = Parts(request, request.query, body, request.caller)
+        return await cast("Awaitable[object]", self.prepare.call(parts))
+
+    def run_write(self, tx: Transaction, request: Request, body: BaseModel | None, prepared: object) -> object:
+        """Run the second step of a write, in its transaction."""
+        return self.handler.call(Parts(request, request.query, body, request.caller, tx, prepared))
+
+    def finish_write(self, request: Request, result: object) -> object:
+        """Run the third step of a write: return the model of its response."""
+        if self.respond is None:
+            return result
+        return self.respond.call(Parts(request, request.query, None, request.caller, result=result))
+
+
+class Declare(Protocol):
+    """A decorator that declares a function as the handler of a route and returns it unchanged."""
+
+    def __call__(self, function: Function, /) -> Function: ...
 
 
 class Routes:
@@ -105,130 +170,119 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)
 
-    def get(
-        self,
-        path: str,
-        *,
-        scope: Access,
-        cache_control: str | None = None,
-        limit: Limit | None = None,
-        charged: bool = True,
-        page: bool = False,
-    ) -> Callable[[Handler], Handler]:
+    def get(self, path: str, *, scope: Access, **options: Unpack[RouteOptions]) -> Declare:
         """Declares a read. It also answers HEAD, carries a strong ETag and honours If-None-Match."""
-        return self._route(
-            "GET", path, scope=scope, status=200, cache_control=cache_control, limit=limit, charged=charged, page=page
-        )
+        return self._declare("GET", path, scope, options)
 
     def post(
         self,
         path: str,
         *,
         scope: Access,
-        status: int = 200,
-        body_limit: int = BODY_LIMIT_BYTES,
-        payload: bool = False,
-        idempotency: Idempotency = "honoured",
         prepare: Prepare | None = None,
-        limit: Limit | None = None,
-        charged: bool = True,
-        secret: bool = False,
-    ) -> Callable[[Handler], Handler]:
+        respond: Respond | None = None,
+        **options: Unpack[RouteOptions],
+    ) -> Declare:
         """Declares a write, which honours Idempotency-Key by default."""
-        return self._route(
-            "POST",
-            path,
-            scope=scope,
-            status=status,
-            body_limit=body_limit,
-            payload=payload,
-            idempotency=idempotency,
-            prepare=prepare,
-            limit=limit,
-            charged=charged,
-            secret=secret,
-        )
+        return self._declare("POST", path, scope, {"idempotency": "honoured", **options}, prepare, respond)
 
     def put(
-        self, path: str, *, scope: Access, status: int = 200, prepare: Prepare | None = None
-    ) -> Callable[[Handler], Handler]:
+        self, path: str, *, scope: Access, prepare: Prepare | None = None, **options: Unpack[RouteOptions]
+    ) -> Declare:
         """Declares an idempotent replacement."""
-        return self._route("PUT", path, scope=scope, status=status, prepare=prepare)
+        return self._declare("PUT", path, scope, options, prepare)
 
-    def patch(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
+    def patch(self, path: str, *, scope: Access, **options: Unpack[RouteOptions]) -> Declare:
         """Declares a partial update."""
-        return self._route("PATCH", path, scope=scope, status=status)
+        return self._declare("PATCH", path, scope, options)
 
-    def delete(self, path: str, *, scope: Access, status: int = 200) -> Callable[[Handler], Handler]:
+    def delete(self, path: str, *, scope: Access, **options: Unpack[RouteOptions]) -> Declare:
         """Declares a removal."""
-        return self._route("DELETE", path, scope=scope, status=status)
+        return self._declare("DELETE", path, scope, options)
 
-    def _route(
+    def _declare(
         self,
         method: str,
         path: str,
-        *,
         scope: Access,
-        status: int,
-        body_limit: int = BODY_LIMIT_BYTES,
-        payload: bool = False,
-        idempotency: Idempotency = "none",
+        options: RouteOptions,
         prepare: Prepare | None = None,
-        cache_control: str | None = None,
-        limit: Limit | None = None,
-        charged: bool = True,
-        page: bool = False,
-        secret: bool = False,
-    ) -> Callable[[Handler], Handler]:
-        def declare(function: Handler) -> Handler:
-            hints = get_type_hints(function, include_extras=True)
-            body = hints.get("body")
-            self._routes.append(
-                Route(
-                    method=method,
-                    path=path,
-                    tag=self.tag,
-                    function=function,
-                    needs=requirement_of(scope),
-                    status=status,
-                    body_limit=body_limit,
-                    payload=payload,
-                    idempotency=idempotency,
-                    prepare=prepare,
-                    cache_control=cache_control,
-                    limit=limit,
-                    page=page,
-                    charged=charged,
-                    secret=secret,
-                    path_types=_path_types(path, hints, function),
-                    query=hints.get("query"),
-                    body=_model_of(body),
-                    body_optional=body is None or NoneType in get_args(body),
-                    result=hints["return"],
-                    serializer=_serializer(hints["return"]),
-                    is_async=inspect.iscoroutinefunction(function),
-                )
-            )
+        respond: Respond | None = None,
+    ) -> Declare:
+        names = tuple(_PARAMETER.findall(path))
+        before = None if prepare is None else Handler.of(prepare, path_names=names)
+        after = None if respond is None else Handler.of(respond, path_names=names)
+
+        def declare(function: Function) -> Function:
+            handler = Handler.of(function, path_names=names)
+            self._routes.append(_build_route(method, path, self.tag, scope, handler, before, after, options))
             return function
 
         return declare
 
 
-def _path_types(path: str, hints: Mapping[str, Any], function: Callable[..., Any]) -> dict[str, type]:
-    in_path = [name for name, _ in _PARAMETER.findall(path)]
-    declared = {name: hint for name, hint in hints.items() if name not in _BY_NAME}
-    if sorted(in_path) != sorted(declared) or not set(declared.values()) <= set(PATH_TYPES):
-        raise TypeError(
-            f"{function.__qualname__} takes {declared} from the path {path}. The names must agree, types be known."
-        )
-    return {name: declared[name] for name in in_path}
+def _build_route(
+    method: str,
+    path: str,
+    tag: str,
+    scope: Access,
+    handler: Handler,
+    prepare: Handler | None,
+    respond: Handler | None,
+    options: RouteOptions,
+) -> Route:
+    names = _PARAMETER.findall(path)
+    if [*handler.path_types] != names:
+        raise TypeError(f"{handler.name} takes {[*handler.path_types]}, but the path {path} has {names}.")
+    result = _result_of(handler, respond)
+    body = handler.hint("body") or (prepare and prepare.hint("body"))
+    return Route(
+        method=method,
+        path=path,
+        tag=tag,
+        handler=handler,
+        prepare=prepare,
+        respond=respond,
+        needs=requirement_of(scope),
+        query=cast("type[BaseModel] | None", handler.hint("query")),
+        body=_model_of(body),
+        body_optional=body is None or NoneType in get_args(body),
+        result=result,
+        serializer=_serializer(result),
+        **options,
+    )
 
 
-def _model_of(hint: Any) -> type[BaseModel] | None:
+def _result_of(handler: Handler, respond: Handler | None) -> object:
+    """Return the type of the response's model: that of `respond`, or else of the handler.
+
+    A handler may also return `RawResponse`, such as a model that another process has rendered, or `CommittedError`.
+
+    Raises:
+        TypeError: `respond` does not take what the handler returns.
+    """
+    if respond is None:
+        return _without(handler.returns, CommittedError, RawResponse)
+    if respond.hint("result") != _without(handler.returns, CommittedError):
+        raise TypeError(f"{respond.name} takes {respond.hint('result')}, not {handler.returns}.")
+    return respond.returns
+
+
+def _without(returns: object, *left_out: type) -> object:
+    """Return a return annotation without these members of its union."""
+    if not isinstance(returns, UnionType):
+        return returns
+    kinds = [kind for kind in get_args(returns) if kind not in left_out]
+    return reduce(or_, kinds)
+
+
+def _model_of(hint: object) -> type[BaseModel] | None:
     """Returns the model of `Model` or `Model | None`."""
     models = [part for part in (get_args(hint) or (hint,)) if isinstance(part, type) and issubclass(part, BaseModel)]
     return models[0] if models else None
 
 
-def _serializer(result: Any) -> SchemaSerializer | None:
-    return None if result in (RawResponse, NoneType) else TypeAdapter(result).serializer
+def _serializer(result: object) -> SchemaSerializer | None:
+    adapter: TypeAdapter[object] | None
+    adapter = None if result in (RawResponse, NoneType) else TypeAdapter(cast("type[object]", result))
+    return None if adapter is None else adapter.serializer

@@ -1,0 +1,72 @@
+"""Where the work of handlers runs: on the event loop, in threads by kind of work, or in the next group commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.execution.long_work import TakesLong, forbid_long_work
+from attestlab.web.fair_threads import FairThreads
+from attestlab.web.outbound_calls import OutboundCalls
+
+Result = TypeVar("Result")
+
+_READ_THREADS = 6  # each with a connection to the database; SQLite is read on the event loop
+_LONG_THREADS = 6  # two proofs and two simulations may occupy some for a long time
+_BODY_THREADS = 2  # bodies are parsed under the GIL, so more threads would only wait for each other
+_PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
+
+
+class Write(Protocol):
+    """Runs a job in the next group commit; returns the job's result once it is durable."""
+
+    def __call__(self, job: Callable[[Transaction], Result], /) -> Awaitable[Result]: ...
+
+
+class Executor:
+    """The threads and the group commit of one application; belongs to one event loop.
+
+    With `reads_inline`, reads run on the event loop, because they are fast enough there (SQLite in the same process);
+    otherwise they run in threads.
+    """
+
+    def __init__(self, write: Write, *, reads_inline: bool = True) -> None:
+        self.write = write
+        self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
+        self.outbound = OutboundCalls()
+        self._reads_inline = reads_inline
+        self._reads = ThreadPoolExecutor(_READ_THREADS, "attestlab-reads")
+        self._long = ThreadPoolExecutor(_LONG_THREADS, "attestlab-long")
+        self._passwords = ThreadPoolExecutor(_PASSWORD_THREADS, "attestlab-passwords")
+
+    async def read(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Runs a read on the event loop or in a thread, as `reads_inline` sets.
+
+        On the event loop, work that a read declares as long runs in a thread first.
+        """
+        if not self._reads_inline:
+            return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
+        try:
+            with forbid_long_work():
+                return function(*arguments)
+        except TakesLong as long:
+            await self.run_in_thread(long.work)
+        return function(*arguments)
+
+    async def run_in_thread(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Runs long work in threads that no read uses; calls to other hosts belong in `outbound`."""
+        return await asyncio.get_running_loop().run_in_executor(self._long, function, *arguments)
+
+    async def hash_password(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Creates or verifies a password hash in threads that no other work uses."""
+        return await asyncio.get_running_loop().run_in_executor(self._passwords, function, *arguments)
+
+    def close(self) -> None:
+        """Shuts down the thread pools."""
+        self.bodies.close()
+        self.outbound.close()
+        for pool in (self._reads, self._long, self._passwords):
+            pool.shutdown(wait=False)
