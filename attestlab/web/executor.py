@@ -20,7 +20,7 @@ _BODY_THREADS = 2  # bodies are parsed under the GIL, so more threads would only
 _PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
 
 
-class Write(Protocol):
+class GroupWrite(Protocol):
     """Runs a job in the next group commit; returns the job's result once it is durable."""
 
     def __call__(self, job: Callable[[Transaction], Result], /) -> Awaitable[Result]: ...
@@ -33,7 +33,7 @@ class Executor:
     otherwise they run in threads.
     """
 
-    def __init__(self, write: Write, *, reads_inline: bool = True) -> None:
+    def __init__(self, write: GroupWrite, *, reads_inline: bool = True) -> None:
         self.write = write
         self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
         self.outbound = OutboundCalls()

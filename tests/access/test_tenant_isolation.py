@@ -30,7 +30,9 @@ POLICY: dict[str, Any] = {
 # What an owner would send; a stranger's is refused before anything of it is looked at.
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
-    "PUT /v1/issuers/{id}/logo": {"content_b64url": "R0lGODlhAQABAAAAACw"},
+    "PUT /v1/issuers/{id}/logo": {
+        "content_b64url": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg"
+    },
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
     "POST /v1/governance/issuer-requests/{id}/reject": {"reason": "not theirs to say"},
     "POST /v1/issuers/keys/{kid}/rotate": {"new_kid": "theirs-2", "alg": "Ed25519"},

@@ -2,7 +2,7 @@
 
 A parameter is bound by its name or by its type:
 
-- `request`, `query`, `body`, `caller`, `tx`, `prepared` and `result` are parts of the request (`Parts`);
+- `request`, `query`, `body`, `caller`, `tx`, `prepared` and `result` are parts of the request (`RequestParts`);
 - a name in the path, such as `id` in `/v1/issuers/{id}`, is that path parameter;
 - any other parameter is a service: the object of that class among the application's services.
 
@@ -27,7 +27,7 @@ Services = Mapping[type, object]
 """The services of an application by class."""
 
 
-class Parts(NamedTuple):
+class RequestParts(NamedTuple):
     """The parts of a request that a handler may take by name."""
 
     request: Request
@@ -60,9 +60,9 @@ class Handler:
         hints = get_type_hints(function, include_extras=True)
         returns = hints.pop("return")
         path = {name: hints[name] for name in path_names if name in hints}
-        services = {name: hint for name, hint in hints.items() if name not in Parts._fields and name not in path}
+        services = {name: hint for name, hint in hints.items() if name not in RequestParts._fields and name not in path}
         _require_types(function, path, services)
-        return cls(function, tuple(name for name in Parts._fields if name in hints), path, services, returns)
+        return cls(function, tuple(name for name in RequestParts._fields if name in hints), path, services, returns)
 
     def hint(self, name: str) -> object:
         """Return the annotation of a parameter, or None if the function does not take it."""
@@ -84,7 +84,7 @@ class Handler:
             raise TypeError(f"{self.name} takes {missing}, which are no services of this application.")
         return replace(self, services={name: services[kind] for name, kind in self.service_types.items()})
 
-    def call(self, parts: Parts) -> object:
+    def call(self, parts: RequestParts) -> object:
         """Call the function with its arguments; returns an awaitable if it is async."""
         arguments = {name: getattr(parts, name) for name in self.parts}
         values = parts.request.path_values

@@ -40,7 +40,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import Access, Requirement, requirement_of
-from attestlab.web.routing.handlers import Handler, Parts, Services
+from attestlab.web.routing.handlers import Handler, RequestParts, Services
 
 Idempotency = Literal["honoured", "required", "none"]
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -130,28 +130,29 @@ class Route:
 
     def run(self, request: Request) -> object:
         """Call the handler of a read that is not async."""
-        return self.handler.call(Parts(request, request.query, None, request.caller))
+        return self.handler.call(RequestParts(request, request.query, None, request.caller))
 
     async def run_async(self, request: Request, body: BaseModel | None = None) -> object:
         """Await an async handler."""
-        return await cast("Awaitable[object]", self.handler.call(Parts(request, request.query, body, request.caller)))
+        parts = RequestParts(request, request.query, body, request.caller)
+        return await cast("Awaitable[object]", self.handler.call(parts))
 
     async def prepare_write(self, request: Request, body: BaseModel | None) -> object:
         """Run the first step of a write, if it has one."""
         if self.prepare is None:
             return None
-        parts = Parts(request, request.query, body, request.caller)
+        parts = RequestParts(request, request.query, body, request.caller)
         return await cast("Awaitable[object]", self.prepare.call(parts))
 
     def run_write(self, tx: Transaction, request: Request, body: BaseModel | None, prepared: object) -> object:
         """Run the second step of a write, in its transaction."""
-        return self.handler.call(Parts(request, request.query, body, request.caller, tx, prepared))
+        return self.handler.call(RequestParts(request, request.query, body, request.caller, tx, prepared))
 
     def finish_write(self, request: Request, result: object) -> object:
         """Run the third step of a write: return the model of its response."""
         if self.respond is None:
             return result
-        return self.respond.call(Parts(request, request.query, None, request.caller, result=result))
+        return self.respond.call(RequestParts(request, request.query, None, request.caller, result=result))
 
 
 class Declare(Protocol):
