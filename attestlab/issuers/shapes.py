@@ -177,7 +177,7 @@ class IssuerOut(Out):
 class JwksOut(Out):
     """A JSON Web Key Set (RFC 7517); `status` is an additive member of each key."""
 
-    keys: list[dict[str, object]]
+    keys: list[dict[str, str]]
 
 
 class DomainProofOut(Out):

@@ -27,12 +27,11 @@ POLICY: dict[str, Any] = {
     **{"name": "A policy", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "DENY"},
     "rules": [{"id": "r", "effect": "ALLOW", "priority": 1, "when": {"attr": "status", "op": "eq", "value": "ACTIVE"}}],
 }
+PIXEL_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg"
 # What an owner would send; a stranger's is refused before anything of it is looked at.
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
-    "PUT /v1/issuers/{id}/logo": {
-        "content_b64url": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg"
-    },
+    "PUT /v1/issuers/{id}/logo": {"content_b64url": PIXEL_PNG},
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
     "POST /v1/governance/issuer-requests/{id}/reject": {"reason": "not theirs to say"},
     "POST /v1/issuers/keys/{kid}/rotate": {"new_kid": "theirs-2", "alg": "Ed25519"},
