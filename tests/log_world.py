@@ -28,7 +28,8 @@ from attestlab.log.head_guard import HeadGuard
 from attestlab.log.integrity import check_log
 from attestlab.log.merkle.hashing import verify_consistency
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.service import Log, SequencedEntry
+from attestlab.log.results import SequencedEntry
+from attestlab.log.service import Log
 
 ORIGIN = "log.attestlab.example/2026"
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")

@@ -23,7 +23,8 @@ from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audit import AuditEntry
 from attestlab.log import entries
 from attestlab.log.entries import FIRST_LINK, EntryType
-from attestlab.log.service import Log, SequencedEntry
+from attestlab.log.results import SequencedEntry
+from attestlab.log.service import Log
 
 _STATUS = EntryType.ATTESTATION_STATUS
 _CHANGED = ("status", "changed_index", "changed_at", "revoked_at", "revocation_reason", "superseded_by")

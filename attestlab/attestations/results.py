@@ -14,8 +14,7 @@ from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.log_proofs import LogProofs
 from attestlab.attestations.verification.steps import StepResult, VerificationResult
-from attestlab.log.results import SignedHead
-from attestlab.log.service import SequencedEntry
+from attestlab.log.results import SequencedEntry, SignedHead
 
 NOT_FOUND = VerificationResult(
     Verdict.NOT_FOUND, (StepResult("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),)

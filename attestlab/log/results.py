@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+
+from attestlab.log.merkle.tree import TreeReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +39,26 @@ class ConsistencyProof:
     root1: bytes
     root2: bytes
     hashes: list[bytes]
+
+
+@dataclass(slots=True)
+class SequencedEntry:
+    """An entry appended by a transaction: index and leaf hash are set at once, the rest by the seal.
+
+    `checkpoint` is a signed note, and `tree` the tree that it signs.
+    """
+
+    index: int
+    leaf_hash: bytes = field(repr=False)
+    entry: bytes = field(repr=False)
+    kind: str
+    subject: str | None
+    tree_size: int = 0
+    root: bytes = field(default=b"", repr=False)
+    checkpoint: str = field(default="", repr=False)
+    tree: TreeReader | None = field(default=None, repr=False)
+
+    @property
+    def proof(self) -> list[bytes]:
+        """The inclusion path, from the leaf's sibling to the root's child; computed on access, as few are needed."""
+        return self.tree.inclusion(self.index) if self.tree else []

@@ -9,8 +9,9 @@ the commit, and the head guard is durable before any reader sees the new checkpo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
@@ -29,7 +30,7 @@ from attestlab.log.merkle.committed_tree import TreeCache
 from attestlab.log.merkle.tree import Tree, TreeReader, TreeUpdate
 from attestlab.log.note.note import NoteSigner, TreeHead, sign_checkpoint
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.results import ConsistencyProof, InclusionProof, SignedHead
+from attestlab.log.results import ConsistencyProof, InclusionProof, SequencedEntry, SignedHead
 from attestlab.log.tables import LogCheckpointRecord, LogHeadRecord, LogLeafRecord
 from attestlab.log.timekeeping import Timekeeping
 from attestlab.log.witnessing import cosignatures
@@ -38,29 +39,6 @@ BUFFER = "log.leaves"
 CACHE_KEY = "log"
 
 Finder = Callable[[Connection, str], int | None]
-
-
-@dataclass(slots=True)
-class SequencedEntry:
-    """An entry appended by a transaction: index and leaf hash are set at once, the rest by the seal.
-
-    `checkpoint` is a signed note, and `tree` the tree that it signs.
-    """
-
-    index: int
-    leaf_hash: bytes = field(repr=False)
-    entry: bytes = field(repr=False)
-    kind: str
-    subject: str | None
-    tree_size: int = 0
-    root: bytes = field(default=b"", repr=False)
-    checkpoint: str = field(default="", repr=False)
-    tree: TreeReader | None = field(default=None, repr=False)
-
-    @property
-    def proof(self) -> list[bytes]:
-        """The inclusion path, from the leaf's sibling to the root's child; computed on access, as few are needed."""
-        return self.tree.inclusion(self.index) if self.tree else []
 
 
 @dataclass(slots=True)
@@ -88,7 +66,6 @@ class Log:
         self._storage, self._keyring, self._guard = storage, keyring, guard
         self._trees = TreeCache()
         self._signer: NoteSigner | None = None
-        self._log_id: str | None = None
         self._sealed_connection: Connection | None = None  # of the transaction between its seal and its commit
         storage.sequence_hooks.append(self.seal)
 
@@ -250,13 +227,11 @@ class Log:
         self._trees.tree_of(connection, head)
         require_continues(guarded, head, lambda size: self._trees.reader(connection, head, size).root)
 
-    @property
+    @cached_property
     def log_id(self) -> str:
         """The log's origin."""
-        if self._log_id is None:
-            with self._storage.read() as connection:
-                self._log_id = self.head(connection).origin
-        return self._log_id
+        with self._storage.read() as connection:
+            return self.head(connection).origin
 
     def head(self, connection: Connection) -> SignedHead:
         """The newest signed tree head in this connection's snapshot; the head guard holds it before it is returned."""

@@ -27,7 +27,7 @@ from attestlab.log.entries import EntryType
 from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle import hashing
 from attestlab.log.merkle.hashing import TileName
-from attestlab.log.service import SequencedEntry
+from attestlab.log.results import SequencedEntry
 
 pytestmark = pytest.mark.both_engines
 

@@ -18,7 +18,8 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import parse_time
 from attestlab.log import entries, store
 from attestlab.log.entries import STATUS_LIST_SUBJECT, EntryType
-from attestlab.log.service import Log, SequencedEntry
+from attestlab.log.results import SequencedEntry
+from attestlab.log.service import Log
 from attestlab.log.status.status_list import Chunk, StatusList
 from attestlab.log.tables import LogLeafRecord
 
