@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -21,6 +20,7 @@ from attestlab.installation import Installation
 from attestlab.orgs import rules, store
 from attestlab.orgs.rules import Environment, Plan, Scope
 from attestlab.orgs.service import TenantCreated
+from attestlab.orgs.tables import ApiKeyRecord
 from attestlab.web.routing.routes import Route
 from support.in_process_server import make_client
 
@@ -134,17 +134,17 @@ class World:
             "al", Environment.LIVE, "".join(secrets.choice(rules.ALPHABET) for _ in range(26))
         )
         now = self.lab.clock.now()
-        row: dict[str, Any] = {
-            "id": new_id(now),
-            "tenant_id": self.tenant.tenant_id,
-            "name": "single",
-            "prefix": rules.key_prefix(secret),
-            "secret_sha256": hashlib.sha256(secret.encode()).digest(),
-            "environment": "live",
-            "scopes": " ".join(scopes),
-            "status": "ACTIVE",
-            "created_at": now,
-        }
+        row = ApiKeyRecord(
+            id=new_id(now),
+            tenant_id=self.tenant.tenant_id,
+            name="single",
+            prefix=rules.key_prefix(secret),
+            secret_sha256=hashlib.sha256(secret.encode()).digest(),
+            environment="live",
+            scopes=" ".join(scopes),
+            status="ACTIVE",
+            created_at=now,
+        )
         actor = self.lab.orgs.service_caller(self.tenant.tenant_id)
         with self.lab.storage.write() as tx:
             audited_write.insert(

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from typing import Any, NamedTuple, overload
 from uuid import UUID
 
 from sqlalchemy import Table, update
 
-from attestlab.core.db.tables import Record
+from attestlab.core.db.tables import Record, replace_columns
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audit
 from attestlab.core.records.actors import Actor
@@ -33,50 +31,23 @@ class AuditContext:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
 
-@overload
-def insert(tx: Transaction, table: Table, row: Record, context: AuditContext) -> Record: ...
-@overload
-def insert(tx: Transaction, table: Table, row: Mapping[str, Any], context: AuditContext) -> dict[str, Any]: ...
-def insert(
-    tx: Transaction, table: Table, row: NamedTuple | Mapping[str, Any], context: AuditContext
-) -> NamedTuple | dict[str, Any]:
-    """Insert a row and audit it; columns that a mapping lacks are null. Returns the complete row."""
-    complete = {name: row.get(name) for name in _column_names(table)} if isinstance(row, Mapping) else row._asdict()
-    tx.add(table, complete)
-    _audit(tx, table, complete, context)
-    return complete if isinstance(row, Mapping) else row
+def insert(tx: Transaction, table: Table, row: Record, context: AuditContext) -> Record:
+    """Insert a row and audit it; returns the row."""
+    tx.add(table, row)
+    _audit(tx, table, row._asdict(), context)
+    return row
 
 
-@cache
-def _column_names(table: Table) -> tuple[str, ...]:
-    return tuple(table.columns.keys())
-
-
-@overload
-def change(
-    tx: Transaction, table: Table, row: Record, changes: Mapping[str, object], context: AuditContext
-) -> Record: ...
-@overload
-def change(
-    tx: Transaction, table: Table, row: Mapping[str, Any], changes: Mapping[str, object], context: AuditContext
-) -> dict[str, Any]: ...
-def change(
-    tx: Transaction,
-    table: Table,
-    row: NamedTuple | Mapping[str, Any],
-    changes: Mapping[str, object],
-    context: AuditContext,
-) -> NamedTuple | dict[str, Any]:
+def change(tx: Transaction, table: Table, row: Record, changes: Mapping[str, object], context: AuditContext) -> Record:
     """Change some columns of a row and audit it; `row` is the complete row, read in this transaction.
 
     Returns the changed row.
     """
-    before = row if isinstance(row, Mapping) else row._asdict()
-    keys = [column == before[column.name] for column in table.primary_key]
+    keys = [column == getattr(row, column.name) for column in table.primary_key]
     tx.exec(update(table).where(*keys).values(dict(changes)))
-    changed = {**before, **changes}
-    _audit(tx, table, changed, context)
-    return changed if isinstance(row, Mapping) else row._replace(**changes)
+    changed = replace_columns(row, changes)
+    _audit(tx, table, changed._asdict(), context)
+    return changed
 
 
 def _audit(tx: Transaction, table: Table, row: Mapping[str, object], context: AuditContext) -> None:
