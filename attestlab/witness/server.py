@@ -53,6 +53,7 @@ class PlainHandler(RequestHandler):
     """Handler that responds in plain text and discards bodies; by itself it serves every unknown path with 404."""
 
     received = 0  # bytes of the body so far
+    has_answered = False
 
     def set_default_headers(self) -> None:
         self.set_header("Server", "attestlab")
@@ -63,10 +64,14 @@ class PlainHandler(RequestHandler):
     async def prepare(self) -> None:
         self.send_error(404)
 
+    def on_finish(self) -> None:
+        """Remember that the response was sent: a body may still arrive after it."""
+        self.has_answered = True
+
     def data_received(self, chunk: bytes) -> None:
         """Discard a body, up to `MAX_DISCARDED_BYTES`."""
         self.received += len(chunk)
-        if self.received > MAX_DISCARDED_BYTES and not self._finished:
+        if self.received > MAX_DISCARDED_BYTES and not self.has_answered:
             self.send_error(413)
 
     def write_error(self, status_code: int, **_kwargs: object) -> None:

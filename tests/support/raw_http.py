@@ -50,6 +50,13 @@ class RawConnection:
         body, self._buffer = self._buffer[:length], self._buffer[length:]
         return RawAnswer(int(line.split(" ")[1]), headers, body)
 
+    def read(self, count: int) -> bytes:
+        """The next bytes, which are no HTTP."""
+        while len(self._buffer) < count:
+            self._more()
+        piece, self._buffer = self._buffer[:count], self._buffer[count:]
+        return piece
+
     def ended(self) -> bool:
         """Whether the server closes, with nothing more to say."""
         try:

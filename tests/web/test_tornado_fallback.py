@@ -67,3 +67,18 @@ def test_a_websocket_can_be_opened_on_the_same_port(with_pages: SampleServer) ->
         return answered
 
     assert asyncio.run(talk()) == "hello"
+
+
+def test_a_websocket_may_follow_requests_and_send_its_first_frame_with_its_handshake(with_pages: SampleServer) -> None:
+    handshake = (
+        b"GET /dash/socket HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    masked_frame = b"\x81\x85" + bytes(4) + b"hello"  # the mask of zeros changes no byte
+    with with_pages.connect() as connection:
+        connection.send(get_request("/healthz") + get_request("/dash/page") + handshake + masked_frame)
+        answered = connection.response().body, connection.response().body
+        upgraded, frame = connection.response(), connection.read(7)
+
+    assert answered == (b'{"status":"ok"}', b"page for 127.0.0.1")
+    assert (upgraded.status, frame) == (101, b"\x81\x05hello")

@@ -1,9 +1,9 @@
 """One client's connection: serves its requests in sequence, answering each before it reads the next.
 
-This is our own HTTP/1.1 reader on Tornado's `IOStream` instead of `tornado.http1connection`, for three reasons. It
-answers malformed HTTP with our error envelope. It lets a client that is still sending read its rejection: a
-lingering close, where a plain close would reset the connection. And it spends a third of the time per request.
-Paths without a route can still be served by Tornado: `_delegate_to_tornado`.
+This is our own HTTP/1.1 reader on Tornado's `IOStream` instead of `tornado.http1connection`, for its promises on
+framing: it answers malformed HTTP with our error envelope, rejects bare line feeds, and lets a client that is still
+sending read its rejection (a lingering close, where a plain close would reset the connection). ARCHITECTURE has the
+measurements. Paths without a route can still be served by Tornado: `_delegate_to_tornado`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from math import inf
 
 from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
 from tornado.httputil import HTTPServerConnectionDelegate
-from tornado.iostream import IOStream, StreamClosedError
+from tornado.iostream import StreamClosedError
 
 from attestlab.core.errors import AttestLabError
 from attestlab.web.application import Application
+from attestlab.web.http1.pushback_stream import PushbackStream
 from attestlab.web.http1.request_body import PIECE_BYTES, FixedBody, open_body, take_buffered
 from attestlab.web.http1.request_head import END_OF_HEAD, RequestHead, parse_head, reject, reject_bare_line_feed
 from attestlab.web.request_handler import RequestHandler
@@ -63,7 +64,7 @@ class Connection:
     def __init__(
         self,
         application: Application,
-        stream: IOStream,
+        stream: PushbackStream,
         peer: Peer,
         timeouts: Timeouts,
         fallback: HTTPServerConnectionDelegate | None = None,
@@ -165,8 +166,9 @@ class Connection:
 
     async def _delegate_to_tornado(self, raw: bytes, fallback: HTTPServerConnectionDelegate) -> bool:
         """Lets Tornado's HTTP implementation, including websockets, answer this request."""
-        _push_back(self.stream, raw + END_OF_HEAD + self.buffer)
+        received = raw + END_OF_HEAD + bytes(self.buffer)
         self.buffer.clear()
+        await self.stream.push_back(received)
         parameters = HTTP1ConnectionParameters(body_timeout=self._timeouts.body_s)
         connection = HTTP1Connection(self.stream, False, parameters, self._peer)
         return await connection.read_response(fallback.start_request(self, connection))
@@ -198,12 +200,3 @@ class Connection:
     async def _yield_to_loop(self) -> None:
         self._bytes_since_yield = 0
         await asyncio.sleep(0)
-
-
-def _push_back(stream: IOStream, data: bytes) -> None:
-    """Makes the next read begin with `data`.
-
-    Tornado has no public API for this. Its buffer may hold bytes that were read ahead, so `data` goes before them.
-    """
-    stream._read_buffer[:0] = data
-    stream._read_buffer_size += len(data)

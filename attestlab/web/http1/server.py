@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterable
 from typing import Any
 
 from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.ioloop import PeriodicCallback
-from tornado.iostream import IOStream
-from tornado.tcpserver import TCPServer
 
 from attestlab.web.application import Application
 from attestlab.web.http1.acceptor import Acceptor, ConnectionLimits
 from attestlab.web.http1.connection import Connection, Peer, Timeouts
+from attestlab.web.http1.pushback_stream import PushbackStream
 
 _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024
@@ -22,7 +22,7 @@ _IDLE_GRACE_S = 0.1
 MAX_CONNECTIONS = 4096
 
 
-class Server(TCPServer):
+class Server:
     """Serves an `Application`; `fallback`, a Tornado application, answers the paths that it does not route.
 
     Speaks plain HTTP/1.1: TLS, and the client addresses that a proxy forwards, are the proxy's responsibility.
@@ -36,12 +36,13 @@ class Server(TCPServer):
         fallback: HTTPServerConnectionDelegate | None = None,
         limits: ConnectionLimits | None = None,
     ) -> None:
-        super().__init__(max_buffer_size=_BUFFER_LIMIT_BYTES, read_chunk_size=_READ_CHUNK_BYTES)
         self._application = application
         self._timeouts = timeouts
         self._fallback = fallback
         self._limits = limits or ConnectionLimits(MAX_CONNECTIONS, MAX_CONNECTIONS)
+        self._listening: list[tuple[socket.socket, Acceptor]] = []
         self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop itself keeps only weak references
         self._deadline_check = PeriodicCallback(self._close_expired, _POLL_INTERVAL_S * 1000)
 
     @property
@@ -49,31 +50,46 @@ class Server(TCPServer):
         """The number of connected clients."""
         return len(self._connections)
 
-    def add_sockets(self, sockets: Any) -> None:
+    def add_sockets(self, sockets: Iterable[socket.socket]) -> None:
         """Listens on the sockets. Call within a running event loop."""
         for listening in sockets:
-            self._sockets[listening.fileno()] = listening
-            self._handlers[listening.fileno()] = Acceptor(listening, self._limits, self._accept).stop
+            self._listening.append((listening, Acceptor(listening, self._limits, self._accept)))
         if not self._deadline_check.is_running():
             self._deadline_check.start()
 
-    async def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        """Serves a new connection; called by Tornado."""
-        remote_ip = _remote_address(stream.socket, address)
-        connection = Connection(self._application, stream, Peer(remote_ip), self._timeouts, self._fallback)
-        self._connections.add(connection)
-        try:
-            await connection.serve()
-        finally:
-            self._connections.discard(connection)
-            self._limits.release(remote_ip)
+    def stop(self) -> None:
+        """Stops accepting connections, and closes the listening sockets."""
+        while self._listening:
+            listening, acceptor = self._listening.pop()
+            acceptor.stop()
+            listening.close()
 
     def _accept(self, accepted: socket.socket, address: Any) -> None:
         """Serves a connection, or closes it if its address has too many."""
-        if self._limits.try_acquire(_remote_address(accepted, address)):
-            self._handle_connection(accepted, address)
-        else:
+        remote_ip = _remote_address(accepted, address)
+        if not self._limits.try_acquire(remote_ip):
             accepted.close()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(accepted, remote_ip))
+        self._tasks.add(task)
+        task.add_done_callback(self._on_served)
+
+    async def _serve(self, accepted: socket.socket, remote_ip: str) -> None:
+        try:
+            stream = PushbackStream(accepted, max_buffer_size=_BUFFER_LIMIT_BYTES, read_chunk_size=_READ_CHUNK_BYTES)
+            connection = Connection(self._application, stream, Peer(remote_ip), self._timeouts, self._fallback)
+            self._connections.add(connection)
+            try:
+                await connection.serve()
+            finally:
+                self._connections.discard(connection)
+        finally:
+            self._limits.release(remote_ip)
+
+    def _on_served(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.result()  # an unexpected exception is raised here, so that the event loop logs it
 
     async def stop_gracefully(self, *, within_s: float = 5) -> None:
         """Refuses new connections, finishes the accepted requests, then closes."""
