@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import socket
 import sys
 from collections.abc import Callable
@@ -19,10 +18,6 @@ from attestlab.settings import Settings
 from attestlab.web import logging_setup
 
 Ready = Callable[[], None]
-
-# A group of requests holds some thousand objects until its commit, without reference cycles. With Python's default
-# threshold of 700 the garbage collector would scan them repeatedly, which takes a tenth of the processor time.
-COLLECT_AT = (10_000, 20, 20)
 
 # How long the event loop waits for the interpreter lock while a thread runs Python code. It would wait for Python's
 # default of 5 ms at each of the four or five switches of a request.
@@ -72,8 +67,6 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
     logging_setup.capture_library_logs()
     lab = Installation.open(settings)
-    gc.freeze()  # loaded modules stay; scanning them in every full collection would pause all requests
-    gc.set_threshold(*COLLECT_AT)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         asyncio.run(app.serve(lab, sockets, ready=ready))

@@ -18,7 +18,6 @@ from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.execution.long_work import require_long_work_allowed
-from attestlab.core.records.row_digest import RowDigestTemplate
 from attestlab.policy import store
 from attestlab.policy.attribute_registry import NO_ATTRIBUTES, build_registry, load_own_attributes
 from attestlab.policy.evaluation.binder import bind
@@ -125,11 +124,6 @@ class PendingDecision:
             allowed=self.decision.allowed,
             matched_rules=json.dumps(self.decision.matched_rules),
         )
-
-    @cached_property
-    def digest_template(self) -> RowDigestTemplate:
-        """The template for the digests of its rows."""
-        return RowDigestTemplate(store.decisions, self.row_template._asdict(), but=("created_at", "id"))
 
     @cached_property
     def audit_metadata(self) -> dict[str, object]:

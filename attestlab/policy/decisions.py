@@ -15,7 +15,7 @@ from attestlab.core.ids import new_ulid
 from attestlab.core.records import audit
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.audit import AuditEntry
-from attestlab.core.records.row_digest import METADATA_KEY
+from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 from attestlab.orgs.rules import Caller
 from attestlab.policy import active_policies, store
 from attestlab.policy.active_policies import ActivePolicies, PendingDecision, PolicyContext, PolicyQuery
@@ -154,7 +154,7 @@ def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, 
     row = pending.row_template._replace(id=f"dec_{new_ulid(at)}", created_at=at)
     columns = row._asdict()
     tx.add(store.decisions, columns)
-    audit_metadata = {**pending.audit_metadata, METADATA_KEY: pending.digest_template.sha256(columns)}
+    audit_metadata = {**pending.audit_metadata, METADATA_KEY: row_sha256(store.decisions, columns)}
     entry = AuditEntry(pending.tenant_id, actor, EVALUATED, "policy_decision", row.id, at, metadata=audit_metadata)
     audit.record(tx, entry)
     return row

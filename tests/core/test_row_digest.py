@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, select, text, update
 
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.records.integrity import find_unaudited
-from attestlab.core.records.row_digest import RowDigestTemplate, row_sha256
+from attestlab.core.records.row_digest import row_sha256
 from attestlab.installation import Installation
 from attestlab.issuers import store
 from attestlab.issuers.keys import format_key_name
@@ -185,13 +185,3 @@ def test_boolean_stored_as_two_is_found(lab: Installation) -> None:
     with damaged(lab) as connection:
         connection.execute(text("UPDATE tenants SET is_operator = 2"))
         assert len(faults(connection, "tenant")) == 1
-
-
-@pytest.mark.parametrize("at", [NOON, NOON + timedelta(milliseconds=5)], ids=["to the second", "to the millisecond"])
-@pytest.mark.parametrize("name", ["", "T", 'said "so"', "Zürich"])
-def test_digest_template_equals_row_sha256(at: datetime, name: str) -> None:
-    alike = RowDigestTemplate(tenants, {**TENANT, "plan": "PRO"}, but=("name", "created_at", "id"))
-    row = {**TENANT, "plan": "PRO", "name": name, "created_at": at, "id": UUID(int=77)}
-
-    assert alike.sha256(row) == row_sha256(tenants, row)
-    assert alike.sha256({**row, "name": "another"}) != row_sha256(tenants, row)

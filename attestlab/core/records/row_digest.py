@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from operator import itemgetter
-from secrets import token_hex
 
 from sqlalchemy import LargeBinary, Table
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -31,30 +30,6 @@ def row_sha256(table: Table, row: Mapping[str, object]) -> str:
         KeyError: a column is not in `row`; the value that the database would store is not known yet.
     """
     return sha256_hex(canonical_trusted(_json_row(table, row)))
-
-
-class RowDigestTemplate:
-    """Computes `row_sha256` of rows that differ only in the columns `but`; the shared part is serialized once.
-
-    Args:
-        row: any of these rows; its values in the columns `but` are ignored.
-    """
-
-    def __init__(self, table: Table, row: Mapping[str, object], *, but: tuple[str, ...]) -> None:
-        self._but = tuple(sorted(but))
-        holes = {name: token_hex(16) for name in self._but}
-        text = canonical_trusted(_json_row(table, {**row, **dict.fromkeys(but)}) | holes)
-        self._parts: list[bytes] = []
-        for hole in holes.values():
-            part, _, text = text.partition(canonical_trusted(hole))
-            self._parts += [part, b""]
-        self._parts.append(text)
-
-    def sha256(self, row: Mapping[str, object]) -> str:
-        """Compute the digest of a row; times must be in UTC."""
-        parts = self._parts.copy()
-        parts[1::2] = [canonical_trusted(row[name]) for name in self._but]
-        return sha256_hex(b"".join(parts))
 
 
 def _json_row(table: Table, row: Mapping[str, object]) -> dict[str, object]:
