@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from attestlab.core.errors import FieldError, NotFound, ValidationFailed
 from attestlab.policy.evaluation.counterfactual import Counterfactual, find_counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet
-from attestlab.policy.language.attributes import Attribute, AttributeType, Registry, Value
+from attestlab.policy.language.attributes import Attribute, AttributeType, AttributeValue, Registry
 from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.compiler import literal, quote_column
 from attestlab.simulation import report_queries
@@ -190,7 +190,7 @@ class Simulation:
             raise ValidationFailed("A contexts file has no recorded decisions; a self-check needs those of the lake.")
         return run_self_check(self.session, self.history, self._recorded, self._typed)
 
-    def counterfactual(self, of: int | str | Mapping[str, Value]) -> Counterfactual:
+    def counterfactual(self, of: int | str | Mapping[str, AttributeValue]) -> Counterfactual:
         """Return the smallest change that reverses the new decision, for a decision's id, a row's number, or a
         context.
 
@@ -313,7 +313,7 @@ class Simulation:
             raise ValidationFailed(f"The context is not valid; {fields[0].field[1:]}: {fields[0].message}", fields)
         return found.values
 
-    def _context(self, of: int | str) -> tuple[dict[str, Value], TargetSets]:
+    def _context(self, of: int | str) -> tuple[dict[str, AttributeValue], TargetSets]:
         if not isinstance(of, int | str):
             raise ValidationFailed(f"{of!r} is neither a decision id, a row number nor a context.")
         if isinstance(of, int) and not 0 <= of < MAX_ROW_NUMBERS:

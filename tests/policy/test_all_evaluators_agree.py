@@ -18,7 +18,7 @@ from attestlab.policy.analysis.smt_encoding import SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.explanation import explain
 from attestlab.policy.language.ast import Policy
-from attestlab.policy.language.attributes import Value
+from attestlab.policy.language.attributes import AttributeValue
 from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.compiler import COLUMN_TYPES, case_sql, decided_sql, literal, mask_sql, quote_column
 from support.property_tests import examples
@@ -76,7 +76,7 @@ def rows_of(contexts: Sequence[Values]) -> str:
     return f"SELECT * FROM contexts UNION ALL SELECT * FROM (VALUES {rows}) AS t({names})"
 
 
-def spelt(value: Value | None) -> str:
+def spelt(value: AttributeValue | None) -> str:
     return "NULL" if value is None else literal(value)
 
 

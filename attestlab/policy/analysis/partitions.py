@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from attestlab.policy.language.ast import Comparison, Policy, iterate_comparisons
-from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, Op, Value
+from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, AttributeValue, Op
 
 _NO_DOUBLE_ABOVE = math.nextafter(math.inf, 0)
 
@@ -25,12 +25,12 @@ class EquivalenceClass:
     `others` marks the class of all texts or enum values that no rule names.
     """
 
-    value: Value
+    value: AttributeValue
     above: float | None = None
     below: float | None = None
     others: bool = False
 
-    def holds(self, value: Value, named: frozenset[Value]) -> bool:
+    def holds(self, value: AttributeValue, named: frozenset[AttributeValue]) -> bool:
         """Whether the class contains `value`; `named` are the constants with classes of their own."""
         if self.others:
             return value not in named
@@ -41,20 +41,20 @@ class EquivalenceClass:
 
 def partition(policies: Iterable[Policy]) -> dict[str, tuple[EquivalenceClass, ...]]:
     """Return the classes of each attribute that a rule uses, in ascending order; missing is not one of them."""
-    asked: dict[str, tuple[Attribute, set[Value]]] = {}
+    asked: dict[str, tuple[Attribute, set[AttributeValue]]] = {}
     for leaf in (leaf for policy in policies for rule in policy.rules for leaf in iterate_comparisons(rule.when)):
         asked.setdefault(leaf.attribute.path, (leaf.attribute, set()))[1].update(compared_values(leaf))
     return {path: tuple(_partition_attribute(attribute, named)) for path, (attribute, named) in sorted(asked.items())}
 
 
-def compared_values(leaf: Comparison) -> tuple[Value, ...]:
+def compared_values(leaf: Comparison) -> tuple[AttributeValue, ...]:
     """Return the constants of a comparison."""
     if leaf.op is Op.EXISTS:
         return ()
     return leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
 
 
-def class_index(value: Value | None, cells: tuple[EquivalenceClass, ...]) -> int | None:
+def class_index(value: AttributeValue | None, cells: tuple[EquivalenceClass, ...]) -> int | None:
     """Return the index of the class that contains `value`; None for a missing value."""
     if value is None:
         return None
@@ -62,12 +62,12 @@ def class_index(value: Value | None, cells: tuple[EquivalenceClass, ...]) -> int
     return next(index for index, cell in enumerate(cells) if cell.holds(value, named))
 
 
-def representatives(cells: Mapping[str, tuple[EquivalenceClass, ...]]) -> dict[str, tuple[Value | None, ...]]:
+def representatives(cells: Mapping[str, tuple[EquivalenceClass, ...]]) -> dict[str, tuple[AttributeValue | None, ...]]:
     """Return for each attribute one value of each class, and None for missing."""
     return {path: (None, *(cell.value for cell in classes)) for path, classes in cells.items()}
 
 
-def _partition_attribute(attribute: Attribute, named: set[Value]) -> Iterator[EquivalenceClass]:
+def _partition_attribute(attribute: Attribute, named: set[AttributeValue]) -> Iterator[EquivalenceClass]:
     if attribute.type is AttributeType.BOOLEAN:
         yield from (EquivalenceClass(False), EquivalenceClass(True))
     elif attribute.type in NUMERIC:
@@ -78,7 +78,7 @@ def _partition_attribute(attribute: Attribute, named: set[Value]) -> Iterator[Eq
             yield EquivalenceClass(other, others=True)
 
 
-def _unnamed_value(attribute: Attribute, named: set[Value]) -> str | None:
+def _unnamed_value(attribute: Attribute, named: set[AttributeValue]) -> str | None:
     if attribute.type is AttributeType.ENUM:
         return next((value for value in attribute.values if value not in named), None)
     return next(text for text in (f"other{n or ''}" for n in range(len(named) + 1)) if text not in named)

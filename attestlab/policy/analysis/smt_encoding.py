@@ -20,7 +20,7 @@ from attestlab.core.errors import Unavailable
 from attestlab.policy.analysis.partitions import class_index, partition
 from attestlab.policy.evaluation.evaluator import compile_form
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, to_normal_form
-from attestlab.policy.language.attributes import Value
+from attestlab.policy.language.attributes import AttributeValue
 from attestlab.policy.language.context import Values
 
 BUDGET_S = 20.0  # of all queries with one encoding; a policy of a thousand rules takes eight seconds
@@ -172,7 +172,7 @@ class SmtEncoding:
                 values[path] = self._cells[path][place - 1].value
         return values
 
-    def _place(self, path: str, value: Value | None) -> int:
+    def _place(self, path: str, value: AttributeValue | None) -> int:
         found = class_index(value, self._cells[path])
         return 0 if found is None else found + 1
 

@@ -10,9 +10,9 @@ from attestlab.policy.language.attributes import (
     MAX_SUGGESTIONS,
     MEMBERSHIP,
     Attribute,
+    AttributeValue,
     Op,
     Registry,
-    Value,
     ValueProblem,
     find_nearest,
 )
@@ -77,7 +77,9 @@ class _Binder:
             return AllOf(())
         return Comparison(attribute, op, self._value(attribute, op, value, (*place, "value")))
 
-    def _value(self, attribute: Attribute, op: Op, raw: object, place: Place) -> Value | tuple[Value, ...]:
+    def _value(
+        self, attribute: Attribute, op: Op, raw: object, place: Place
+    ) -> AttributeValue | tuple[AttributeValue, ...]:
         if op is Op.EXISTS:
             if type(raw) is not bool:
                 self._refuse(place, "value_type", "exists takes true or false.")
@@ -92,7 +94,7 @@ class _Binder:
             return tuple(dict.fromkeys(read))
         return self._constant(attribute, raw, place)
 
-    def _constant(self, attribute: Attribute, raw: object, place: Place) -> Value:
+    def _constant(self, attribute: Attribute, raw: object, place: Place) -> AttributeValue:
         value = attribute.parse(raw)
         if isinstance(value, ValueProblem):
             self._refuse(place, value.code, f"{attribute.path}: {value.explain(suggest=self._suggests)}")

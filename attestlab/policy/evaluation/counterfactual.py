@@ -14,7 +14,7 @@ from attestlab.policy.analysis.partitions import EquivalenceClass, class_index, 
 from attestlab.policy.evaluation.evaluator import Test, compile_form
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
-from attestlab.policy.language.attributes import Attribute, Value
+from attestlab.policy.language.attributes import Attribute, AttributeValue
 from attestlab.policy.language.context import Values
 
 MAX_SEARCH_STEPS = 20_000  # look-aheads before the search stops; a few microseconds each
@@ -25,8 +25,8 @@ class ValueChange:
     """Another value of one attribute; `above` and `below` are the open bounds of equally sufficient values."""
 
     path: str
-    before: Value | None
-    after: Value
+    before: AttributeValue | None
+    after: AttributeValue
     above: float | None = None
     below: float | None = None
 
@@ -111,7 +111,7 @@ def _finite_or_none(bound: float | None) -> float | None:
     return None if bound is None or bound in {float("inf"), float("-inf")} else bound
 
 
-def _value_below(cell: EquivalenceClass, below: float) -> Value:
+def _value_below(cell: EquivalenceClass, below: float) -> AttributeValue:
     near = below - 1
     is_inside = near < below and (cell.above is None or near > cell.above)
     return (int(near) if type(cell.value) is int else near) if is_inside else cell.value

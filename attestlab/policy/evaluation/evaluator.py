@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
-from attestlab.policy.language.attributes import Op, Value
+from attestlab.policy.language.attributes import AttributeValue, Op
 from attestlab.policy.language.context import Values
 
 Test = Callable[[Values], bool]
-Compare = Callable[[Value, Value], bool]
+Compare = Callable[[AttributeValue, AttributeValue], bool]
 
 
 class Decision(NamedTuple):
@@ -91,7 +91,7 @@ def _existence_test(path: str, present: bool, missing: bool) -> Test:
     return lambda values: present if path in values else missing
 
 
-def _membership_test(path: str, members: frozenset[Value], inside: bool, missing: bool) -> Test:
+def _membership_test(path: str, members: frozenset[AttributeValue], inside: bool, missing: bool) -> Test:
     """Compile a membership test.
 
     None is a member of no set, so a separate test for a missing value is needed only if its result differs.
@@ -112,6 +112,6 @@ _CONTRARY: dict[Compare, Compare] = {
 }
 
 
-def _comparison_test(path: str, compare: Compare, bound: Value, negated: bool, missing: bool) -> Test:
+def _comparison_test(path: str, compare: Compare, bound: AttributeValue, negated: bool, missing: bool) -> Test:
     holds = _CONTRARY[compare] if negated else compare
     return lambda values: holds(values[path], bound) if path in values else missing

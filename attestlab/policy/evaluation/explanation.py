@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from attestlab.policy.language.ast import AllOf, Comparison, Effect, Not, Policy, Rule, Tree
-from attestlab.policy.language.attributes import Op, Value
+from attestlab.policy.language.attributes import AttributeValue, Op
 from attestlab.policy.language.context import Values
 
 
@@ -35,8 +35,8 @@ class ExplainedNode:
     parts: tuple[ExplainedNode, ...] = ()
     attr: str | None = None
     op: str | None = None
-    value: Value | tuple[Value, ...] | None = None
-    actual: Value | None = None
+    value: AttributeValue | tuple[AttributeValue, ...] | None = None
+    actual: AttributeValue | None = None
 
     def json(self) -> dict[str, object]:
         """Return JSON values; in a leaf without `actual` the attribute is missing."""
@@ -95,7 +95,7 @@ def _combine(truths: set[Truth], decides: Truth, otherwise: Truth) -> Truth:
     return Truth.UNKNOWN if Truth.UNKNOWN in truths else otherwise
 
 
-def _comparison_truth(leaf: Comparison, actual: Value | None, effect: Effect) -> Truth:
+def _comparison_truth(leaf: Comparison, actual: AttributeValue | None, effect: Effect) -> Truth:
     if actual is None:
         if effect is Effect.ALLOW:
             return Truth.UNKNOWN
@@ -106,13 +106,13 @@ def _comparison_truth(leaf: Comparison, actual: Value | None, effect: Effect) ->
     return Truth.TRUE if _holds(leaf, actual) else Truth.FALSE
 
 
-def _holds(leaf: Comparison, actual: Value) -> bool:
+def _holds(leaf: Comparison, actual: AttributeValue) -> bool:
     if isinstance(leaf.value, tuple):
         return (actual in leaf.value) is (leaf.op is Op.IN)
     return _COMPARES[leaf.op](actual, leaf.value)
 
 
-_COMPARES: dict[Op, Callable[[Value, Value], bool]] = {
+_COMPARES: dict[Op, Callable[[AttributeValue, AttributeValue], bool]] = {
     Op.EQ: operator.eq,
     Op.NE: operator.ne,
     Op.LT: operator.lt,

@@ -14,7 +14,7 @@ from decimal import Decimal
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.json_types import JsonValue
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
-from attestlab.policy.language.attributes import Attribute, AttributeType, Op, Value
+from attestlab.policy.language.attributes import Attribute, AttributeType, AttributeValue, Op
 from attestlab.policy.language.context import Values
 
 MAX_CEDAR_RULES = 60  # they nest in one condition, and the depth of Cedar's parser is limited
@@ -85,7 +85,7 @@ _DECIMAL = {Op.LT: "lessThan", Op.LTE: "lessThanOrEqual", Op.GT: "greaterThan", 
 _SIGNS = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}
 
 
-def _format_constant(value: Value) -> str:
+def _format_constant(value: AttributeValue) -> str:
     if isinstance(value, bool):
         return _format_boolean(value)
     if isinstance(value, float):
@@ -93,7 +93,7 @@ def _format_constant(value: Value) -> str:
     return str(value) if isinstance(value, int) else _quote(value)
 
 
-def _to_json(value: Value) -> JsonValue:
+def _to_json(value: AttributeValue) -> JsonValue:
     if isinstance(value, float):
         return {"__extn": {"fn": "decimal", "arg": _format_decimal(value)}}
     return value

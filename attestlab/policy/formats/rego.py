@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
-from attestlab.policy.language.attributes import Op, Value
+from attestlab.policy.language.attributes import AttributeValue, Op
 
 PACKAGE = "attestlab"
 
@@ -83,10 +83,10 @@ _SIGNS = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE
 _CONTRARY = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def _format_list(values: tuple[Value, ...] | list[str]) -> str:
+def _format_list(values: tuple[AttributeValue, ...] | list[str]) -> str:
     return "[" + ", ".join(map(_format_constant, values)) + "]"
 
 
-def _format_constant(value: Value) -> str:
+def _format_constant(value: AttributeValue) -> str:
     """Format a constant; Rego's constants are JSON's."""
     return json.dumps(value, ensure_ascii=False)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attestlab.policy.language.attributes import Attribute, Op, Value
+from attestlab.policy.language.attributes import Attribute, AttributeValue, Op
 
 
 class Effect(StrEnum):
@@ -34,7 +34,7 @@ class Comparison:
 
     attribute: Attribute
     op: Op
-    value: Value | tuple[Value, ...]
+    value: AttributeValue | tuple[AttributeValue, ...]
 
 
 @dataclass(frozen=True, slots=True)

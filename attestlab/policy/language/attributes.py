@@ -30,7 +30,8 @@ _MAX_SUGGESTION_CHARS = 40  # longer words are not compared
 _MAX_CANDIDATES = 6  # compared in full, which takes up to a millisecond each
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
-Value = str | float | int | bool
+AttributeValue = str | float | int | bool
+"""A typed value of an attribute; a missing value is None or absent."""
 
 
 class AttributeType(StrEnum):
@@ -80,7 +81,7 @@ class ValueProblem:
         return f"{self.message.removesuffix('.')}; did you mean {close}?" if close else self.message
 
 
-Parse = Callable[[object], Value | ValueProblem]
+Parse = Callable[[object], AttributeValue | ValueProblem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ def _enum_parser(attribute: Attribute) -> Parse:
         spelling: value for value in values for spelling in (value.casefold(), value.lower(), value.upper(), value)
     }
 
-    def parse(raw: object) -> Value | ValueProblem:
+    def parse(raw: object) -> AttributeValue | ValueProblem:
         if not isinstance(raw, str):
             return _wrong_type("a text", raw)
         found = spelt.get(raw) or spelt.get(raw[:TEXT_LENGTH].casefold())
@@ -226,7 +227,7 @@ def _enum_parser(attribute: Attribute) -> Parse:
 
 
 def _text_parser(attribute: Attribute) -> Parse:
-    def parse(raw: object) -> Value | ValueProblem:
+    def parse(raw: object) -> AttributeValue | ValueProblem:
         if not isinstance(raw, str):
             return _wrong_type("a text", raw)
         if len(raw) > TEXT_LENGTH or UNSTORABLE.search(raw):
@@ -242,7 +243,7 @@ def _number_parser(attribute: Attribute) -> Parse:
     least = -math.inf if attribute.least is None else attribute.least
     most = math.inf if attribute.most is None else attribute.most
 
-    def parse(raw: object) -> Value | ValueProblem:
+    def parse(raw: object) -> AttributeValue | ValueProblem:
         if type(raw) is float:
             value = raw + 0.0  # -0.0 and 0.0 are one value
         elif type(raw) is int and -MAX_SAFE_INTEGER <= raw <= MAX_SAFE_INTEGER:
@@ -260,7 +261,7 @@ def _integer_parser(attribute: Attribute) -> Parse:
     least = -MAX_SAFE_INTEGER if attribute.least is None else max(int(attribute.least), -MAX_SAFE_INTEGER)
     most = MAX_SAFE_INTEGER if attribute.most is None else min(int(attribute.most), MAX_SAFE_INTEGER)
 
-    def parse(raw: object) -> Value | ValueProblem:
+    def parse(raw: object) -> AttributeValue | ValueProblem:
         if type(raw) is float and raw.is_integer():  # JSON has one type of number: 3.0 is 3
             raw = int(raw)
         if type(raw) is not int:
@@ -271,7 +272,7 @@ def _integer_parser(attribute: Attribute) -> Parse:
 
 
 def _boolean_parser(attribute: Attribute) -> Parse:
-    def parse(raw: object) -> Value | ValueProblem:
+    def parse(raw: object) -> AttributeValue | ValueProblem:
         return raw if type(raw) is bool else _wrong_type("true or false", raw)
 
     return parse

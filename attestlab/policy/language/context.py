@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, Registry, Value, ValueProblem
+from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, AttributeValue, Registry, ValueProblem
 
-Values = dict[str, Value]
+Values = dict[str, AttributeValue]
 """Typed values by path; an absent path is a missing value."""
 
 MAX_DIAGNOSTICS = 20

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Effect, Not, Policy, Rule, Tree
-from attestlab.policy.language.attributes import PATH, AttributeType, Op, Value
+from attestlab.policy.language.attributes import PATH, AttributeType, AttributeValue, Op
 
 WORD_BITS = 64
 
@@ -113,7 +113,7 @@ def quote_column(path: str) -> str:
     return f'"{path}"'
 
 
-def literal(value: Value) -> str:
+def literal(value: AttributeValue) -> str:
     """Return a typed constant as SQL; a number as a DOUBLE that reads back as the same double."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
