@@ -123,10 +123,10 @@ class Decisions:
         with self.storage.read() as connection:
             row = store.get_decision(connection, decision_id, tenant_id=caller.tenant_id)
             own = load_own_attributes(connection.execute, caller.tenant_id)
-            kept = [(UUID(policy_id), version, shadow) for policy_id, version, shadow in json.loads(row.members)]
+            recorded = [(UUID(policy_id), version, shadow) for policy_id, version, shadow in json.loads(row.members)]
             found = [
                 (store.get_member(connection.execute, policy_id, version), shadow)
-                for policy_id, version, shadow in kept
+                for policy_id, version, shadow in recorded
             ]
         policies = PolicySet(active_policies.compile_member(each, shadow, own) for each, shadow in found)
         values = active_policies.get_normalizer(own)(json.loads(row.input)["context"]).values
@@ -139,7 +139,7 @@ class Decisions:
                 explain(result.member.policy, values),
                 find_missing(result.member.policy, values),
             )
-            for result, (_, version, _) in zip(decision.results, kept, strict=True)
+            for result, (_, version, _) in zip(decision.results, recorded, strict=True)
         ]
         reproduced = (decision.allowed, list(decision.matched_rules), policies.digest) == (
             row.allowed,

@@ -48,8 +48,8 @@ def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> Poli
     `tests`, if present, is its last member.
     """
     text = version.document
-    said = {"name", "category", "target_type", *([] if row.target_id is None else ["target_id"])}
-    rest = render_summary(row, version).model_dump_json(exclude=said)
+    in_document = {"name", "category", "target_type", *([] if row.target_id is None else ["target_id"])}
+    rest = render_summary(row, version).model_dump_json(exclude=in_document)
     tests = "" if text.endswith("]}") else '"tests":null,'
     return _as_raw_response(PolicyOut, f"{text[:-1]},{tests}{rest[1:]}")
 
@@ -156,7 +156,7 @@ def render_counterfactual(found: Counterfactual) -> CounterfactualOut:
 
 
 def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut:
-    said = next(each for each in decision.results if each.member is found.member)
+    result = next(each for each in decision.results if each.member is found.member)
     rules = [
         ExplainedRuleOut(
             id=each.rule.id,
@@ -174,10 +174,10 @@ def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) ->
         version=found.version,
         digest=found.member.digest,
         counts=found.member.is_enforced,
-        deciding=said is decision.deciding_result,
+        deciding=result is decision.deciding_result,
         effect=found.effect.value,
-        matched_rules=list(said.decision.matched),
-        monitored_rules=list(said.decision.monitored),
+        matched_rules=list(result.decision.matched),
+        monitored_rules=list(result.decision.monitored),
         missing=list(found.missing),
         rules=rules,
     )

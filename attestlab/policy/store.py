@@ -151,12 +151,12 @@ def list_versions(
 
 def max_document_length(execute: Execute, tenant_id: UUID) -> int:
     """Return the length in characters of the longest document that the tenant's queries may use; 0 if there is none."""
-    wanted = (policies.c.version, policies.c.active_version, policies.c.shadow_version)
+    readable = (policies.c.version, policies.c.active_version, policies.c.shadow_version)
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
     is_platform = and_(tenants.c.is_operator, is_default)
     query = (
         select(func.max(func.length(versions.c.document)))
-        .join(policies, and_(policies.c.id == versions.c.policy_id, versions.c.version.in_(wanted)))
+        .join(policies, and_(policies.c.id == versions.c.policy_id, versions.c.version.in_(readable)))
         .join(tenants, tenants.c.id == policies.c.tenant_id)
         .where(or_(policies.c.tenant_id == tenant_id, is_platform))
     )
@@ -165,16 +165,16 @@ def max_document_length(execute: Execute, tenant_id: UUID) -> int:
 
 def iterate_documents(execute: Execute, tenant_id: UUID) -> Iterator[VersionDocument]:
     """Yield the document of every version that the tenant wrote."""
-    of = versions.c.policy_id == policies.c.id
+    is_own = versions.c.policy_id == policies.c.id
     columns = (versions.c.policy_id, versions.c.version, versions.c.document, policies.c.target_type)
-    query = select(*columns).join(policies, of).where(policies.c.tenant_id == tenant_id)
+    query = select(*columns).join(policies, is_own).where(policies.c.tenant_id == tenant_id)
     return iterate(execute(query.execution_options(yield_per=_DOCUMENTS_PER_FETCH)), VersionDocument)
 
 
 def count_versions(execute: Execute, tenant_id: UUID) -> int:
     """Count all versions that the tenant wrote."""
-    of = versions.c.policy_id == policies.c.id
-    mine = select(func.count()).select_from(versions).join(policies, of).where(policies.c.tenant_id == tenant_id)
+    is_own = versions.c.policy_id == policies.c.id
+    mine = select(func.count()).select_from(versions).join(policies, is_own).where(policies.c.tenant_id == tenant_id)
     return int(execute(mine).scalar_one())
 
 

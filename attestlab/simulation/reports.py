@@ -76,7 +76,7 @@ def compose_report(
         unasked, last = simulation.extent
         compared = simulation.compare()
         flips, why, examples = (frame.rows() for frame in (compared.flips, compared.why, compared.examples))
-        told = {
+        results = {
             "decided": decided,
             "unasked": unasked,
             "left_out": simulation.excluded_rows,
@@ -96,7 +96,7 @@ def compose_report(
         "window": _window(simulation),
         "by": list(simulation.by),
         "self_check": {**check, "examples": list(checked.examples)},
-        **told,
+        **results,
         "made_at": format_time(made_at),
         "made_by": made_by,
     }

@@ -150,9 +150,9 @@ def load_recorded_set(connection: Connection, members: str, tenant_id: UUID) -> 
         sqlalchemy.exc.NoResultFound, ValueError, TypeError: a version does not exist, or the text is malformed.
     """
     own = load_own_attributes(connection.execute, tenant_id)
-    kept = [(UUID(policy_id), version, bool(shadow)) for policy_id, version, shadow in json.loads(members)]
+    recorded = [(UUID(policy_id), version, bool(shadow)) for policy_id, version, shadow in json.loads(members)]
     return PolicySet(
-        compile_member(store.get_member(connection.execute, each, n), shadow, own) for each, n, shadow in kept
+        compile_member(store.get_member(connection.execute, each, n), shadow, own) for each, n, shadow in recorded
     )
 
 

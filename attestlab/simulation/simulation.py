@@ -224,9 +224,9 @@ class Simulation:
         That number is its line in the audit trail; None if there is no decision.
         """
         mints, decisions = f"{NUMBER} >= {FIRST_MINT_NUMBER}", f"{NUMBER} < {FIRST_MINT_NUMBER}"
-        told = f"count(*) FILTER ({mints}), max({NUMBER}) FILTER ({decisions})"
+        columns = f"count(*) FILTER ({mints}), max({NUMBER}) FILTER ({decisions})"
         with self.session.steps(3):
-            ((unasked, last),) = self.session.run(f"SELECT {told} FROM ({self._read()})")
+            ((unasked, last),) = self.session.run(f"SELECT {columns} FROM ({self._read()})")
         return int(unasked), None if last is None else int(last)
 
     @property
@@ -262,18 +262,18 @@ class Simulation:
 
     def _require(self, paths: Sequence[str]) -> None:
         """Materialize `contexts` with every attribute that is needed."""
-        wanted = frozenset({*self._attributes(paths), *(path for path in (*self.by, *paths) if path == TARGET_SEGMENT)})
+        needed = frozenset({*self._attributes(paths), *(path for path in (*self.by, *paths) if path == TARGET_SEGMENT)})
         with self.session.steps(7):  # two to type, three to keep, two for labels
-            if self._cached_paths is not None and wanted <= self._cached_paths:
+            if self._cached_paths is not None and needed <= self._cached_paths:
                 return
-            wanted |= self._cached_paths or frozenset()
-            attributes = {**self._registered_attributes(sorted(wanted)), **self.sets.attributes()}
+            needed |= self._cached_paths or frozenset()
+            attributes = {**self._registered_attributes(sorted(needed)), **self.sets.attributes()}
             self._rows = typed_query(self.session, self.history, attributes, self._typed)
-            segments = [TARGET] if TARGET_SEGMENT in wanted else []
+            segments = [TARGET] if TARGET_SEGMENT in needed else []
             self.is_cached = materialize_contexts(self.session, self._rows, segments, attributes, self.sets.places)
             if self._cached_paths is None:
                 self._label()
-            self._cached_paths = wanted
+            self._cached_paths = needed
 
     def _plain_columns(self, segments: Sequence[str]) -> dict[str, str]:
         """Return the columns of segments, as SQL that yields plain values."""
@@ -282,8 +282,8 @@ class Simulation:
         return {path: TARGET for path in segments if path == TARGET_SEGMENT} | found | texts
 
     def _label(self) -> None:
-        told = list_labels(self.sets)
-        columns = [[each.code for each in told], [each.policy for each in told], [each.rule for each in told]]
+        labels = list_labels(self.sets)
+        columns = [[each.code for each in labels], [each.policy for each in labels], [each.rule for each in labels]]
         self.session.run("CREATE TABLE labels (code INTEGER, policy VARCHAR, rule VARCHAR)")
         self.session.run("INSERT INTO labels SELECT unnest(?), unnest(?), unnest(?)", columns)
 

@@ -43,11 +43,11 @@ def list_own_targets(connection: Connection, action: str, tenant_id: UUID) -> li
 
 def list_active_digests(connection: Connection, action: str, tenant_id: UUID) -> list[ActiveDigest]:
     """Return the digest of every active version for an action: the tenant's, and the platform's."""
-    of = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.active_version)
+    is_active = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.active_version)
     is_platform = and_(tenants.c.is_operator, policies.c.target_type == TargetType.TENANT_DEFAULT.value)
     found = connection.execute(
         select(versions.c.policy_id, versions.c.digest)
-        .join(policies, of)
+        .join(policies, is_active)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
         .where(policies.c.category == action, or_(policies.c.tenant_id == tenant_id, is_platform))
         .order_by(versions.c.policy_id)

@@ -159,14 +159,14 @@ def find_nearest(word: str, words: Iterable[str]) -> str | None:
     """
     if len(word) > _MAX_SUGGESTION_CHARS:
         return None
-    wanted = word.casefold()
-    letters = set(wanted)
+    target = word.casefold()
+    letters = set(target)
 
     def likeness(known: str) -> int:
-        return len(letters.intersection(known)) + 2 * known.startswith(wanted[:2]) - abs(len(known) - len(wanted))
+        return len(letters.intersection(known)) + 2 * known.startswith(target[:2]) - abs(len(known) - len(target))
 
     folded = {known.casefold(): known for known in words if len(known) <= _MAX_SUGGESTION_CHARS}
-    found = get_close_matches(wanted, nlargest(_MAX_CANDIDATES, folded, key=likeness), n=1, cutoff=0.6)
+    found = get_close_matches(target, nlargest(_MAX_CANDIDATES, folded, key=likeness), n=1, cutoff=0.6)
     return folded[found[0]] if found else None
 
 
@@ -287,8 +287,8 @@ _PARSERS: dict[AttributeType, Callable[[Attribute], Parse]] = {
 }
 
 
-def _wrong_type(wanted: str, raw: object) -> ValueProblem:
-    return ValueProblem("wrong_type", f"expected {wanted}, not {_JSON_NAMES.get(type(raw), 'another type')}.")
+def _wrong_type(expected: str, raw: object) -> ValueProblem:
+    return ValueProblem("wrong_type", f"expected {expected}, not {_JSON_NAMES.get(type(raw), 'another type')}.")
 
 
 def _not_a_number(raw: object) -> ValueProblem:

@@ -211,16 +211,16 @@ def _repeated_indexes(names: list[str]) -> Iterator[int]:
 
 def _to_validation_failed(faults: ValidationError) -> ValidationFailed:
     listed = faults.errors(include_url=False, include_context=False)
-    told = [_error_with_suggestion(fault) for fault in listed[:MAX_SUGGESTIONS]] + [
+    errors = [_error_with_suggestion(fault) for fault in listed[:MAX_SUGGESTIONS]] + [
         _to_field_error(fault) for fault in listed[MAX_SUGGESTIONS:]
     ]
-    places = {fault.field for fault in told}
-    too_long = {fault.field for fault in told if fault.code == "too_long"}
+    places = {fault.field for fault in errors}
+    too_long = {fault.field for fault in errors if fault.code == "too_long"}
     # Pydantic also reports a list with an invalid member as empty, and one that is too long as no value: omit both.
     return invalid_policy(
         [
             fault
-            for fault in told
+            for fault in errors
             if not (fault.code == "too_short" and any(place.startswith(fault.field + "/") for place in places))
             and not (fault.code == "value_type" and fault.field in too_long)
         ]
@@ -272,5 +272,5 @@ def invalid_policy(faults: list[FieldError], *, count: int = 0) -> ValidationFai
     apart = list({(fault.field, fault.code): fault for fault in faults}.values())
     others = max(len(apart), count) - 1
     more = f" (and {others:,} more)" if others else ""
-    told = f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}"
-    return ValidationFailed(told, apart[:MAX_REPORTED_ERRORS])
+    message = f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}"
+    return ValidationFailed(message, apart[:MAX_REPORTED_ERRORS])

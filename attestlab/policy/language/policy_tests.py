@@ -31,9 +31,9 @@ def require_valid(document: Document, registry: Registry) -> None:
         for index, case in enumerate(document.tests or ())
         for fault in (*_context_errors(case, index, normalised), *_rule_errors(case, index, ids))
     )
-    told = list(islice(faults, MAX_REPORTED_ERRORS))
-    if told:
-        raise invalid_policy(told)
+    errors = list(islice(faults, MAX_REPORTED_ERRORS))
+    if errors:
+        raise invalid_policy(errors)
 
 
 def _context_errors(case: PolicyTest, index: int, normalised: ContextNormalizer) -> Iterator[FieldError]:
