@@ -29,6 +29,7 @@ from support.databases import (
     postgres_server,
     temporary_postgres_database,
 )
+from support.disks import SmallDisk
 from support.fork_server import ForkServer, close_fork_server, get_fork_server
 from support.installations import InstallationTemplate, remove_template
 from support.lab_checks import check_lab
@@ -244,3 +245,12 @@ def running(
     """The real `attestlab serve`, once for all tests of a module; re-verified from outside at the end."""
     with served_from(make_template(engine, is_of_now=True), tmp_path_factory.mktemp("served")) as server:
         yield server
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    """A small disk of the test's own, which it may fill."""
+    with SmallDisk.mounted(tmp_path / "disk") as mounted:
+        if mounted is None:
+            pytest.skip("skipped: this process may not mount a tmpfs")
+        yield mounted

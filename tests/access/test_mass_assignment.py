@@ -8,13 +8,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from access_world import World, world_of
 from sqlalchemy import select
 
 from attestlab.installation import Installation
 from attestlab.migrations.models import metadata
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
+from support.access import AccessScenario, open_access_scenario
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
 
@@ -39,8 +39,8 @@ WRITES = [route for route in all_routes() if route.body is not None]
 
 
 @pytest.fixture
-def world(lab: Installation) -> Iterator[World]:
-    with serve_in_thread(lab) as url, world_of(lab, url) as made:
+def access(lab: Installation) -> Iterator[AccessScenario]:
+    with serve_in_thread(lab) as url, open_access_scenario(lab, url) as made:
         yield made
 
 
@@ -67,10 +67,10 @@ def test_almost_every_route_is_tested_with_fourteen_fields() -> None:
     assert len(WRITES) >= 6
 
 
-def test_a_forbidden_field_is_rejected_by_name_and_changes_nothing(world: World) -> None:
-    account, wrong = world.account, []
+def test_a_forbidden_field_is_rejected_by_name_and_changes_nothing(access: AccessScenario) -> None:
+    account, wrong = access.account, []
     issuer = register_issuer(account.with_key)["id"]
-    before = everything(world.lab)
+    before = everything(access.lab)
     for route in WRITES:
         path = route.path.replace("{id}", issuer)
         for name, value in foreign_fields(route).items():
@@ -79,7 +79,7 @@ def test_a_forbidden_field_is_rejected_by_name_and_changes_nothing(world: World)
             named = [fault["field"] for fault in answer.json().get("details", {}).get("fields", [])]
             if answer.status_code != 400 or f"/{name}" not in named:
                 wrong.append((route.method, route.path, name, answer.status_code, answer.text[:200]))
-    after = everything(world.lab)
+    after = everything(access.lab)
 
     assert wrong == []
     assert after == before

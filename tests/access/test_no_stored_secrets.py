@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import psycopg
 from sqlalchemy import make_url
-from team_story import token_in
 
+from support.orgs import extract_token
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -55,7 +55,7 @@ def invitations(server: ServerProcess, token: str) -> Iterator[str]:
     until = time.monotonic() + WAIT_TIMEOUT_S
     while len(mails := list(folder.glob("*")) if folder.exists() else []) < 5 and time.monotonic() < until:
         time.sleep(0.1)
-    yield from (token_in(mail.read_text()) for mail in mails)
+    yield from (extract_token(mail.read_text()) for mail in mails)
 
 
 def spellings(secret: str) -> Iterator[bytes]:

@@ -10,12 +10,12 @@ from uuid import uuid4
 import httpx
 import pytest
 import yaml
-from access_world import World, world_of
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
+from support.access import AccessScenario, open_access_scenario
 from support.in_process_server import serve_in_thread
 
 EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
@@ -24,8 +24,8 @@ _IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
 
 
 @pytest.fixture
-def world(lab: Installation) -> Iterator[World]:
-    with serve_in_thread(lab) as url, world_of(lab, url) as made:
+def access(lab: Installation) -> Iterator[AccessScenario]:
+    with serve_in_thread(lab) as url, open_access_scenario(lab, url) as made:
         yield made
 
 
@@ -40,10 +40,10 @@ def test_every_route_is_in_the_table_and_vice_versa() -> None:
     assert sorted(EXPECTED) == sorted(ROUTES)
 
 
-def test_a_single_scope_gives_access_to_its_routes_only(world: World) -> None:
+def test_a_single_scope_gives_access_to_its_routes_only(access: AccessScenario) -> None:
     wrong = []
     for scope in Scope:
-        with world.key_with(scope) as client:
+        with access.key_with(scope) as client:
             for name, route in ROUTES.items():
                 may = EXPECTED[name] in ("public", "any", "tenant", scope.value)
                 status = called(client, route)
@@ -54,9 +54,9 @@ def test_a_single_scope_gives_access_to_its_routes_only(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", ["consumer", "consumer_key"])
-def test_a_consumer_may_call_consumer_routes_only(world: World, kind: str) -> None:
+def test_a_consumer_may_call_consumer_routes_only(access: AccessScenario, kind: str) -> None:
     """Both signed in and with their own key; another test covers signing out."""
-    client, is_signed_in = getattr(world.account, kind), kind == "consumer"
+    client, is_signed_in = getattr(access.account, kind), kind == "consumer"
 
     wrong = [
         (name, status)
@@ -68,9 +68,9 @@ def test_a_consumer_may_call_consumer_routes_only(world: World, kind: str) -> No
     assert wrong == []
 
 
-def test_without_a_credential_only_public_routes_answer(world: World) -> None:
+def test_without_a_credential_only_public_routes_answer(access: AccessScenario) -> None:
     wrong = []
-    with world.anonymous() as client:
+    with access.anonymous() as client:
         for name, route in ROUTES.items():
             status = called(client, route)
             if (status != 401) != (EXPECTED[name] == "public") and not _is_other_401(name):

@@ -9,13 +9,13 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from access_world import Account, World, world_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.issuers.rules import TrustTier
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
+from support.access import AccessScenario, PartyClients, open_access_scenario
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
@@ -52,8 +52,8 @@ REQUEST_ID = {"X-Request-Id": "the-same"}
 
 
 @pytest.fixture
-def world(lab: Installation) -> Iterator[World]:
-    with serve_in_thread(lab) as url, world_of(lab, url) as made:
+def access(lab: Installation) -> Iterator[AccessScenario]:
+    with serve_in_thread(lab) as url, open_access_scenario(lab, url) as made:
         yield made
 
 
@@ -61,7 +61,7 @@ def name_of(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
-def things_of(account: Account) -> dict[str, str]:
+def things_of(account: PartyClients) -> dict[str, str]:
     """Returns an object of the account for each path parameter, by the path before it.
 
     Some routes have an object of their own, because their work ends the object's life.
@@ -106,7 +106,7 @@ def things_of(account: Account) -> dict[str, str]:
     }
 
 
-def profile_of(account: Account) -> str:
+def profile_of(account: PartyClients) -> str:
     made: str = account.with_key.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"]
     return made
 
@@ -144,16 +144,16 @@ def distinguishable(client: httpx.Client, things: dict[str, str], *, status: int
     return found
 
 
-def test_an_owner_can_read_their_own_objects(world: World) -> None:
+def test_an_owner_can_read_their_own_objects(access: AccessScenario) -> None:
     """So every route is covered here, and an error below is caused by the other tenant."""
-    things = things_of(world.account)
+    things = things_of(access.account)
     assert {place_of(route) for route in WITH_ID} == {name for name in things if name.startswith("/")}
 
     last = [route for route in WITH_ID if route.method == "DELETE"]
     refused = [
         (name_of(route), answer.status_code)
         for route in [*(route for route in WITH_ID if route not in last), *last]
-        if (answer := ask(world.account.client_for(route), route, thing_for(route, things))).status_code >= 400
+        if (answer := ask(access.account.client_for(route), route, thing_for(route, things))).status_code >= 400
     ]
 
     # The owner may activate policies; the error here states that their own key wrote this one.
@@ -161,60 +161,60 @@ def test_an_owner_can_read_their_own_objects(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", ["with_key", "signed_in", "consumer", "consumer_key"])
-def test_another_tenants_object_answers_exactly_like_a_missing_one(world: World, kind: str) -> None:
-    things = things_of(world.account)
-    stranger = world.stranger()
+def test_another_tenants_object_answers_exactly_like_a_missing_one(access: AccessScenario, kind: str) -> None:
+    things = things_of(access.account)
+    stranger = access.stranger()
 
     assert distinguishable(getattr(stranger, kind), things) == []
 
 
-def shown_in_lists(account: Account, ids: set[str]) -> set[str]:
+def shown_in_lists(account: PartyClients, ids: set[str]) -> set[str]:
     """Lists the list routes, and other routes without a path parameter, that show this account one of these ids."""
     return {
         route.path for route in LISTS if any(each in account.client_for(route).get(route.path).text for each in ids)
     }
 
 
-def test_no_list_contains_another_tenants_objects(world: World) -> None:
-    ids = {thing for thing in things_of(world.account).values() if len(thing) == len(str(uuid4()))}
+def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> None:
+    ids = {thing for thing in things_of(access.account).values() if len(thing) == len(str(uuid4()))}
 
-    ours, theirs = shown_in_lists(world.account, ids), shown_in_lists(world.stranger(), ids)
+    ours, theirs = shown_in_lists(access.account, ids), shown_in_lists(access.stranger(), ids)
 
     lists = {"attestations", "attestation-packs", "issuers", "policies", "users", "api-keys", "orgs", "audit/events"}
     assert {f"/v1/{name}" for name in lists} <= ours
     assert theirs == set()
 
 
-def test_idempotency_keys_are_separate_per_tenant(world: World) -> None:
+def test_idempotency_keys_are_separate_per_tenant(access: AccessScenario) -> None:
     body = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": "Ed25519"}
     key = {"Idempotency-Key": "the same"}
 
-    ours = world.account.with_key.post("/v1/issuers", json=body, headers=key)
-    theirs = world.stranger().with_key.post("/v1/issuers", json=body, headers=key)
+    ours = access.account.with_key.post("/v1/issuers", json=body, headers=key)
+    theirs = access.stranger().with_key.post("/v1/issuers", json=body, headers=key)
 
     assert (ours.status_code, theirs.status_code) == (201, 201)
     assert "Idempotent-Replayed" not in theirs.headers
     assert ours.json()["id"] != theirs.json()["id"]
 
 
-def test_every_invalid_credential_gets_the_same_401(world: World) -> None:
-    things, stranger = things_of(world.account), world.stranger()
+def test_every_invalid_credential_gets_the_same_401(access: AccessScenario) -> None:
+    things, stranger = things_of(access.account), access.stranger()
     revoked = stranger.revoked_key()
     signed_out = stranger.signed_out_token()
     clients = {
-        "none": world.with_headers({}),
-        "unknown key": world.with_headers({"X-API-Key": "al_live_" + "0" * 32}),
-        "junk token": world.with_headers({"Authorization": "Bearer no.such.token"}),
-        "revoked key": world.with_headers({"X-API-Key": revoked}),
-        "token of an ended session": world.with_headers({"Authorization": f"Bearer {signed_out}"}),
+        "none": access.with_headers({}),
+        "unknown key": access.with_headers({"X-API-Key": "al_live_" + "0" * 32}),
+        "junk token": access.with_headers({"Authorization": "Bearer no.such.token"}),
+        "revoked key": access.with_headers({"X-API-Key": revoked}),
+        "token of an ended session": access.with_headers({"Authorization": f"Bearer {signed_out}"}),
     }
 
     for kind, client in clients.items():
         assert distinguishable(client, things, status=401) == [], kind
 
 
-def test_expired_credentials_are_rejected(world: World, clock: FixedClock) -> None:
-    things, stranger = things_of(world.account), world.stranger()
+def test_expired_credentials_are_rejected(access: AccessScenario, clock: FixedClock) -> None:
+    things, stranger = things_of(access.account), access.stranger()
     clock.advance(stranger.longest_life)
 
     for client in (stranger.signed_in, stranger.consumer, stranger.consumer_key):

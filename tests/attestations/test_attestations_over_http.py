@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from claim_examples import typical
 from joserfc import jws as joserfc_jws
 from joserfc.jwk import KeySet
 
@@ -21,6 +20,7 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.demos.documents import badge_png, diploma_pdf
 from support.attestations import make_mint_body, mint
+from support.claims import make_claims
 from support.issuers import register_issuer
 from support.server_process import run_json_command
 
@@ -120,7 +120,7 @@ def test_jose_library_verifies_the_signature_of_each_algorithm(client: httpx.Cli
 
 
 def test_every_schema_and_content_type_is_minted_in_one_batch(client: httpx.Client, issuer: dict[str, Any]) -> None:
-    items = [make_mint_body(issuer, schema=schema, claims=typical(schema)) for schema in SCHEMA_IDS]
+    items = [make_mint_body(issuer, schema=schema, claims=make_claims(schema)) for schema in SCHEMA_IDS]
     items += [make_mint_body(issuer, content_type=content_type) for content_type in CONTENT_TYPES]
 
     answer = client.post("/v1/attestations/batch", json={"items": items})

@@ -6,7 +6,6 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from claim_examples import FITS, MISFITS, kind_name, typical
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -18,6 +17,7 @@ from attestlab.attestations.schemas.claim_types import CLAIM_TYPES, COUNTRY_CODE
 from attestlab.attestations.schemas.validation import check_claims
 from attestlab.core.countries import ALPHA_2, ALPHA_3
 from attestlab.core.errors import NotFound, ValidationFailed
+from support.claims import INVALID_CLAIMS, VALID_CLAIMS, claim_type_name, make_claims
 from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
@@ -129,13 +129,13 @@ def about(kind: str) -> st.SearchStrategy[Any]:
         "texts": st.lists(st.text(max_size=3), max_size=3),
         "name": st.text(" \t\n\x1c\u00a0\u2003a", max_size=3),
     }
-    known = st.sampled_from(FITS[kind] + MISFITS[kind])
+    known = st.sampled_from(VALID_CLAIMS[kind] + INVALID_CLAIMS[kind])
     return st.one_of(known, anything(), *([beside[kind]] if kind in beside else []))
 
 
 def claims_about(schema_id: str) -> st.SearchStrategy[dict[str, Any]]:
     """Claims of one schema: some left out, some wrong, some that the schema does not know."""
-    known = {claim: about(kind_name(schema_id, claim)) for claim in CATALOGUE[schema_id].claim_types}
+    known = {claim: about(claim_type_name(schema_id, claim)) for claim in CATALOGUE[schema_id].claim_types}
     further = st.dictionaries(st.text(max_size=4).filter(lambda name: name not in known), anything(), max_size=2)
     return st.tuples(st.fixed_dictionaries({}, optional=known), further).map(lambda parts: {**parts[0], **parts[1]})
 
@@ -158,9 +158,11 @@ def test_the_eleven_content_types_are_the_specified_ones():
 
 
 def test_every_claim_type_is_used_and_has_examples():
-    used = {kind_name(schema_id, claim) for schema_id, schema in CATALOGUE.items() for claim in schema.claim_types}
+    used = {
+        claim_type_name(schema_id, claim) for schema_id, schema in CATALOGUE.items() for claim in schema.claim_types
+    }
 
-    assert used == set(CLAIM_TYPES) == set(FITS) == set(MISFITS)
+    assert used == set(CLAIM_TYPES) == set(VALID_CLAIMS) == set(INVALID_CLAIMS)
 
 
 @pytest.mark.parametrize("schema_id", SCHEMA_IDS)
@@ -185,8 +187,8 @@ def test_unknown_schema_is_not_found():
 
 @pytest.mark.parametrize("schema_id", SCHEMA_IDS)
 def test_typical_claims_are_valid_without_warnings(schema_id: str):
-    assert check_claims(schema_id, typical(schema_id)) == []
-    assert judged(schema_id, typical(schema_id)) == set()
+    assert check_claims(schema_id, make_claims(schema_id)) == []
+    assert judged(schema_id, make_claims(schema_id)) == set()
 
 
 @pytest.mark.parametrize("kind", CLAIM_TYPES)
@@ -195,15 +197,15 @@ def test_claim_type_accepts_only_its_values(kind: str):
     The predicate and the published schema are two ways of saying one thing.
     """
     schema_id, claim = next(
-        (s, c) for s, schema in CATALOGUE.items() for c in schema.claim_types if kind_name(s, c) == kind
+        (s, c) for s, schema in CATALOGUE.items() for c in schema.claim_types if claim_type_name(s, c) == kind
     )
 
-    for value in FITS[kind]:
-        assert refused(schema_id, {**typical(schema_id), claim: value}) == set(), value
-        assert judged(schema_id, {**typical(schema_id), claim: value}) == set(), value
-    for value in MISFITS[kind]:
-        assert refused(schema_id, {**typical(schema_id), claim: value}) == {claim}, value
-        assert judged(schema_id, {**typical(schema_id), claim: value}) == {claim}, value
+    for value in VALID_CLAIMS[kind]:
+        assert refused(schema_id, {**make_claims(schema_id), claim: value}) == set(), value
+        assert judged(schema_id, {**make_claims(schema_id), claim: value}) == set(), value
+    for value in INVALID_CLAIMS[kind]:
+        assert refused(schema_id, {**make_claims(schema_id), claim: value}) == {claim}, value
+        assert judged(schema_id, {**make_claims(schema_id), claim: value}) == {claim}, value
 
 
 @pytest.mark.parametrize("schema_id", SCHEMA_IDS)
@@ -228,7 +230,10 @@ def test_every_date_claim_has_a_date_type():
     days = {c for schema in CATALOGUE.values() for c in schema.claim_types if c.endswith("date") or c in named}
 
     assert {
-        c for s, schema in CATALOGUE.items() for c in schema.claim_types if kind_name(s, c) in {"date", "end", "moment"}
+        c
+        for s, schema in CATALOGUE.items()
+        for c in schema.claim_types
+        if claim_type_name(s, c) in {"date", "end", "moment"}
     } == days
 
 
@@ -239,7 +244,7 @@ def test_quantities_are_numbers_and_countries_are_codes():
     found: dict[str, set[str]] = {}
     for schema_id, schema in CATALOGUE.items():
         for claim in schema.claim_types:
-            found.setdefault(kind_name(schema_id, claim), set()).add(claim)
+            found.setdefault(claim_type_name(schema_id, claim), set()).add(claim)
 
     assert found["quantity"] | found["number"] == {"hours", "credits", "gpa", "total_credits", "score"}
     assert found["ordinal"] == {"dose_number"}

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from claim_examples import HASH
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE, SCHEMA_IDS
 from attestlab.attestations.schemas.validation import check_claims, expiry_from_claims
 from attestlab.core.errors import ValidationFailed
+from support.claims import HASH
 
 
 def test_each_error_has_pointer_code_and_remedy():

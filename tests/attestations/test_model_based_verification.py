@@ -11,8 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from attestations.model import Model
-from faults.dying import settings_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
@@ -30,6 +28,8 @@ from attestlab.governance.rules import RequestType
 from attestlab.governance.service import ChangeRequest
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Role
+from support.attestation_model import AttestationModel
+from support.faults.crash_points import portable_settings
 from support.fork_server import ForkServer
 
 pytestmark = pytest.mark.both_engines
@@ -62,7 +62,7 @@ class Story(RuleBasedStateMachine):
         super().__init__()
         self.first_lab = self.lab
         self.deaths = 0
-        self.model = Model()
+        self.model = AttestationModel()
         self.ids: dict[str, UUID] = {}
         self.tag = new_id(self.clock.now()).hex[-12:]
         profile = {"name": "Northfield", "domain": "north.example"}
@@ -226,7 +226,7 @@ class Story(RuleBasedStateMachine):
     def die(self, change: str, attestation_id: UUID, kid: str, statement: int) -> None:
         self.deaths += 1
         wish = {
-            "settings": settings_of(self.lab),
+            "settings": portable_settings(self.lab),
             "now": format_time(self.clock.now()),
             "tenant_id": str(self.caller.tenant_id),
             "issuer_id": str(self.issuer),

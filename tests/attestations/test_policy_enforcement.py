@@ -13,11 +13,7 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from governance_story import Board, board_of
-from policy_story import kept, simulated, switch_on, switched_on
-from policy_world import document, leaf, rule
 from sqlalchemy import select
-from team_story import Team, events_of
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.audit.store import events
@@ -30,27 +26,32 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import TenantCreated
 from attestlab.policy.language.document import Document
 from support.attestations import make_mint_body
+from support.governance import GovernanceScenario, open_governance_scenario
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
+from support.orgs import TenantClients
+from support.outbox import read_events_of_type
+from support.policies.activation import activate_policy, create_active_policy, read_decisions, simulate_policy
+from support.policies.documents import make_condition, make_document, make_rule
 
 pytestmark = pytest.mark.one_world
 
-SELF_SIGNED = leaf("trust_tier", "eq", "SELF_SIGNED")
-NOBODY = rule("nobody", "DENY", SELF_SIGNED, reason="Only verified issuers.")
-HIGH_RISK = rule("high-risk", "DENY", leaf("risk_rating", "in", ["HIGH", "CRITICAL"]))
+SELF_SIGNED = make_condition("trust_tier", "eq", "SELF_SIGNED")
+NOBODY = make_rule("nobody", "DENY", SELF_SIGNED, reason="Only verified issuers.")
+HIGH_RISK = make_rule("high-risk", "DENY", make_condition("risk_rating", "in", ["HIGH", "CRITICAL"]))
 
 
 def denying(category: str = "MINT", *rules: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return document(*(rules or (NOBODY,)), category=category, default_effect="ALLOW", **more)
+    return make_document(*(rules or (NOBODY,)), category=category, default_effect="ALLOW", **more)
 
 
 class Scene:
     """A tenant with an issuer that is SELF_SIGNED, as new ones are; another tenant; and the operator."""
 
-    def __init__(self, board: Board, operator: Caller, clock: FixedClock) -> None:
-        self.board, self.operator, self.clock = board, operator, clock
-        self.lab, self.key, self.issuer = board.lab, board.key, board.issuer
-        self.tenant = self.lab.orgs.service_caller(board.team.tenant.tenant_id)
+    def __init__(self, governance: GovernanceScenario, operator: Caller, clock: FixedClock) -> None:
+        self.board, self.operator, self.clock = governance, operator, clock
+        self.lab, self.key, self.issuer = governance.lab, governance.key, governance.issuer
+        self.tenant = self.lab.orgs.service_caller(governance.tenant_clients.tenant.tenant_id)
 
     @cached_property
     def other(self) -> TenantCreated:
@@ -58,7 +59,7 @@ class Scene:
 
     @cached_property
     def others_key(self) -> httpx.Client:
-        return self.board.team.with_key(tenant=self.other)
+        return self.board.tenant_clients.with_key(tenant=self.other)
 
     @property
     def own(self) -> dict[str, Any]:
@@ -81,7 +82,7 @@ class Scene:
         return (client or self.key).post("/v1/verify", json={"attestation_id": attestation_id, **more})
 
     def kept(self, tenant_id: UUID | None = None) -> list[dict[str, Any]]:
-        return kept(self.lab, tenant_id or self.tenant.tenant_id)
+        return read_decisions(self.lab, tenant_id or self.tenant.tenant_id)
 
     def actors(self, tenant_id: UUID | None = None) -> list[str]:
         """By what kind of actor each decision was had, oldest first."""
@@ -95,14 +96,16 @@ class Scene:
         """A verification profile of the other tenant's, with a policy."""
         made = self.others_key.post("/v1/verification-profiles", json={"name": "What we accept"}).json()
         bound = {"target_type": "VERIFICATION_PROFILE", "target_id": made["id"]}
-        switched_on(self.lab, self.lab.orgs.service_caller(self.other.tenant_id), denying("VERIFY", *rules, **bound))
+        create_active_policy(
+            self.lab, self.lab.orgs.service_caller(self.other.tenant_id), denying("VERIFY", *rules, **bound)
+        )
         return str(made["id"])
 
 
 @pytest.fixture
 def scene(lab: Installation, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
-    with board_of(lab) as board:
-        made = Scene(board, caller, clock)
+    with open_governance_scenario(lab) as governance:
+        made = Scene(governance, caller, clock)
         yield made
         if "others_key" in vars(made):
             made.others_key.close()
@@ -112,15 +115,15 @@ def scene(lab: Installation, caller: Caller, clock: FixedClock) -> Iterator[Scen
 
 
 def by_the_issuers_own(scene: Scene) -> None:
-    switched_on(scene.lab, scene.tenant, denying(**scene.own))
+    create_active_policy(scene.lab, scene.tenant, denying(**scene.own))
 
 
 def by_the_tenants_default(scene: Scene) -> None:
-    switched_on(scene.lab, scene.tenant, denying())
+    create_active_policy(scene.lab, scene.tenant, denying())
 
 
 def by_the_platforms(scene: Scene) -> None:
-    switched_on(scene.lab, scene.operator, denying())
+    create_active_policy(scene.lab, scene.operator, denying())
 
 
 WHOSE = [by_the_issuers_own, by_the_tenants_default, by_the_platforms]
@@ -158,9 +161,11 @@ def test_denied_mint_is_a_403_with_reasons_and_stores_only_the_decision(
 
 
 def test_denial_names_the_denying_default_and_not_a_matching_rule_elsewhere(scene: Scene) -> None:
-    verified = rule("a-allow", "ALLOW", leaf("trust_tier", "eq", "VERIFIED"))
-    closed = switched_on(scene.lab, scene.tenant, document(verified, name="A", **scene.own))
-    switched_on(scene.lab, scene.tenant, document(rule("b-allow", "ALLOW", SELF_SIGNED), name="B", **scene.own))
+    verified = make_rule("a-allow", "ALLOW", make_condition("trust_tier", "eq", "VERIFIED"))
+    closed = create_active_policy(scene.lab, scene.tenant, make_document(verified, name="A", **scene.own))
+    create_active_policy(
+        scene.lab, scene.tenant, make_document(make_rule("b-allow", "ALLOW", SELF_SIGNED), name="B", **scene.own)
+    )
 
     details = scene.board.minted().json()["details"]
     why = scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()
@@ -174,7 +179,7 @@ def test_denial_names_the_denying_default_and_not_a_matching_rule_elsewhere(scen
 
 
 def test_allowed_mint_records_its_decision_in_its_transaction(scene: Scene) -> None:
-    switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
+    create_active_policy(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
     assert scene.kept() == []
 
     scene.minted()
@@ -187,7 +192,7 @@ def test_failed_mint_rolls_back_its_decision(scene: Scene) -> None:
     """
     What policies allowed and a limit refused did not happen; its decision was never heard.
     """
-    switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
+    create_active_policy(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
     scene.lab.orgs.set_plan(scene.tenant.tenant_id, Plan.FREE, {"attestations_per_day": 0})
 
     assert scene.board.minted().status_code == 429
@@ -196,8 +201,8 @@ def test_failed_mint_rolls_back_its_decision(scene: Scene) -> None:
 
 def test_without_applicable_policies_no_decision_is_recorded(scene: Scene) -> None:
     elsewhere = register_issuer(scene.key)
-    switched_on(scene.lab, scene.tenant, denying(target_type="ISSUER", target_id=elsewhere["id"]))
-    switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
+    create_active_policy(scene.lab, scene.tenant, denying(target_type="ISSUER", target_id=elsewhere["id"]))
+    create_active_policy(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
 
     scene.verified(scene.minted())
 
@@ -205,7 +210,7 @@ def test_without_applicable_policies_no_decision_is_recorded(scene: Scene) -> No
 
 
 def test_monitoring_policy_never_denies_and_is_shown_in_the_decision(scene: Scene) -> None:
-    monitoring = switched_on(scene.lab, scene.tenant, denying(mode="MONITOR", name="monitoring"))
+    monitoring = create_active_policy(scene.lab, scene.tenant, denying(mode="MONITOR", name="monitoring"))
     watched = scene.lab.policies.create(Document.read(denying(name="in shadow")), caller=scene.tenant)
     scene.lab.policies.shadow(watched.id, caller=scene.tenant)
 
@@ -222,8 +227,8 @@ def test_monitoring_policy_never_denies_and_is_shown_in_the_decision(scene: Scen
 
 def test_each_batch_item_is_decided_separately(scene: Scene) -> None:
     free = register_issuer(scene.key)
-    switched_on(scene.lab, scene.tenant, denying(**scene.own))
-    switched_on(scene.lab, scene.tenant, denying("MINT", HIGH_RISK, name="all"))
+    create_active_policy(scene.lab, scene.tenant, denying(**scene.own))
+    create_active_policy(scene.lab, scene.tenant, denying("MINT", HIGH_RISK, name="all"))
     items = [make_mint_body(each) for each in (scene.issuer, free, scene.issuer)]
 
     answer = scene.post("/v1/attestations/batch", items=items).json()["items"]
@@ -237,7 +242,7 @@ def test_each_batch_item_is_decided_separately(scene: Scene) -> None:
 
 def test_denied_supersession_leaves_the_old_attestation_valid(scene: Scene) -> None:
     old = scene.minted()
-    switched_on(scene.lab, scene.tenant, denying())
+    create_active_policy(scene.lab, scene.tenant, denying())
     body = {name: value for name, value in make_mint_body(scene.issuer).items() if name != "issuer_id"}
 
     answer = scene.post(f"/v1/attestations/{old}/supersede", **body)
@@ -250,7 +255,7 @@ def test_denial_is_not_stored_under_the_idempotency_key(scene: Scene) -> None:
     """
     Once the policy is gone the same request goes through.
     """
-    policy = switched_on(scene.lab, scene.tenant, denying())
+    policy = create_active_policy(scene.lab, scene.tenant, denying())
     asked = {"json": make_mint_body(scene.issuer), "headers": {"Idempotency-Key": "the-same"}}
     assert scene.key.post("/v1/attestations/mint", **asked).status_code == 403  # type: ignore[arg-type]
     scene.lab.policies.archive(policy, caller=scene.tenant)
@@ -263,7 +268,7 @@ def test_policy_activated_in_the_same_group_commit_applies_to_later_mints(lab: I
     request = MintRequest(**named, schema="degree", claims={"student_name": "Ada"})
     drafts = [lab.attestations.prepare(request, caller=scene.tenant) for _ in range(2)]
     written = lab.policies.create(Document.read(denying()), caller=scene.tenant)
-    digest = simulated(lab, scene.tenant, written.id)
+    digest = simulate_policy(lab, scene.tenant, written.id)
     examined = lab.policies.examine(written.id, caller=scene.tenant)
 
     with lab.storage.write():
@@ -291,7 +296,7 @@ def test_activated_policy_applies_to_all_later_mints(scene: Scene) -> None:
         thread.start()
     while len(answers) < 12:
         over.wait(0.01)
-    switch_on(scene.lab, scene.tenant, written.id)
+    activate_policy(scene.lab, scene.tenant, written.id)
     late = scene.board.minted().status_code
     while answers.count(403) < 4:
         over.wait(0.01)
@@ -309,7 +314,7 @@ def test_activated_policy_applies_to_all_later_mints(scene: Scene) -> None:
 
 def test_failure_while_recording_a_denial_affects_nothing_else(scene: Scene) -> None:
     made = scene.minted()
-    switched_on(scene.lab, scene.tenant, denying())
+    create_active_policy(scene.lab, scene.tenant, denying())
 
     def fails(_tx: Transaction) -> None:
         raise OSError("No space left on device")
@@ -329,8 +334,8 @@ def test_failure_while_recording_a_denial_affects_nothing_else(scene: Scene) -> 
 
 def test_denied_verification_is_invalid_and_the_issuers_tenant_sees_why(scene: Scene) -> None:
     made = scene.minted()
-    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
-    with scene.board.team.anonymous() as anybody:
+    create_active_policy(scene.lab, scene.tenant, denying("VERIFY"))
+    with scene.board.tenant_clients.anonymous() as anybody:
         found = scene.verified(made, anybody).json()
 
     assert (found["verdict"], found["reasons"][-1]) == ("INVALID", "policy_denied")
@@ -340,12 +345,14 @@ def test_denied_verification_is_invalid_and_the_issuers_tenant_sees_why(scene: S
     assert (why["action"], why["allowed"], why["reproduced"]) == ("VERIFY", False, True)
     assert why["matched_rules"] == ["nobody"]
     assert scene.actors() == ["SERVICE"]
-    wait_until(lambda: [event["verdict"] for event in events_of(scene.lab, "verification.failed")], ["INVALID"])
+    wait_until(
+        lambda: [event["verdict"] for event in read_events_of_type(scene.lab, "verification.failed")], ["INVALID"]
+    )
 
 
 def test_verification_policies_see_the_issuers_current_attributes(scene: Scene) -> None:
     made = scene.minted()
-    switched_on(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
+    create_active_policy(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
     assert scene.verified(made).json()["reasons"][-1] == "policy_ok"
 
     scene.board.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
@@ -357,7 +364,7 @@ def test_verification_policies_see_the_issuers_current_attributes(scene: Scene) 
 
 def test_policies_are_evaluated_last_and_only_if_all_other_steps_pass(scene: Scene) -> None:
     made = scene.minted()
-    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
+    create_active_policy(scene.lab, scene.tenant, denying("VERIFY"))
     scene.post(f"/v1/attestations/{made}/revoke", reason="typo")
 
     assert scene.verified(made).json()["verdict"] == "REVOKED"
@@ -366,8 +373,8 @@ def test_policies_are_evaluated_last_and_only_if_all_other_steps_pass(scene: Sce
 
 def test_public_page_and_export_enforce_policies(scene: Scene) -> None:
     answer = scene.board.minted().json()
-    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
-    with scene.board.team.anonymous() as anybody:
+    create_active_policy(scene.lab, scene.tenant, denying("VERIFY"))
+    with scene.board.tenant_clients.anonymous() as anybody:
         looked = anybody.get(f"/a/{answer['id']}", headers={"Accept": "application/json"}).json()
         shown = anybody.get(f"/a/{answer['id']}")
 
@@ -398,7 +405,7 @@ def _verifications_used(scene: Scene) -> int:
 
 def test_profile_policies_apply_and_each_tenant_records_its_decision(scene: Scene) -> None:
     made, profile = scene.minted(), scene.profile(NOBODY)
-    switched_on(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
+    create_active_policy(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
 
     plain = scene.verified(made, scene.others_key).json()
     named = scene.verified(made, scene.others_key, verification_profile_id=profile).json()
@@ -418,16 +425,16 @@ def test_issuer_and_profile_policies_must_both_allow(scene: Scene) -> None:
     made, profile = scene.minted(), scene.profile(HIGH_RISK)
     assert scene.verified(made, scene.others_key, verification_profile_id=profile).json()["verdict"] == "VALID"
 
-    switched_on(scene.lab, scene.tenant, denying("VERIFY"))
+    create_active_policy(scene.lab, scene.tenant, denying("VERIFY"))
 
     assert scene.verified(made, scene.others_key, verification_profile_id=profile).json()["verdict"] == "INVALID"
 
 
 def test_profile_of_another_tenant_is_not_found_and_not_metered(scene: Scene) -> None:
     made, profile = scene.minted(), scene.profile(NOBODY)
-    team: Team = scene.board.team
+    tenant_clients: TenantClients = scene.board.tenant_clients
     same = {"X-Request-Id": "the-same"}
-    with team.anonymous() as nobody, team.anonymous() as liar:
+    with tenant_clients.anonymous() as nobody, tenant_clients.anonymous() as liar:
         liar.headers["X-API-Key"] = "al_live_" + "0" * 32
         for client in (scene.key, nobody, liar):
             texts = []
@@ -446,7 +453,7 @@ def test_profile_of_another_tenant_is_not_found_and_not_metered(scene: Scene) ->
 
 def test_denied_bundle_is_a_403_and_its_decision_is_recorded(scene: Scene) -> None:
     made = scene.minted()
-    switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
+    create_active_policy(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
 
     answer = scene.key.get(f"/v1/attestations/{made}/proof-bundle")
 
@@ -460,9 +467,9 @@ def test_public_page_denies_the_bundle_and_reveals_no_rules(scene: Scene) -> Non
     answer = scene.board.minted().json()
     key = answer["share_url"].rpartition("?k=")[2]
     path = f"/a/{answer['id']}/bundle.json?k={key}"
-    with scene.board.team.anonymous() as anybody:
+    with scene.board.tenant_clients.anonymous() as anybody:
         assert anybody.get(path).status_code == 200
-        switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
+        create_active_policy(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
         refused = anybody.get(path)
 
     details = refused.json()["details"]
@@ -475,7 +482,7 @@ def test_public_page_denies_the_bundle_and_reveals_no_rules(scene: Scene) -> Non
 
 def test_allowed_bundle_records_its_decision(scene: Scene) -> None:
     made = scene.minted()
-    switched_on(scene.lab, scene.tenant, denying("BUNDLE_EXPORT", HIGH_RISK))
+    create_active_policy(scene.lab, scene.tenant, denying("BUNDLE_EXPORT", HIGH_RISK))
 
     assert scene.key.get(f"/v1/attestations/{made}/proof-bundle").status_code == 200
     assert [(row["action"], row["allowed"]) for row in scene.kept()] == [("BUNDLE_EXPORT", True)]

@@ -10,9 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from governance_story import Board, board_of
-from policy_story import switched_on
-from policy_world import document, leaf, rule
 from sqlalchemy import delete, text, update
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
@@ -27,6 +24,9 @@ from attestlab.installation import Installation
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs.rules import Caller
 from attestlab.policy.language.document import Document
+from support.governance import GovernanceScenario, open_governance_scenario
+from support.policies.activation import create_active_policy
+from support.policies.documents import make_condition, make_document, make_rule
 
 pytestmark = pytest.mark.one_world
 
@@ -46,7 +46,7 @@ ONLY_ONLINE = {
 class Scene:
     """A tenant at work, the clock, and what a verifier holds in hand: offline the same policies as the service."""
 
-    board: Board
+    governance: GovernanceScenario
     clock: FixedClock
     shows: dict[str, str] = field(default_factory=dict)
     file: bytes | None = None
@@ -100,8 +100,8 @@ class Scene:
 
 @pytest.fixture
 def scene(lab: Installation, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
-    with board_of(lab) as board:
-        yield Scene(board, clock)
+    with open_governance_scenario(lab) as governance:
+        yield Scene(governance, clock)
 
 
 def sound(scene: Scene) -> str:
@@ -201,11 +201,11 @@ def stolen_key(scene: Scene) -> str:
 
 
 def denied_by_a_policy(scene: Scene) -> str:
-    made, board = scene.minted(), scene.board
-    tenant = scene.lab.orgs.service_caller(board.team.tenant.tenant_id)
-    nobody = rule("nobody", "DENY", leaf("status", "eq", "ACTIVE"))
-    written = document(nobody, category="VERIFY", default_effect="ALLOW")
-    switched_on(scene.lab, tenant, written)
+    made, governance = scene.minted(), scene.board
+    tenant = scene.lab.orgs.service_caller(governance.tenant_clients.tenant.tenant_id)
+    nobody = make_rule("nobody", "DENY", make_condition("status", "eq", "ACTIVE"))
+    written = make_document(nobody, category="VERIFY", default_effect="ALLOW")
+    create_active_policy(scene.lab, tenant, written)
     scene.policies.append(Document.read(written))
     return made
 
@@ -246,8 +246,8 @@ def unknown_key(scene: Scene) -> str:
 
 def key_of_somebody_else(scene: Scene) -> str:
     """The server signs, and logs, with another key than the one that it names."""
-    board = scene.board
-    kid, owner = board.issuer["keys"][0]["kid"], {"tenant_id": board.team.tenant.tenant_id}
+    governance = scene.board
+    kid, owner = governance.issuer["keys"][0]["kid"], {"tenant_id": governance.tenant_clients.tenant.tenant_id}
     with scene.lab.storage.read() as connection:
         row = connection.execute(keys.select().where(keys.c.kid == kid)).one()
     other = signing.dump_private(signing.generate(Algorithm(row.alg)))

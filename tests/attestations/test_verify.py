@@ -8,8 +8,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from policy_story import switched_on
-from policy_world import document, leaf, rule
 from sqlalchemy import delete, select, text, update
 
 from attestlab.attestations.metering import service as metering
@@ -32,6 +30,8 @@ from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
+from support.policies.activation import create_active_policy
+from support.policies.documents import make_condition, make_document, make_rule
 
 pytestmark = pytest.mark.one_world
 
@@ -280,8 +280,8 @@ def test_entry_of_another_attestation_fails_the_proof(lab: Installation, minted:
 def test_denying_policy_makes_it_invalid_and_is_evaluated_last(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
-    nobody = rule("nobody", "DENY", leaf("status", "eq", "ACTIVE"))
-    switched_on(lab, caller, document(nobody, category="VERIFY", default_effect="ALLOW"))
+    nobody = make_rule("nobody", "DENY", make_condition("status", "eq", "ACTIVE"))
+    create_active_policy(lab, caller, make_document(nobody, category="VERIFY", default_effect="ALLOW"))
 
     assert verdict_and_reasons(lab, minted)[1][-2:] == ["transparency_proof_ok", "policy_denied"]
     assert verdict_and_reasons(lab, minted)[0] == "INVALID"

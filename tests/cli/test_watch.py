@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from witness_world import Branch, folder_served, log_signer
 
 from attestlab.log.note.note import SignatureType, VerifierKey
 from support.fork_server import run_command
 from support.server_process import COMMAND, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
+from support.witnesses import LogBranch, make_log_signer, serve_folder
 
-VKEY = str(log_signer().vkey)
+VKEY = str(make_log_signer().vkey)
 SERVED = tuple[str, Path]  # the address of a log, and the folder that it shows
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[SERVED]:
-    with folder_served(tmp_path / "public") as url:
+    with serve_folder(tmp_path / "public") as url:
         yield url, tmp_path / "public"
 
 
@@ -33,7 +33,7 @@ def watch(served: SERVED, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_entry_is_printed_once_on_a_line(served: SERVED) -> None:
-    Branch.of(3).publish(served[1], 3)
+    LogBranch.of(3).publish(served[1], 3)
     first, second = watch(served), watch(served, "--json")
 
     shown = [json.loads(line) for line in first.stdout.splitlines()]
@@ -44,16 +44,19 @@ def test_each_entry_is_printed_once_on_a_line(served: SERVED) -> None:
 
 
 def test_an_alarm_has_a_name_and_ends_with_1(served: SERVED) -> None:
-    Branch.of(3).publish(served[1], 3)
+    LogBranch.of(3).publish(served[1], 3)
     watch(served)
-    Branch.of(4, other_from=2).publish(served[1], 4)
+    LogBranch.of(4, other_from=2).publish(served[1], 4)
     spoken, told = watch(served), watch(served, "--json")
 
     assert (spoken.returncode, spoken.stdout) == (1, "")
     assert spoken.stderr.startswith("ALARM fork: ")
     alarm = json.loads(told.stderr)
     assert alarm["alarm"] == "fork"
-    assert (alarm["known"], alarm["shown"]) == (Branch.of(3).checkpoint(3), Branch.of(4, other_from=2).checkpoint(4))
+    assert (alarm["known"], alarm["shown"]) == (
+        LogBranch.of(3).checkpoint(3),
+        LogBranch.of(4, other_from=2).checkpoint(4),
+    )
 
 
 def test_invalid_address_exits_2_without_retry(served: SERVED) -> None:
@@ -84,10 +87,10 @@ def test_watch_continues_until_an_alarm(served: SERVED) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         assert "There is no log" in process.stderr.readline()
-        Branch.of(1).publish(folder.with_name("next"), 1)
+        LogBranch.of(1).publish(folder.with_name("next"), 1)
         (folder.with_name("next")).rename(folder / "log")
         assert json.loads(process.stdout.readline())["log_index"] == 0
-        Branch(Branch.of(1).leaves, log_signer(seed=2)).publish(folder.with_name("next"), 1)
+        LogBranch(LogBranch.of(1).leaves, make_log_signer(seed=2)).publish(folder.with_name("next"), 1)
         (folder.with_name("next") / "checkpoint").replace(folder / "log" / "checkpoint")
         _, talk = process.communicate(timeout=WAIT_TIMEOUT_S)
     assert process.returncode == 1
@@ -95,7 +98,7 @@ def test_watch_continues_until_an_alarm(served: SERVED) -> None:
 
 
 def test_ctrl_c_ends_watch_without_a_traceback(served: SERVED) -> None:
-    Branch.of(1).publish(served[1], 1)
+    LogBranch.of(1).publish(served[1], 1)
     command = [*COMMAND, "log", "watch", served[0], "--vkey", VKEY, "--state", str(served[1].with_name("s"))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

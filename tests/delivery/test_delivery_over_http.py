@@ -10,7 +10,6 @@ from uuid import uuid4
 import httpx
 import pytest
 from sqlalchemy import select
-from team_story import accept, key_of, token_in, trail
 
 from attestlab.delivery.store import deliveries
 from attestlab.installation import Installation
@@ -20,6 +19,7 @@ from attestlab.orgs.rules import Plan, Role
 from support.attestations import make_mint_body, mint
 from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
+from support.orgs import accept_invitation, create_api_key, extract_token, read_audit_trail
 
 PASSWORD = "correct horse battery staple"
 
@@ -52,7 +52,7 @@ class Registry:
 @pytest.fixture
 def registry(lab: Installation) -> Iterator[Registry]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as client:
+    with serve_in_thread(lab) as url, make_client(url, key=create_api_key(lab, tenant)) as client:
         yield Registry(lab, client, register_issuer(client))
 
 
@@ -103,13 +103,13 @@ def test_accepting_an_invitation_delivers_pending_attestations(registry: Registr
     late, other = registry.mint_for("ADA@people.example"), registry.mint_for("grace@people.example")
 
     with make_client(str(registry.client.base_url)) as client:
-        joined = accept(client, token_in(invitation_of(registry)))
+        joined = accept_invitation(client, extract_token(invitation_of(registry)))
 
     assert joined.status_code == 200, joined.text
     shown = [registry.delivery_of(minted).json() for minted in (early, late)]
     assert [one["delivery_state"] for one in shown] == ["DELIVERED"] * 2
     assert {one["delivered_at"] for one in shown} == {joined.json()["joined_at"]}
-    assert trail(registry.lab, early["id"])[-1] == ("delivery.claim", "SERVICE")
+    assert read_audit_trail(registry.lab, early["id"])[-1] == ("delivery.claim", "SERVICE")
     assert registry.delivery_of(other).json()["delivery_state"] == "PENDING"
 
 

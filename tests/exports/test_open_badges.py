@@ -9,13 +9,20 @@ from uuid import UUID
 
 import httpx
 import pytest
-from exports_story import BADGE_CLAIMS, badge_of, minted, part_of, refused, status_list
 
 from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.exports.badges import BADGES
 from attestlab.installation import Installation
+from support.exports import (
+    BADGE_CLAIMS,
+    decode_jws_part,
+    fetch_status_list,
+    mint_attestation,
+    read_refusal,
+    verify_badge,
+)
 from support.issuers import register_issuer
 
 pytestmark = [pytest.mark.one_world, pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")]
@@ -77,9 +84,9 @@ def jwt_faults(badge: dict[str, Any]) -> list[str]:
 def test_an_attestation_of_each_badge_like_schema_is_a_badge(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any], schema: str
 ) -> None:
-    made = minted(owner, issuer, schema=schema, claims=BADGE_CLAIMS[schema])
+    made = mint_attestation(owner, issuer, schema=schema, claims=BADGE_CLAIMS[schema])
 
-    badge = badge_of(stranger, exported(owner, made))
+    badge = verify_badge(stranger, exported(owner, made))
 
     assert missing(badge) == []
     assert jwt_faults(badge) == []
@@ -108,9 +115,9 @@ def test_the_table_of_badges_names_claims_that_the_catalogue_has() -> None:
 def test_the_header_has_nothing_but_what_the_standard_allows(
     lab: Installation, owner: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    token = exported(owner, minted(owner, issuer))
+    token = exported(owner, mint_attestation(owner, issuer))
 
-    assert part_of(token, 0) == {
+    assert decode_jws_part(token, 0) == {
         "alg": "EdDSA",
         "kid": f"{lab.portal_url}/v1/issuers/{issuer['id']}/keys/main/jwk.json",
         "typ": "JWT",
@@ -122,12 +129,12 @@ def test_rs256_key_is_preferred(owner: httpx.Client, stranger: httpx.Client, iss
     The one algorithm that every verifier of badges must know; and an answer that is the same each time.
     """
     owner.post(f"/v1/issuers/{issuer['id']}/keys", json={"kid": "for-badges", "alg": "RS256"})
-    made = minted(owner, issuer)
+    made = mint_attestation(owner, issuer)
 
     token = exported(owner, made)
 
-    assert part_of(token, 0)["alg"] == "RS256"
-    assert badge_of(stranger, token)["name"] == "MSc"
+    assert decode_jws_part(token, 0)["alg"] == "RS256"
+    assert verify_badge(stranger, token)["name"] == "MSc"
     assert exported(owner, made) == token
 
 
@@ -137,18 +144,20 @@ def test_personal_claims_are_not_criteria(owner: httpx.Client, stranger: httpx.C
     """
     claims = {"course_name": "Rust", "credits": 6, "institution": "Northfield", "private_note": "was late"}
     tokens = [
-        exported(owner, minted(owner, issuer, schema="course-credit", claims={**claims, **earner}))
+        exported(owner, mint_attestation(owner, issuer, schema="course-credit", claims={**claims, **earner}))
         for earner in ({"student_name": "Ada", "grade": 1.3}, {"student_name": "Bob", "grade": 4})
     ]
 
-    subjects = [badge_of(stranger, token)["credentialSubject"] for token in tokens]
+    subjects = [verify_badge(stranger, token)["credentialSubject"] for token in tokens]
 
     assert subjects[0]["achievement"] == subjects[1]["achievement"]
     assert subjects[0]["achievement"]["criteria"]["narrative"] == "Institution: Northfield. Credits: 6."
     assert [subject["narrative"] for subject in subjects] == ["Grade: 1.3.", "Grade: 4."]
     assert "late" not in str(subjects)
-    harder = minted(owner, issuer, schema="course-credit", claims={**claims, "student_name": "Eve", "credits": 12})
-    other = badge_of(stranger, exported(owner, harder))["credentialSubject"]["achievement"]
+    harder = mint_attestation(
+        owner, issuer, schema="course-credit", claims={**claims, "student_name": "Eve", "credits": 12}
+    )
+    other = verify_badge(stranger, exported(owner, harder))["credentialSubject"]["achievement"]
     assert (other["name"], other["id"] != subjects[0]["achievement"]["id"]) == ("Rust", True)
 
 
@@ -156,20 +165,20 @@ def test_personal_claims_are_not_criteria(owner: httpx.Client, stranger: httpx.C
 def test_it_leads_to_its_status_and_to_the_log(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    made = minted(owner, issuer)
-    badge = badge_of(stranger, exported(owner, made))
+    made = mint_attestation(owner, issuer)
+    badge = verify_badge(stranger, exported(owner, made))
     status = badge["credentialStatus"]
-    before = status_list(stranger, issuer["id"])
+    before = fetch_status_list(stranger, issuer["id"])
 
     owner.post(f"/v1/attestations/{made['id']}/revoke", json={"reason": "a test"})
 
-    after = status_list(stranger, issuer["id"])
+    after = fetch_status_list(stranger, issuer["id"])
     assert before.credential["id"] == status["statusListCredential"] != status["id"]
     assert [found.says(int(status["statusListIndex"])) for found in (before, after)] == [False, True]
     (evidence,) = badge["evidence"]
     (leaf,) = re.findall("sha256:[0-9a-f]{64}", evidence["description"])
     assert stranger.get("/v1/log/lookup", params={"hash": leaf}).json()["entry"]["id"] == made["id"]
-    assert refused(owner.get(f"/v1/attestations/{made['id']}/open-badge")) == (409, "CONFLICT", "not_valid")
+    assert read_refusal(owner.get(f"/v1/attestations/{made['id']}/open-badge")) == (409, "CONFLICT", "not_valid")
 
 
 @pytest.mark.own_world
@@ -177,9 +186,9 @@ def test_one_that_ends_says_when_in_both_forms(
     clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     clock.advance(timedelta(milliseconds=250))
-    made = minted(owner, issuer, expiry_at=format_time(clock.now() + timedelta(days=36500, milliseconds=500)))
+    made = mint_attestation(owner, issuer, expiry_at=format_time(clock.now() + timedelta(days=36500, milliseconds=500)))
 
-    badge = badge_of(stranger, exported(owner, made))
+    badge = verify_badge(stranger, exported(owner, made))
 
     assert (badge["validFrom"], badge["nbf"] % 1) == ("2026-11-21T12:00:00Z", 0)
     assert badge["exp"]
@@ -199,7 +208,7 @@ def test_the_profile_has_the_logo_where_it_is_of_an_allowed_kind(
 ) -> None:
     issuer = register_issuer(owner, **({"logo_url": logo} if logo else {}))
 
-    profile = badge_of(stranger, exported(owner, minted(owner, issuer)))["issuer"]
+    profile = verify_badge(stranger, exported(owner, mint_attestation(owner, issuer)))["issuer"]
 
     assert (profile["name"], profile["url"]) == ("Northfield University", "https://northfield.example.edu")
     assert profile.get("image") == ({"id": logo, "type": "Image"} if shown else None)
@@ -216,18 +225,18 @@ def test_an_uploaded_logo_is_judged_by_what_it_is(
     put = owner.put(f"/v1/issuers/{issuer['id']}/logo", json={"content_b64url": b64url_encode(upload)})
     assert put.status_code == 200, put.text
 
-    profile = badge_of(stranger, exported(owner, minted(owner, issuer)))["issuer"]
+    profile = verify_badge(stranger, exported(owner, mint_attestation(owner, issuer)))["issuer"]
 
     assert ("image" in profile) == shown
 
 
 def test_other_schemas_cannot_be_exported_as_badge(owner: httpx.Client, issuer: dict[str, Any]) -> None:
-    passport = minted(owner, issuer, schema="passport", claims={"full_name": "Ada Lovelace"})
-    unnamed = minted(owner, issuer, claims={"student_name": "Ada Lovelace", "degree_type": " "})
+    passport = mint_attestation(owner, issuer, schema="passport", claims={"full_name": "Ada Lovelace"})
+    unnamed = mint_attestation(owner, issuer, claims={"student_name": "Ada Lovelace", "degree_type": " "})
 
     answers = [owner.get(f"/v1/attestations/{made['id']}/open-badge") for made in (passport, unnamed)]
 
-    assert [refused(answer) for answer in answers] == [
+    assert [read_refusal(answer) for answer in answers] == [
         (409, "CONFLICT", "not_a_badge"),
         (409, "CONFLICT", "achievement_not_named"),
     ]
@@ -238,7 +247,7 @@ def test_other_schemas_cannot_be_exported_as_badge(owner: httpx.Client, issuer: 
 def test_a_display_name_and_another_issuer_make_another_achievement(lab: Installation, owner: httpx.Client) -> None:
     issuers = [register_issuer(owner, display_name="Northfield"), register_issuer(owner)]
 
-    badges = [part_of(exported(owner, minted(owner, issuer)), 1) for issuer in issuers]
+    badges = [decode_jws_part(exported(owner, mint_attestation(owner, issuer)), 1) for issuer in issuers]
 
     ids = [badge["credentialSubject"]["achievement"]["id"] for badge in badges]
     assert ids[0] != ids[1]

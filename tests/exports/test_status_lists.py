@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from exports_story import List, external_key, minted, part_of, signed_outside, status_list
 from sqlalchemy import text
 
 from attestlab.core.clock import FixedClock
@@ -22,6 +21,14 @@ from attestlab.exports import rules, store
 from attestlab.exports.service import STATUS_LIST_KEY_PURPOSE
 from attestlab.installation import Installation
 from support.attestations import make_mint_body
+from support.exports import (
+    VerifiedStatusList,
+    decode_jws_part,
+    fetch_status_list,
+    mint_attestation,
+    mint_with_external_key,
+    register_external_key,
+)
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
 
@@ -51,12 +58,12 @@ def test_a_mint_is_0_and_its_revocation_is_1_at_once(server: ServerProcess) -> N
     """
     with server.client() as client:
         issuer = register_issuer(client)
-        kept, gone = minted(client, issuer), minted(client, issuer)
-        before = status_list(client, issuer["id"])
+        kept, gone = mint_attestation(client, issuer), mint_attestation(client, issuer)
+        before = fetch_status_list(client, issuer["id"])
 
         revoke(client, gone["id"])
 
-        after = status_list(client, issuer["id"])
+        after = fetch_status_list(client, issuer["id"])
     assert before.set_indexes == []
     assert after.set_indexes == [gone["log_index"]]
     assert not after.says(kept["log_index"])
@@ -65,25 +72,25 @@ def test_a_mint_is_0_and_its_revocation_is_1_at_once(server: ServerProcess) -> N
 def test_superseded_attestation_is_1_and_its_successor_is_0(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    old = minted(owner, issuer)
+    old = mint_attestation(owner, issuer)
 
     new = supersede(owner, old["id"], make_mint_body(issuer))
 
-    found = status_list(stranger, issuer["id"])
+    found = fetch_status_list(stranger, issuer["id"])
     assert (found.says(old["log_index"]), found.says(new["log_index"])) == (True, False)
 
 
 def test_expired_attestation_stays_0(
     lab: Installation, clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    made = minted(owner, issuer, expiry_at=format_time(clock.now() + timedelta(minutes=1)))
+    made = mint_attestation(owner, issuer, expiry_at=format_time(clock.now() + timedelta(minutes=1)))
     clock.advance(timedelta(minutes=2))
 
     with lab.storage.write() as tx:
         lab.expire(tx)
 
     assert owner.get(f"/v1/attestations/{made['id']}").json()["status"] == "EXPIRED"
-    assert status_list(stranger, issuer["id"]).set_indexes == []
+    assert fetch_status_list(stranger, issuer["id"]).set_indexes == []
 
 
 def test_attestation_signed_after_compromise_is_1(
@@ -92,17 +99,17 @@ def test_attestation_signed_after_compromise_is_1(
     """
     The bits agree with the verdicts: INVALID since the moment that the report names, VALID before.
     """
-    early = minted(owner, issuer)
+    early = mint_attestation(owner, issuer)
     clock.advance(timedelta(hours=2))
     since = clock.now()
-    late = minted(owner, issuer)
+    late = mint_attestation(owner, issuer)
     clock.advance(timedelta(hours=1))
 
     report = {"reason": "stolen", "compromised_at": format_time(since)}
     assert owner.post("/v1/issuers/keys/main/compromise", json=report).status_code == 200
 
     assert [verdict(stranger, made) for made in (early, late)] == ["VALID", "INVALID"]
-    assert status_list(stranger, issuer["id"]).set_indexes == [late["log_index"]]
+    assert fetch_status_list(stranger, issuer["id"]).set_indexes == [late["log_index"]]
 
 
 def test_an_external_key_cannot_date_back_what_it_signed_too_late(
@@ -112,17 +119,17 @@ def test_an_external_key_cannot_date_back_what_it_signed_too_late(
     Its holder chooses `created_at`; the log says when the entry was made, and the list follows the log.
     """
     issuer = register_issuer(owner)
-    private = external_key(owner, issuer, "theirs")
-    early = signed_outside(owner, issuer, private, "theirs", created_at=clock.now())
+    private = register_external_key(owner, issuer, "theirs")
+    early = mint_with_external_key(owner, issuer, private, "theirs", created_at=clock.now())
     clock.advance(timedelta(hours=2))
     since = clock.now()
-    dated_back = signed_outside(owner, issuer, private, "theirs", created_at=since - timedelta(hours=1))
+    dated_back = mint_with_external_key(owner, issuer, private, "theirs", created_at=since - timedelta(hours=1))
 
     report = {"reason": "stolen", "compromised_at": format_time(since)}
     assert owner.post("/v1/issuers/keys/theirs/compromise", json=report).status_code == 200
 
     assert [verdict(stranger, made) for made in (early, dated_back)] == ["VALID", "INVALID"]
-    assert status_list(stranger, issuer["id"]).set_indexes == [dated_back["log_index"]]
+    assert fetch_status_list(stranger, issuer["id"]).set_indexes == [dated_back["log_index"]]
     radius = owner.get(f"/v1/issuers/{issuer['id']}/blast-radius", params={"kid": "theirs"}).json()
     assert (radius["attestations"], radius["valid"]) == (2, 1)
 
@@ -131,24 +138,24 @@ def test_an_external_key_cannot_date_back_what_it_signed_too_late(
 def test_compromise_time_may_precede_all_attestations(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any], since: str
 ) -> None:
-    made = minted(owner, issuer)
+    made = mint_attestation(owner, issuer)
 
     report = {"reason": "never was ours", "compromised_at": since}
     assert owner.post("/v1/issuers/keys/main/compromise", json=report).status_code == 200
 
     assert verdict(stranger, made) == "INVALID"
-    assert status_list(stranger, issuer["id"]).set_indexes == [made["log_index"]]
+    assert fetch_status_list(stranger, issuer["id"]).set_indexes == [made["log_index"]]
 
 
 def test_a_key_that_was_only_revoked_sets_no_bit(
     owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    made = minted(owner, issuer)
+    made = mint_attestation(owner, issuer)
 
     assert owner.post("/v1/issuers/keys/main/revoke", json={"reason": "no longer used"}).status_code == 200
 
     assert verdict(stranger, made) == "VALID"
-    assert status_list(stranger, issuer["id"]).set_indexes == []
+    assert fetch_status_list(stranger, issuer["id"]).set_indexes == []
 
 
 def verdict(client: httpx.Client, made: dict[str, Any]) -> str:
@@ -158,24 +165,24 @@ def verdict(client: httpx.Client, made: dict[str, Any]) -> str:
 
 def test_a_list_is_of_one_issuer_alone(owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]) -> None:
     other = register_issuer(owner)
-    mine, theirs = minted(owner, issuer), minted(owner, other)
+    mine, theirs = mint_attestation(owner, issuer), mint_attestation(owner, other)
 
     revoke(owner, theirs["id"])
     revoke(owner, mine["id"])
 
-    assert status_list(stranger, issuer["id"]).set_indexes == [mine["log_index"]]
-    assert status_list(stranger, other["id"]).set_indexes == [theirs["log_index"]]
+    assert fetch_status_list(stranger, issuer["id"]).set_indexes == [mine["log_index"]]
+    assert fetch_status_list(stranger, other["id"]).set_indexes == [theirs["log_index"]]
 
 
 @pytest.mark.own_world
 def test_credential_has_the_members_of_the_recommendation(
     lab: Installation, clock: FixedClock, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    found: List = status_list(stranger, issuer["id"])
+    found: VerifiedStatusList = fetch_status_list(stranger, issuer["id"])
     credential, list_url = found.credential, f"{lab.portal_url}/v1/status-lists/{issuer['id']}"
 
     assert len(found.bits) == 16 * 1024
-    assert part_of(found.token, 0)["typ"] == "vc+jwt"
+    assert decode_jws_part(found.token, 0)["typ"] == "vc+jwt"
     assert credential["@context"] == ["https://www.w3.org/ns/credentials/v2"]
     assert (credential["id"], credential["issuer"]) == (list_url, lab.portal_url)
     assert credential["type"] == ["VerifiableCredential", "BitstringStatusListCredential"]
@@ -208,7 +215,7 @@ def test_it_is_the_same_byte_for_byte_for_an_hour_and_asked_for_by_its_tag(
     clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     path = f"/v1/status-lists/{issuer['id']}"
-    made = minted(owner, issuer)
+    made = mint_attestation(owner, issuer)
     first = stranger.get(path)
     tag = {"If-None-Match": first.headers["ETag"]}
 
@@ -221,7 +228,7 @@ def test_it_is_the_same_byte_for_byte_for_an_hour_and_asked_for_by_its_tag(
     assert (again.status_code, again.content) == (304, b"")
     assert (changed.status_code, changed.headers["ETag"] != first.headers["ETag"]) == (200, True)
     clock.advance(timedelta(minutes=1))
-    assert part_of(stranger.get(path).text, 1)["validFrom"] == "2026-11-21T13:00:00Z"
+    assert decode_jws_part(stranger.get(path).text, 1)["validFrom"] == "2026-11-21T13:00:00Z"
 
 
 def test_an_unknown_issuer_is_the_same_404_as_elsewhere(stranger: httpx.Client) -> None:
@@ -257,12 +264,12 @@ def test_the_key_of_the_lists_is_not_the_one_that_signs_access_tokens(
     """
     A list is no access token either: its header is none that an access token has.
     """
-    token = status_list(stranger, issuer["id"]).token
+    token = fetch_status_list(stranger, issuer["id"]).token
 
     answer = stranger.get("/v1/me", headers={"Authorization": f"Bearer {token}"})
 
     assert answer.status_code == 401
-    assert part_of(token, 0)["kid"] not in [key["kid"] for key in lab.identity.tokens.public_jwks()]
+    assert decode_jws_part(token, 0)["kid"] not in [key["kid"] for key in lab.identity.tokens.public_jwks()]
 
 
 def test_the_key_of_the_lists_stays_while_the_key_encryption_key_does(lab: Installation) -> None:
@@ -277,7 +284,7 @@ def test_ended_attestations_are_found_by_index(lab: Installation, owner: httpx.C
     """
     Anyone may ask for a list, so its cost must follow from what ended, not from what was ever minted.
     """
-    revoke(owner, minted(owner, issuer)["id"])
+    revoke(owner, mint_attestation(owner, issuer)["id"])
     wanted = store.REVOKED_OR_SUPERSEDED.params(issuer_id=UUID(issuer["id"]))
     with lab.storage.read() as connection:
         if not lab.storage.is_sqlite:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from faults import minting
+
+from support.faults import mint_jobs
 
 
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh installation on SQLite; copy it before use."""
     folder = tmp_path_factory.mktemp("installation") / "data"
-    minting.installed(folder)
+    mint_jobs.create_installation(folder)
     return folder

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from faults import tracing
 
-pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+from support.faults import strace
+
+pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
 
 WRITE = """
 import sys
@@ -27,7 +28,7 @@ atomic_files.fsync_dir(path.parent)
 def test_a_file_is_synced_before_it_gets_its_name_and_the_folder_after(tmp_path: Path) -> None:
     log, path = tmp_path / "calls", tmp_path / "folder" / "whole"
     path.parent.mkdir()
-    options = ["-f", "-q", *tracing.recording(log, ("fsync", "rename"))]
+    options = ["-f", "-q", *strace.recording_options(log, ("fsync", "rename"))]
 
     subprocess.run(["strace", *options, sys.executable, "-c", WRITE, str(path)], check=True)
 

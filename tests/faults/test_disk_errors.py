@@ -11,30 +11,30 @@ from typing import Any
 
 import httpx
 import pytest
-from faults import tracing
-from faults.clients import UNUSED, Client, Crowd, fact_of
-from faults.servers import QuickServer
-from faults.stories import check_crowd, check_story, minted_in
 
 from support.attestations import make_mint_body, mint
+from support.faults import strace
+from support.faults.checks import check_acknowledged_mints, check_minting_clients, count_attestations
+from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClient, MintingClients, read_acknowledgement
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.issuers import register_issuer
 
 WRITES_OF_A_MINT = 40
-pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
 
 
 @pytest.fixture
-def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[QuickServer]:
+def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[ForkedServer]:
     """A running server on SQLite."""
     url = f"sqlite:///{tmp_path / 'records.db'}"
-    with QuickServer.founded(fork_server, tmp_path / "data", url).start() as running:
+    with ForkedServer.founded(fork_server, tmp_path / "data", url).start() as running:
         yield running
 
 
 @pytest.fixture
-def http(server: QuickServer) -> Iterator[httpx.Client]:
-    with server.client(verify=UNUSED) as opened:
+def http(server: ForkedServer) -> Iterator[httpx.Client]:
+    with server.client(verify=NO_TLS_CONTEXT) as opened:
         yield opened
 
 
@@ -55,14 +55,14 @@ def faults_of_one_mint() -> Iterator[tuple[str, int, str]]:
     yield "flock", 1, "EINTR"
 
 
-def test_any_failed_disk_call_is_survived(server: QuickServer, http: httpx.Client, issuer: dict[str, Any]) -> None:
+def test_any_failed_disk_call_is_survived(server: ForkedServer, http: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     Each mint is acknowledged, or refused with 503 and found or done by the next attempt under its key.
     """
-    client = Client(issuer)
+    client = MintingClient(issuer)
     assert server.process is not None
     for call, number, error in faults_of_one_mint():
-        with tracing.attached(server.process.pid, *tracing.injecting(call, number, f"error={error}")):
+        with strace.attach(server.process.pid, *strace.injection_options(call, number, f"error={error}")):
             for _ in range(2):
                 client.step(http)
                 client.settle(http)
@@ -71,43 +71,43 @@ def test_any_failed_disk_call_is_survived(server: QuickServer, http: httpx.Clien
     check_client(server, client)
 
 
-def check_client(server: QuickServer, client: Client) -> None:
+def check_client(server: ForkedServer, client: MintingClient) -> None:
     lab = server.open_lab()
-    check_story(lab, [fact_of(answer) for answer in client.answers.values()], seen=client.seen)
-    assert minted_in(lab) == len(client.answers)
+    check_acknowledged_mints(lab, [read_acknowledgement(a) for a in client.answers.values()], seen=client.seen)
+    assert count_attestations(lab) == len(client.answers)
     lab.close()
 
 
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "pread64"])
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
 def test_repeated_disk_failures_under_load_lose_nothing(
-    server: QuickServer, issuer: dict[str, Any], call: str, error: str, is_long: bool
+    server: ForkedServer, issuer: dict[str, Any], call: str, error: str, is_long: bool
 ) -> None:
     chance = random.Random(f"{call} {error}")
     other = server.another().start()  # whose writes make this one read the disk
-    crowd = Crowd(issuer, 4)
+    minters = MintingClients(issuer, 4)
     assert server.process is not None
     with other:
-        with crowd.at_work(server, other):
+        with minters.at_work(server, other):
             for _ in range(12 if is_long else 2):
                 often = f"{chance.randrange(1, 60)}+{chance.randrange(1, 60)}"
-                with tracing.attached(server.process.pid, *tracing.injecting(call, often, f"error={error}")):
+                with strace.attach(server.process.pid, *strace.injection_options(call, often, f"error={error}")):
                     time.sleep(0.3)
                 time.sleep(0.1)
-        crowd.settle(server)
+        minters.settle(server)
         other.stop()
     server.stop()
-    check_crowd(server, crowd)
+    check_minting_clients(server, minters)
 
 
 def test_full_disk_rejects_mints_and_serves_reads(
-    server: QuickServer, http: httpx.Client, issuer: dict[str, Any]
+    server: ForkedServer, http: httpx.Client, issuer: dict[str, Any]
 ) -> None:
-    client = Client(issuer)
+    client = MintingClient(issuer)
     client.step(http)
     kept = next(iter(client.answers.values())).json()
     assert server.process is not None
-    with tracing.attached(server.process.pid, *tracing.injecting("pwrite64", "1+", "error=ENOSPC")):
+    with strace.attach(server.process.pid, *strace.injection_options("pwrite64", "1+", "error=ENOSPC")):
         for _ in range(5):
             refused = mint(http, make_mint_body(issuer))
             assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE"), refused.text
@@ -122,7 +122,7 @@ def test_full_disk_rejects_mints_and_serves_reads(
 
 @pytest.mark.soak  # it waits for the quarter of a minute that a writer waits
 def test_records_locked_by_others_are_unavailable_in_time(
-    server: QuickServer, http: httpx.Client, issuer: dict[str, Any], tmp_path: Path
+    server: ForkedServer, http: httpx.Client, issuer: dict[str, Any], tmp_path: Path
 ) -> None:
     """
     A backup tool, or a prompt left open, holds the writer's lock for longer than anybody waits.
@@ -133,7 +133,7 @@ def test_records_locked_by_others_are_unavailable_in_time(
         assert refused.status_code == 503, refused.text
         hog.execute("ROLLBACK")
     hog.close()
-    client = Client(issuer)
+    client = MintingClient(issuer)
     client.step(http)
     server.stop()
     check_client(server, client)

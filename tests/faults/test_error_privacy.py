@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from faults.in_process import serving
 from sqlalchemy import JSON, Boolean, Column, Date, Integer, LargeBinary, Table, Uuid
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -17,6 +16,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.web import logging_setup
+from support.faults.statement_faults import serve_in_process
 from support.in_process_server import make_client
 
 pytestmark = pytest.mark.both_engines
@@ -88,7 +88,7 @@ def test_no_value_of_a_failing_insert_is_logged_or_answered(
     failing = FailingSeal(lab)
     created = lab.orgs.create_tenant("Registry", plan=Plan.ENTERPRISE)
     kinds = set()
-    with serving(lab) as served, make_client(served.url, key=created.api_key) as http:
+    with serve_in_process(lab) as served, make_client(served.url, key=created.api_key) as http:
         for table in SQLModel.metadata.sorted_tables:
             for rows in failing_rows(table, is_sqlite=lab.storage.is_sqlite):
                 failing.table, failing.rows = table, rows

@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 import pytest
-from faults import tracing
-from faults.clients import UNUSED, Client, fact_of
-from faults.servers import QuickServer
-from faults.stories import check_story, minted_in
 
 from support.attestations import make_mint_body, mint
+from support.faults import strace
+from support.faults.checks import check_acknowledged_mints, count_attestations
+from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClient, read_acknowledgement
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
@@ -27,19 +27,19 @@ PARALLEL = 50
 ROUNDS = 20
 
 
-def check(server: QuickServer, answers: Sequence[httpx.Response]) -> None:
+def check(server: ForkedServer, answers: Sequence[httpx.Response]) -> None:
     """The answers are all that was minted."""
     lab = server.open_lab()
-    check_story(lab, [fact_of(answer) for answer in answers])
-    assert minted_in(lab) == len(answers)
+    check_acknowledged_mints(lab, [read_acknowledgement(answer) for answer in answers])
+    assert count_attestations(lab) == len(answers)
     lab.close()
 
 
-async def at_once(server: QuickServer, body: dict[str, Any], key: str) -> list[httpx.Response]:
+async def at_once(server: ForkedServer, body: dict[str, Any], key: str) -> list[httpx.Response]:
     """The same mint, under the same key, from as many connections as there are repeats."""
     headers = {"X-API-Key": server.made["api_key"], "Idempotency-Key": key}
     limits = httpx.Limits(max_connections=PARALLEL)
-    async with httpx.AsyncClient(base_url=server.url, headers=headers, limits=limits, verify=UNUSED) as http:
+    async with httpx.AsyncClient(base_url=server.url, headers=headers, limits=limits, verify=NO_TLS_CONTEXT) as http:
         asked = [http.post("/v1/attestations/mint", json=body, timeout=WAIT_TIMEOUT_S) for _ in range(PARALLEL)]
         return await asyncio.gather(*asked)
 
@@ -48,7 +48,7 @@ async def at_once(server: QuickServer, body: dict[str, Any], key: str) -> list[h
 def test_fifty_concurrent_mints_with_one_key_are_one_leaf(
     fork_server: ForkServer, tmp_path: Path, empty_database: str, workers: int
 ) -> None:
-    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
+    server = ForkedServer.founded(fork_server, tmp_path / "data", empty_database)
     done: list[httpx.Response] = []
     with server.start("--workers", str(workers)), server.client() as http:
         issuer = register_issuer(http)
@@ -88,7 +88,7 @@ def require_refusal_of_another_body(answer: httpx.Response) -> None:
     assert answer.json()["details"]["reason"] == "idempotency_key_reused"
 
 
-@pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+@pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
 def test_retry_after_a_crash_gets_the_committed_response(
     fork_server: ForkServer, tmp_path: Path, empty_database: str, call: str
@@ -96,19 +96,19 @@ def test_retry_after_a_crash_gets_the_committed_response(
     """
     The first thing after the commit is the head guard: the server dies as it writes, or syncs, that file.
     """
-    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
+    server = ForkedServer.founded(fork_server, tmp_path / "data", empty_database)
     with server.start().client() as http:
-        client = Client(register_issuer(http))
+        client = MintingClient(register_issuer(http))
         client.step(http)
         assert server.process is not None
         only_the_guard = ["-P", str(server.data / "head.guard")]
-        with tracing.attached(server.process.pid, *only_the_guard, *tracing.injecting(call, 1, "signal=SIGKILL")):
+        with strace.attach(server.process.pid, *only_the_guard, *strace.injection_options(call, 1, "signal=SIGKILL")):
             with contextlib.suppress(httpx.TransportError):
                 client.step(http)
             assert server.process.wait() == -signal.SIGKILL
     assert client.pending is not None, "nothing was acknowledged"
     lab = server.open_lab()
-    assert minted_in(lab) == 2, "it was committed"
+    assert count_attestations(lab) == 2, "it was committed"
     lab.close()
 
     with server.start(), server.client() as http:

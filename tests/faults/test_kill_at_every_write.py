@@ -8,13 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from faults import minting, tracing
-from faults.minting import Acknowledged
-from faults.power import Recording
-from faults.stories import check_story, require_kept
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.faults import mint_jobs, strace
+from support.faults.checks import check_acknowledged_mints, check_disk_image
+from support.faults.mint_jobs import AcknowledgedMint
+from support.faults.power_cuts import SyscallRecording
 from support.fork_server import ForkServer
 
 MINTS = 30
@@ -22,7 +22,7 @@ KILLS = 6  # of each kind of call, the first and the last with them; all of them
 IMAGES = 80
 THOROUGH_INTERVAL = 40
 
-pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
 
 
 @pytest.fixture(scope="module")
@@ -30,28 +30,28 @@ def calls(fork_server: ForkServer, installation: Path, tmp_path_factory: pytest.
     """How often a run that nobody disturbs makes each call that changes what is stored."""
     folder = shutil.copytree(installation, tmp_path_factory.mktemp("clean") / "data")
     log = folder.parent / "strace.log"
-    code, acknowledged = run(fork_server, folder, tracing.recording(log))
+    code, acknowledged = run(fork_server, folder, strace.recording_options(log))
     assert (code, len(acknowledged)) == (0, MINTS)
-    return tracing.counted(log, folder)
+    return strace.count_calls(log, folder)
 
 
-def run(fork_server: ForkServer, folder: Path, options: list[str]) -> tuple[int, list[Acknowledged]]:
+def run(fork_server: ForkServer, folder: Path, options: list[str]) -> tuple[int, list[AcknowledgedMint]]:
     """A traced run of mints; its exit code, and what it acknowledged until then."""
     out = folder.parent / f"{folder.name}.out"
     process = fork_server.start("mint", str(folder), str(MINTS), out=out, errors=out, is_traced=True)
-    with tracing.attached(process.pid, *options):
+    with strace.attach(process.pid, *options):
         code = process.wait()
-    return code, Acknowledged.read(out.read_text())
+    return code, AcknowledgedMint.read(out.read_text())
 
 
 def kill_at(fork_server: ForkServer, installation: Path, folder: Path, call: str, number: int) -> None:
     """One run that is killed as it makes the call of that number; then the log goes on from what is stored."""
     shutil.copytree(installation, folder)
-    code, acknowledged = run(fork_server, folder, tracing.injecting(call, number, "signal=SIGKILL"))
+    code, acknowledged = run(fork_server, folder, strace.injection_options(call, number, "signal=SIGKILL"))
     assert code == -signal.SIGKILL, "the run did not come to this call"
     lab = Installation.open(Settings(data=folder))
-    acknowledged += minting.mints(lab, 1)
-    check_story(lab, acknowledged)
+    acknowledged += mint_jobs.mint_repeatedly(lab, 1)
+    check_acknowledged_mints(lab, acknowledged)
     lab.close()
     shutil.rmtree(folder)
 
@@ -78,8 +78,8 @@ def test_disk_holds_acknowledged_mints_after_every_write(
     """
     The same without the killing: a process finds what another wrote until it was killed.
     """
-    made = Recording.of(fork_server, "mint", str(MINTS), before=installation, scratch=tmp_path)
+    made = SyscallRecording.of(fork_server, "mint", str(MINTS), before=installation, scratch=tmp_path)
     assert len(made.events) > 10 * MINTS, "a mint is many writes"
     looked_at = set(spread(len(made.events), at_most=len(made.events) if is_long else IMAGES))
     for number, image in enumerate(made.kills(looked_at)):
-        require_kept(image, tmp_path / "image", is_thorough=number % THOROUGH_INTERVAL == 0)
+        check_disk_image(image, tmp_path / "image", is_thorough=number % THOROUGH_INTERVAL == 0)

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import policy_world
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from faults import minting, mutations
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Verdict
@@ -43,6 +41,8 @@ from attestlab.settings import Settings
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency.keys import IdempotencyKey
 from attestlab.web.response import Response
+from support.faults import mint_jobs, record_mutations
+from support.policies import documents
 
 MUTATIONS = 100  # of each place in the soak, by chance; here each place is changed a few times
 FLIPS = 300
@@ -64,7 +64,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         lab.people.invite(f"{name}@example.com", role=Role.MEMBER, caller=caller)
     for _ in range(2):
         sign_in(lab, second)
-    told = list(minting.mints(lab, 6))
+    told = list(mint_jobs.mint_repeatedly(lab, 6))
     profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer.id
     lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
@@ -92,11 +92,11 @@ def founded(folder: Path, *, external_keys: int) -> Path:
 def rule_by_policies(lab: Installation, caller: Caller) -> None:
     """Attributes of the tenant's own, a policy in shadow with two versions, decisions, and what they would become."""
     lab.policy_attributes.replace([{"path": "channel", "type": "text"}], caller=caller)
-    allow = policy_world.rule("known", "ALLOW", policy_world.leaf("status", "exists", True))
+    allow = documents.make_rule("known", "ALLOW", documents.make_condition("status", "exists", True))
     for default in ("ALLOW", "DENY"):
         lab.verification_profiles.create(f"Profile {default}", description=default, caller=caller)
-        made = lab.policies.create(Document.read(policy_world.document(allow, default_effect=default)), caller=caller)
-        lab.policies.update(made.id, Document.read(policy_world.document(allow, name="again")), caller=caller)
+        made = lab.policies.create(Document.read(documents.make_document(allow, default_effect=default)), caller=caller)
+        lab.policies.update(made.id, Document.read(documents.make_document(allow, name="again")), caller=caller)
         lab.policies.shadow(made.id, caller=caller)
         question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
         lab.policy_decisions.evaluate_and_record(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
@@ -218,13 +218,13 @@ def test_unchanged_folder_has_no_problems(small: Path, large: Path, tmp_path: Pa
     """
     for world in (small, large):
         copy = shutil.copytree(world, tmp_path / world.parent.name)
-        with mutations.opened(copy / mutations.RECORDS):
+        with record_mutations.open_records(copy / record_mutations.RECORDS):
             pass
         assert first_problem(copy) is None
 
 
 def test_every_table_has_rows_to_change(large: Path) -> None:
-    with sqlite3.connect(large / mutations.RECORDS) as records:
+    with sqlite3.connect(large / record_mutations.RECORDS) as records:
         empty = [table for table in COVERED if not records.execute(f"SELECT count(*) FROM {table}").fetchone()[0]]
     records.close()
     assert empty == []
@@ -239,9 +239,9 @@ def test_every_random_mutation_of_a_data_folder_is_found(
     that has full tiles.
     """
     chance = random.Random(None if is_long else quarter)
-    for place in (*COVERED, *mutations.FILES) * (MUTATIONS // 4 if is_long else 1):
+    for place in (*COVERED, *record_mutations.FILES) * (MUTATIONS // 4 if is_long else 1):
         copy = shutil.copytree(large if place in THE_LOG else small, tmp_path / "data")
-        done = mutations.mutate(copy, place, chance)
+        done = record_mutations.mutate(copy, place, chance)
         assert first_problem(copy), done
         shutil.rmtree(copy)
 
@@ -252,13 +252,13 @@ def test_flipped_bit_in_the_file_is_found_or_changes_no_row(small: Path, tmp_pat
     """
     chance, untouched, flips = random.Random(9), 0, FLIPS if is_long else FLIPS // 8
     packed = shutil.copytree(small, tmp_path / "packed")
-    pack(packed / mutations.RECORDS)
-    before = contents(packed / mutations.RECORDS)
+    pack(packed / record_mutations.RECORDS)
+    before = contents(packed / record_mutations.RECORDS)
     for _ in range(flips):
         copy = shutil.copytree(packed, tmp_path / "data")
-        done = mutations.flip_file(copy / mutations.RECORDS, chance)
+        done = record_mutations.flip_file(copy / record_mutations.RECORDS, chance)
         if first_problem(copy) is None:
-            assert contents(copy / mutations.RECORDS) == before, done
+            assert contents(copy / record_mutations.RECORDS) == before, done
             untouched += 1
         shutil.rmtree(copy)
     assert untouched < flips * 3 // 4, "most of the file is used"
@@ -280,7 +280,7 @@ def contents(path: Path) -> list[object]:
         records.text_factory = bytes
         found: list[object] = records.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
         for table in COVERED:
-            quoted = ", ".join(f'quote("{name.decode()}")' for name in mutations.columns(records, table))
+            quoted = ", ".join(f'quote("{name.decode()}")' for name in record_mutations.columns(records, table))
             found += records.execute(f"SELECT {quoted} FROM {table} ORDER BY 1").fetchall()
     records.close()
     return found

@@ -7,9 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from faults import minting, tracing
-from faults.power import SECTOR, Image, Recording
-from faults.stories import check_story, require_kept
 
 from attestlab.cli.serve import ensure_initialized
 from attestlab.installation import Installation
@@ -17,6 +14,9 @@ from attestlab.log.head_guard import SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.note import TreeHead
 from attestlab.settings import Settings
+from support.faults import mint_jobs, strace
+from support.faults.checks import check_acknowledged_mints, check_disk_image
+from support.faults.power_cuts import SECTOR, DiskImage, SyscallRecording
 from support.fork_server import ForkServer
 from support.lab_checks import require_acknowledged
 
@@ -24,14 +24,16 @@ MINTS = 120  # enough for SQLite to write its WAL back into the database twice o
 IMAGES = 60  # in each half; in the soak eight times as many
 THOROUGH_INTERVAL = 20
 
-pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
 
 
 @pytest.fixture(scope="module")
-def recording(fork_server: ForkServer, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+def recording(
+    fork_server: ForkServer, installation: Path, tmp_path_factory: pytest.TempPathFactory
+) -> SyscallRecording:
     """A run of mints with the settings that are promised, but for a WAL that is written back four times as often."""
     often, scratch = "wal_autocheckpoint=1000", tmp_path_factory.mktemp("recording")
-    made = Recording.of(fork_server, "mint", str(MINTS), often, before=installation, scratch=scratch)
+    made = SyscallRecording.of(fork_server, "mint", str(MINTS), often, before=installation, scratch=scratch)
     written_back = [event for event in made.events if (event.kind, event.name) == ("sync", "records.db")]
     assert len(written_back) >= 2, "the WAL was never written back, so that no power cut can meet that"
     return made
@@ -39,11 +41,11 @@ def recording(fork_server: ForkServer, installation: Path, tmp_path_factory: pyt
 
 @pytest.mark.parametrize("half", ["first", "second"])
 def test_no_power_cut_loses_an_acknowledged_mint(
-    recording: Recording, tmp_path: Path, half: str, is_long: bool
+    recording: SyscallRecording, tmp_path: Path, half: str, is_long: bool
 ) -> None:
     count = 8 * IMAGES if is_long else IMAGES
     for number, image in enumerate(recording.power_cuts(random.Random(half), count)):
-        require_kept(image, tmp_path / "data", is_thorough=number % THOROUGH_INTERVAL == 0)
+        check_disk_image(image, tmp_path / "data", is_thorough=number % THOROUGH_INTERVAL == 0)
 
 
 def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(
@@ -52,12 +54,14 @@ def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(
     """
     The control: what these images are able to show, they show.
     """
-    weak = Recording.of(fork_server, "mint", str(MINTS), "synchronous=NORMAL", before=installation, scratch=tmp_path)
+    weak = SyscallRecording.of(
+        fork_server, "mint", str(MINTS), "synchronous=NORMAL", before=installation, scratch=tmp_path
+    )
     lost = sum(has_lost(image, tmp_path / "image") for image in weak.power_cuts(random.Random(1), 24))
     assert lost > 12
 
 
-def has_lost(image: Image, folder: Path) -> bool:
+def has_lost(image: DiskImage, folder: Path) -> bool:
     lab = Installation.open(Settings(data=image.write_to(folder)))
     try:
         require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
@@ -77,7 +81,7 @@ def test_init_interrupted_by_a_power_cut_is_completed_by_the_next(
     What its owner was told holds; where nothing was told yet, the next start makes one.
     """
     (tmp_path / "empty").mkdir()
-    making = Recording.of(fork_server, "init", before=tmp_path / "empty", scratch=tmp_path)
+    making = SyscallRecording.of(fork_server, "init", before=tmp_path / "empty", scratch=tmp_path)
     for image in making.power_cuts(random.Random(2), 150 if is_long else 16):
         settings = Settings(data=image.write_to(tmp_path / "image"))
         made = ensure_initialized(settings)
@@ -85,7 +89,7 @@ def test_init_interrupted_by_a_power_cut_is_completed_by_the_next(
         lab = Installation.open(settings)
         for told in image.told:
             assert authenticated(lab, told["api_key"]) == told["tenant_id"]
-        check_story(lab, list(minting.mints(lab, 1)))
+        check_acknowledged_mints(lab, list(mint_jobs.mint_repeatedly(lab, 1)))
         lab.close()
         shutil.rmtree(settings.data)
 

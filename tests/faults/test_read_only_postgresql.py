@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from faults.clients import UNUSED
-from faults.servers import QuickServer
-from faults.test_reads_during_write_failures import Reader, require_writes_reported
 from sqlalchemy import create_engine, text
 
 from attestlab.core.db.storage import database_url
 from attestlab.orgs import usage
 from support.attestations import mint
 from support.databases import create_postgres_database, database_name, execute_as_administrator
+from support.faults.minting_clients import NO_TLS_CONTEXT
+from support.faults.readers import AttestationReader, require_writes_reported
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer, run_command
 from support.in_process_server import wait_until
 
@@ -44,9 +44,9 @@ def used(url: str) -> int:
 def test_verify_and_the_log_answer_while_postgresql_is_read_only(
     fork_server: ForkServer, tmp_path: Path, empty_database: str, postgres_url: str
 ) -> None:
-    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
-    with server, server.client(verify=UNUSED) as http:
-        known = Reader(http)
+    server = ForkedServer.founded(fork_server, tmp_path / "data", empty_database)
+    with server, server.client(verify=NO_TLS_CONTEXT) as http:
+        known = AttestationReader(http)
         with read_only(postgres_url, empty_database):
             require_writes_reported(http, "failed")
             counted = used(empty_database)

@@ -12,12 +12,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from faults import tracing
-from faults.clients import UNUSED
-from faults.disks import SmallDisk
-from faults.servers import QuickServer
-from policy_story import switched_on
-from policy_world import document, leaf, rule
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.results import Minted
@@ -27,71 +21,29 @@ from attestlab.installation import Installation
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.server.write_queue import PROBE_INTERVAL_S, WriteQueue
-from support.attestations import make_mint_body, mint
+from support.attestations import mint
+from support.disks import SmallDisk
+from support.faults import strace
+from support.faults.minting_clients import NO_TLS_CONTEXT
+from support.faults.readers import AttestationReader, checks, require_writes_reported
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.in_process_server import make_client, serve_in_thread, wait_until
-from support.issuers import register_issuer
+from support.policies.activation import create_active_policy
+from support.policies.documents import make_condition, make_document, make_rule
 
-NOBODY = document(rule("nobody", "DENY", leaf("status", "eq", "SUSPENDED")), category="VERIFY", default_effect="ALLOW")
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A disk of the data folder's own."""
-    with SmallDisk.mounted(tmp_path / "disk") as mounted:
-        if mounted is None:
-            pytest.skip("skipped: this process may not mount a tmpfs")
-        yield mounted
+NOBODY = make_document(
+    make_rule("nobody", "DENY", make_condition("status", "eq", "SUSPENDED")), category="VERIFY", default_effect="ALLOW"
+)
 
 
 @contextmanager
-def serving(fork_server: ForkServer, data: Path) -> Iterator[QuickServer]:
+def serving(fork_server: ForkServer, data: Path) -> Iterator[ForkedServer]:
     """A real server whose records, counters, head guard and log file are all in `data`."""
-    with QuickServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}").start() as running:
+    with ForkedServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}").start() as running:
         yield running
         running.stop()
         running.check()
-
-
-class Reader:
-    """Looks at one attestation in every way there is, and knows how often it verified it."""
-
-    def __init__(self, http: httpx.Client) -> None:
-        self.http = http
-        self.mint_body = make_mint_body(register_issuer(http))
-        self.minted = mint(http, self.mint_body).json()
-        self.verified = 0
-
-    def reads_all(self) -> None:
-        """Every read answers as on a quiet day."""
-        found = self.http.post("/v1/verify", json={"attestation_id": self.minted["id"]})
-        assert (found.status_code, found.json().get("verdict")) == (200, "VALID"), found.text
-        self.verified += 1
-        for path in (
-            f"/v1/attestations/{self.minted['id']}",
-            f"/v1/attestations/{self.minted['id']}/proof-bundle",
-            f"/a/{self.minted['id']}",
-            "/v1/log/proofs/0",
-            "/v1/log/head",
-            "/healthz",
-        ):
-            answer = self.http.get(path)
-            assert answer.status_code == 200, (path, answer.text)
-        assert self.http.get("/log/checkpoint").text == self.minted["checkpoint"]
-
-
-def require_writes_reported(http: httpx.Client, state: str) -> None:
-    """`/readyz` says how writes do, and that reads are well."""
-    wait_until(lambda: checks(http)["writes"], state)
-    assert checks(http)["records"] == checks(http)["log"] == "ok"
-
-
-def checks(http: httpx.Client) -> dict[str, str]:
-    answer = http.get("/readyz")
-    body = answer.json()
-    found: dict[str, str] = body["checks"] if answer.status_code == 200 else body["details"]["checks"]
-    assert (answer.status_code == 200) == (set(found.values()) == {"ok"})
-    return found
 
 
 def used(data: Path) -> int:
@@ -108,8 +60,8 @@ def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(
 ) -> None:
     """Records, counters and the server's own log are on it; what was verified meanwhile is counted afterwards."""
     data = disk.folder / "data"
-    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
-        known = Reader(http)
+    with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
+        known = AttestationReader(http)
         with disk.full():
             time.sleep(PROBE_INTERVAL_S)
             assert checks(http)["writes"] == "failed", "the probe itself writes: no other write has failed yet"
@@ -127,8 +79,8 @@ def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(
 def test_reads_continue_while_a_backup_locks_the_records(fork_server: ForkServer, tmp_path: Path, begin: str) -> None:
     """The counters are locked too, as by a tool that backs up every database of the folder."""
     data = tmp_path / "data"
-    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
-        known = Reader(http)
+    with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
+        known = AttestationReader(http)
         hogs = [sqlite3.connect(data / name, isolation_level=None) for name in ("records.db", "counters.db")]
         for hog in hogs:
             hog.execute(begin)
@@ -142,13 +94,13 @@ def test_reads_continue_while_a_backup_locks_the_records(fork_server: ForkServer
         wait_until(lambda: used(data), known.verified)
 
 
-@pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+@pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
 def test_failed_commits_are_counted_and_logged_at_most_once_a_second(fork_server: ForkServer, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
-        known = Reader(http)
+    with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
+        known = AttestationReader(http)
         assert server.process is not None
-        with tracing.attached(server.process.pid, *tracing.injecting("fdatasync", "1+", "error=EIO")):
+        with strace.attach(server.process.pid, *strace.injection_options("fdatasync", "1+", "error=EIO")):
             began = time.monotonic()
             statuses = [mint(http, known.mint_body).status_code for _ in range(30)]
             took_s = time.monotonic() - began
@@ -168,15 +120,15 @@ def test_failed_commits_are_counted_and_logged_at_most_once_a_second(fork_server
     assert counted >= len(lines) + sum(line["omitted"] for line in lines)
 
 
-@pytest.mark.skipif(not tracing.can_trace(), reason="skipped: no strace that may trace")
+@pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
 def test_reads_continue_while_every_commit_fails(fork_server: ForkServer, tmp_path: Path, error: str) -> None:
     """The disk takes what is written and refuses to sync it; a commit that failed is counted once when it is well."""
     data = tmp_path / "data"
-    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
-        known = Reader(http)
+    with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
+        known = AttestationReader(http)
         assert server.process is not None
-        with tracing.attached(server.process.pid, *tracing.injecting("fdatasync", "1+", f"error={error}")):
+        with strace.attach(server.process.pid, *strace.injection_options("fdatasync", "1+", f"error={error}")):
             for _ in range(3):
                 known.reads_all()
             require_writes_reported(http, "failed")
@@ -189,7 +141,7 @@ def test_reads_continue_without_the_writer(lab: Installation, caller: Caller) ->
     """Its thread has ended. A verification whose policy decision cannot be kept is refused, and costs no unit."""
     lab.orgs.set_plan(caller.tenant_id, Plan.ENTERPRISE, {"verifications_per_day": 1})
     plain, judged = (minted_by(lab, caller, name) for name in ("Plain", "Judged"))
-    switched_on(lab, caller, {**NOBODY, "target_type": "ISSUER", "target_id": str(judged.row.issuer_id)})
+    create_active_policy(lab, caller, {**NOBODY, "target_type": "ISSUER", "target_id": str(judged.row.issuer_id)})
 
     def end_thread(desk: WriteQueue) -> None:
         assert isinstance(desk._writer, LoopGroupCommit)
@@ -217,8 +169,8 @@ def minted_by(lab: Installation, caller: Caller, name: str) -> Minted:
 def test_a_crash_loses_counts_and_no_answer(fork_server: ForkServer, tmp_path: Path) -> None:
     """What is lost is missing from usage, tallies and events alike, so that fsck finds nothing."""
     data = tmp_path / "data"
-    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
-        known = Reader(http)
+    with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
+        known = AttestationReader(http)
         for _ in range(5):
             known.reads_all()
         server.kill()
@@ -226,15 +178,15 @@ def test_a_crash_loses_counts_and_no_answer(fork_server: ForkServer, tmp_path: P
         server.check()
         assert 0 <= counted <= known.verified
         server.start()
-        with server.client(verify=UNUSED) as again:
+        with server.client(verify=NO_TLS_CONTEXT) as again:
             assert verdict_of(again, known.minted["id"]) == "VALID"
             wait_until(lambda: used(data), counted + 1)
 
 
 def test_stopping_a_server_writes_what_is_pending(fork_server: ForkServer, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with serving(fork_server, data) as server, server.client(verify=UNUSED) as http:
-        known = Reader(http)
+    with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
+        known = AttestationReader(http)
         with ThreadPoolExecutor(4) as pool:
             statuses = list(pool.map(lambda _: verdict_of(http, known.minted["id"]), range(40)))
         server.stop()

@@ -13,11 +13,12 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.servers import QuickServer, new_postgres_database
 
 from attestlab.core.db.storage import database_url
 from attestlab.log.head_guard import HeadGuard
 from support.attestations import make_mint_body, mint
+from support.databases import create_postgres_database
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer, run_command
 from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
@@ -26,12 +27,12 @@ pytestmark = pytest.mark.both_engines
 
 
 @pytest.fixture
-def server(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> QuickServer:
+def server(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> ForkedServer:
     """An installation on either engine, not yet running."""
-    return QuickServer.founded(fork_server, tmp_path / "data", empty_database)
+    return ForkedServer.founded(fork_server, tmp_path / "data", empty_database)
 
 
-def backup_of(server: QuickServer, tmp_path: Path, postgres_url: str | None) -> str:
+def backup_of(server: ForkedServer, tmp_path: Path, postgres_url: str | None) -> str:
     """The URL of a copy of the records as they are; on PostgreSQL nobody may be connected to them."""
     url = database_url(server.database_url)
     if url.get_backend_name() == "sqlite":
@@ -39,7 +40,7 @@ def backup_of(server: QuickServer, tmp_path: Path, postgres_url: str | None) -> 
             source.backup(target)
         return f"sqlite:///{tmp_path / 'backup.db'}"
     assert postgres_url is not None
-    return new_postgres_database(postgres_url, template=str(url.database))
+    return create_postgres_database(postgres_url, template=str(url.database))
 
 
 def minted(http: httpx.Client, issuer: dict[str, Any]) -> dict[str, Any]:
@@ -49,18 +50,18 @@ def minted(http: httpx.Client, issuer: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def fsck(server: QuickServer) -> subprocess.CompletedProcess[str]:
+def fsck(server: ForkedServer) -> subprocess.CompletedProcess[str]:
     """`attestlab log fsck` as an operator types it."""
     return typed(server, "fsck")
 
 
-def typed(server: QuickServer, *words: str) -> subprocess.CompletedProcess[str]:
+def typed(server: ForkedServer, *words: str) -> subprocess.CompletedProcess[str]:
     """A command about the log, typed by an operator at no terminal."""
     return run_command("log", *words, "--data", str(server.data), "--database-url", server.database_url)
 
 
 def test_a_restored_older_backup_refuses_to_mint_until_the_newest_is_back(
-    server: QuickServer, tmp_path: Path, request: pytest.FixtureRequest
+    server: ForkedServer, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with server.start().client() as http:
         issuer = register_issuer(http)
@@ -110,7 +111,7 @@ def test_server_does_not_mint_on_records_restored_under_it(fork_server: ForkServ
     """
     The file is exchanged while the server runs, and the guard with it: what the process itself committed, it remembers.
     """
-    server = QuickServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    server = ForkedServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with server.start(), server.client() as http:
         issuer = register_issuer(http)
         minted(http, issuer)
@@ -132,10 +133,10 @@ def test_server_does_not_mint_on_records_restored_under_it(fork_server: ForkServ
 @pytest.fixture
 def on_a_new_machine(
     fork_server: ForkServer, tmp_path: Path
-) -> Iterator[tuple[QuickServer, dict[str, Any], dict[str, Any]]]:
+) -> Iterator[tuple[ForkedServer, dict[str, Any], dict[str, Any]]]:
     """Records and key-encryption key of an older copy without `head.guard`; an issuer, and what it minted last."""
     url = f"sqlite:///{tmp_path / 'records.db'}"
-    old = QuickServer.founded(fork_server, tmp_path / "old", url)
+    old = ForkedServer.founded(fork_server, tmp_path / "old", url)
     with old.start(), old.client() as http:
         issuer = register_issuer(http)
         kept = minted(http, issuer)
@@ -144,13 +145,13 @@ def on_a_new_machine(
         old.stop()
     (tmp_path / "new").mkdir()
     shutil.copy(old.data / "keyring.key", tmp_path / "new")
-    with QuickServer(fork_server, tmp_path / "new", f"sqlite:///{tmp_path / 'backup.db'}", old.made).start() as server:
+    with ForkedServer(fork_server, tmp_path / "new", f"sqlite:///{tmp_path / 'backup.db'}", old.made).start() as server:
         yield server, issuer, kept
         server.stop()
 
 
 def test_records_without_their_guard_are_read_only_until_accept_head(
-    on_a_new_machine: tuple[QuickServer, dict[str, Any], dict[str, Any]],
+    on_a_new_machine: tuple[ForkedServer, dict[str, Any], dict[str, Any]],
 ) -> None:
     server, issuer, kept = on_a_new_machine
     with server.client() as http:
@@ -180,7 +181,7 @@ def test_records_without_their_guard_are_read_only_until_accept_head(
 
 
 def test_proven_fork_is_reported_before_and_after_the_next_mint(
-    on_a_new_machine: tuple[QuickServer, dict[str, Any], dict[str, Any]], tmp_path: Path
+    on_a_new_machine: tuple[ForkedServer, dict[str, Any], dict[str, Any]], tmp_path: Path
 ) -> None:
     """
     The old machine's guard is brought along: it remembers the entry that the copy lacks.
@@ -203,11 +204,11 @@ def test_idle_server_observes_heads_of_other_servers(fork_server: ForkServer, tm
     """
     Two machines on one database have a guard each; after a restore the idle one must not mint on an older copy.
     """
-    one = QuickServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    one = ForkedServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with one.start(), one.client() as http:
         issuer = register_issuer(http)
         shutil.copytree(one.data, tmp_path / "idle", ignore=shutil.ignore_patterns("*.out", "*.log"))
-        with QuickServer(fork_server, tmp_path / "idle", one.database_url, one.made).start() as idle:
+        with ForkedServer(fork_server, tmp_path / "idle", one.database_url, one.made).start() as idle:
             newest = minted(http, issuer)
             guard = HeadGuard(idle.data / "head.guard")
             deadline = time.monotonic() + WAIT_TIMEOUT_S

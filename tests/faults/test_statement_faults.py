@@ -10,13 +10,19 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.clients import UNUSED, Client, fact_of
-from faults.in_process import COMMIT, Serving, Statements, asks_for_lock, serving
-from faults.stories import check_story, minted_in
 from sqlalchemy import create_engine, text
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.faults.checks import check_acknowledged_mints, count_attestations
+from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClient, read_acknowledgement
+from support.faults.statement_faults import (
+    COMMIT,
+    InProcessServer,
+    StatementCounter,
+    serve_in_process,
+    takes_write_lock,
+)
 from support.issuers import register_issuer
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -77,13 +83,16 @@ class Live:
     """A server in this process with its installation, and somebody outside."""
 
     lab: Installation
-    serving: Serving
+    serving: InProcessServer
     outside: Outside
     api_key: str
 
     def client(self) -> httpx.Client:
         return httpx.Client(
-            base_url=self.serving.url, headers={"X-API-Key": self.api_key}, timeout=WAIT_TIMEOUT_S, verify=UNUSED
+            base_url=self.serving.url,
+            headers={"X-API-Key": self.api_key},
+            timeout=WAIT_TIMEOUT_S,
+            verify=NO_TLS_CONTEXT,
         )
 
 
@@ -92,7 +101,7 @@ def live(empty_database: str, tmp_path: Path) -> Iterator[Live]:
     """An installation on either engine, served."""
     lab, made = Installation.init(Settings(data=tmp_path / "data", database_url=empty_database))
     outside = Outside(lab)
-    with serving(lab) as served:
+    with serve_in_process(lab) as served:
         yield Live(lab, served, outside, made.tenant.api_key)
     outside.engine.dispose()
     lab.close()
@@ -109,16 +118,16 @@ def test_fault_at_any_statement_leaves_each_mint_complete_or_undone(
     number, is_through = 1, False
     step = 1 if is_long or live.lab.storage.is_sqlite else 2
     while not is_through:
-        clients = [Client(issuer, frozenset({409, 500, 503})) for _ in range(GROUP)]
+        clients = [MintingClient(issuer, frozenset({409, 500, 503})) for _ in range(GROUP)]
         is_through = not mint_with_fault(live, clients, number, fault)
         answers |= {key: answer for client in clients for key, answer in client.answers.items()}
-        assert minted_in(live.lab) == len(answers)
+        assert count_attestations(live.lab) == len(answers)
         number += step
     assert number > 12, "lock, key, head, leaves, checkpoint, rows, event, audit, commit and more"
-    check_story(live.lab, [fact_of(answer) for answer in answers.values()])
+    check_acknowledged_mints(live.lab, [read_acknowledgement(answer) for answer in answers.values()])
 
 
-def mint_with_fault(live: Live, clients: list[Client], number: int, fault: Callable[[Any, str], None]) -> bool:
+def mint_with_fault(live: Live, clients: list[MintingClient], number: int, fault: Callable[[Any, str], None]) -> bool:
     """Mint at once, let the statement of that number fail, and let those ask again who got no answer.
 
     False where so many statements were not needed.
@@ -132,7 +141,7 @@ def mint_with_fault(live: Live, clients: list[Client], number: int, fault: Calla
             fault(cursor, statement)
 
     gate = live.lab.storage.begin()
-    with Statements(live.lab, fail).watched(), ThreadPoolExecutor(len(clients)) as threads:
+    with StatementCounter(live.lab, fail).watched(), ThreadPoolExecutor(len(clients)) as threads:
         done = [threads.submit(attempt, live, client) for client in clients]
         live.serving.wait_for_writes(len(clients))
         live.lab.storage.rollback(gate)
@@ -146,12 +155,12 @@ def mint_with_fault(live: Live, clients: list[Client], number: int, fault: Calla
     return bool(failed_at)
 
 
-def attempt(live: Live, client: Client) -> None:
+def attempt(live: Live, client: MintingClient) -> None:
     with live.client() as http:
         client.step(http)
 
 
 def fellows(failed_at: list[str], group: int) -> int:
     """How many mints may a fault touch: all where it is the lock or the commit of all, else the one whose it was."""
-    is_shared = any(asks_for_lock(statement) or statement.startswith(COMMIT) for statement in failed_at)
+    is_shared = any(takes_write_lock(statement) or statement.startswith(COMMIT) for statement in failed_at)
     return group if is_shared else 1

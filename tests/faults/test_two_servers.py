@@ -8,10 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from faults.clients import UNUSED, Client, Crowd
-from faults.servers import QuickServer
-from faults.stories import check_crowd
 
+from support.faults.checks import check_minting_clients
+from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClient, MintingClients
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.issuers import register_issuer
 
@@ -20,42 +20,42 @@ pytestmark = pytest.mark.both_engines
 
 
 def test_two_servers_on_one_database_keep_one_log(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> None:
-    with QuickServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
+    with ForkedServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
         with one.client() as http:
-            crowd = Crowd(register_issuer(http), 6)
-        with crowd.at_work(one, other):
+            minters = MintingClients(register_issuer(http), 6)
+        with minters.at_work(one, other):
             time.sleep(TRAFFIC_S)
         one.stop()
-        crowd.settle(other)
+        minters.settle(other)
         other.stop()
-    assert all(client.answers for client in crowd.clients), "both servers minted"
-    check_crowd(one, crowd)
+    assert all(client.answers for client in minters.clients), "both servers minted"
+    check_minting_clients(one, minters)
 
 
 def test_workers_behind_one_port_keep_one_log(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> None:
-    server = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
+    server = ForkedServer.founded(fork_server, tmp_path / "data", empty_database)
     with server.start("--workers", "2"):
         with server.client() as http:
-            crowd = Crowd(register_issuer(http), 6)
-        with crowd.at_work(server):
+            minters = MintingClients(register_issuer(http), 6)
+        with minters.at_work(server):
             time.sleep(TRAFFIC_S)
-        crowd.settle(server)
+        minters.settle(server)
         server.stop()
-    check_crowd(server, crowd)
+    check_minting_clients(server, minters)
 
 
 def test_two_servers_execute_one_key_once(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> None:
     """
     The same mints under the same keys go to both at once; each is done by one of them and repeated by the other.
     """
-    with QuickServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
+    with ForkedServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
         with one.client() as http:
             issuer = register_issuer(http)
-        crowd = Crowd(issuer, 2)
+        minters = MintingClients(issuer, 2)
         keys = [f"key {number}" for number in range(40)]
         threads = [
             threading.Thread(target=mint_all, args=(client, server, keys))
-            for client, server in zip(crowd.clients, (one, other), strict=True)
+            for client, server in zip(minters.clients, (one, other), strict=True)
         ]
         for thread in threads:
             thread.start()
@@ -63,16 +63,16 @@ def test_two_servers_execute_one_key_once(fork_server: ForkServer, tmp_path: Pat
             thread.join()
         one.stop()
         other.stop()
-    here, there = (client.answers for client in crowd.clients)
+    here, there = (client.answers for client in minters.clients)
     assert {key: answer.content for key, answer in here.items()} == {
         key: answer.content for key, answer in there.items()
     }
     assert len(here) == len(keys)
-    check_crowd(one, crowd)
+    check_minting_clients(one, minters)
 
 
-def mint_all(client: Client, server: QuickServer, keys: list[str]) -> None:
-    with server.client(verify=UNUSED) as http:
+def mint_all(client: MintingClient, server: ForkedServer, keys: list[str]) -> None:
+    with server.client(verify=NO_TLS_CONTEXT) as http:
         for client.pending in keys:
             client.settle(http)
 
@@ -83,7 +83,7 @@ def test_servers_that_start_at_once_in_an_empty_folder_share_one_installation(
 ) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    servers = [QuickServer(fork_server, folder, empty_database, {}) for _ in range(3)]
+    servers = [ForkedServer(fork_server, folder, empty_database, {}) for _ in range(3)]
     with servers[0].launched(), servers[1].launched(), servers[2].launched():
         keys = {httpx.get(server.ready().url + "/v1/log/vkey").text for server in servers}
         assert len(keys) == 1, keys

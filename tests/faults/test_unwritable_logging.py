@@ -11,9 +11,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from faults.clients import UNUSED
-from faults.servers import QuickServer
 
+from support.faults.minting_clients import NO_TLS_CONTEXT
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.in_process_server import wait_until
 
@@ -30,8 +30,8 @@ def pipe_whose_reader_dies(folder: Path) -> tuple[Path, int | None]:
 
 
 @contextmanager
-def serving(fork_server: ForkServer, data: Path, log: tuple[Path, int | None]) -> Iterator[QuickServer]:
-    server = QuickServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}")
+def serving(fork_server: ForkServer, data: Path, log: tuple[Path, int | None]) -> Iterator[ForkedServer]:
+    server = ForkedServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}")
     server.log, reading = log
     with server.start() as running:
         if reading is not None:
@@ -79,7 +79,7 @@ def test_mail_worker_survives_an_unwritable_log(
 ) -> None:
     """`/readyz` reports the failed worker until it has run again; the mail of the outage is delivered."""
     data = tmp_path / "data"
-    with serving(fork_server, data, log(tmp_path)) as server, server.client(verify=UNUSED) as http:
+    with serving(fork_server, data, log(tmp_path)) as server, server.client(verify=NO_TLS_CONTEXT) as http:
         with every_change_refused(data, "mails"):
             invite(http, "ada@people.example")
             wait_until(lambda: background(http), "failed")

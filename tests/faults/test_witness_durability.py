@@ -8,31 +8,31 @@ from pathlib import Path
 
 import httpx
 import pytest
-from faults import tracing
-from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import create_witness
+from support.faults import strace
 from support.timeouts import WAIT_TIMEOUT_S
+from support.witnesses import LogBranch, WitnessProcess, open_witness
 
-LOG = Branch.of(20)
-FORK = Branch.of(20, other_from=5)
+LOG = LogBranch.of(20)
+FORK = LogBranch.of(20, other_from=5)
 
-pytestmark = pytest.mark.skipif(not tracing.can_trace(), reason="strace is not here")
+pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="strace is not here")
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[RunningWitness]:
+def running(tmp_path: Path) -> Iterator[WitnessProcess]:
     """A witness that has cosigned three entries."""
     create_witness(tmp_path / "w", name="witness.example/w", environ={})
-    with RunningWitness(tmp_path / "w", str(LOG.signer.vkey)) as witness:
+    with WitnessProcess(tmp_path / "w", str(LOG.signer.vkey)) as witness:
         assert asked(witness, LOG, 0, 3)
         yield witness
 
 
-def asked(witness: RunningWitness, branch: Branch, old: int, size: int) -> bool:
+def asked(witness: WitnessProcess, branch: LogBranch, old: int, size: int) -> bool:
     """Whether the witness cosigned; False also where it died over it."""
     try:
         return httpx.post(witness.url + PATH, content=branch.body(old, size), timeout=WAIT_TIMEOUT_S).status_code == 200
@@ -40,10 +40,10 @@ def asked(witness: RunningWitness, branch: Branch, old: int, size: int) -> bool:
         return False
 
 
-def test_witness_syncs_before_it_responds(running: RunningWitness, tmp_path: Path) -> None:
+def test_witness_syncs_before_it_responds(running: WitnessProcess, tmp_path: Path) -> None:
     recorded = tmp_path / "calls"
     calls = ("pwrite64", "fdatasync", "sendto")
-    with tracing.attached(running.process.pid, *tracing.recording(recorded, calls)):
+    with strace.attach(running.process.pid, *strace.recording_options(recorded, calls)):
         assert asked(running, LOG, 3, 9)
 
     told = [(found[1], "witness.db" in found[2]) for found in re.finditer(r"(\w+)\((.*)", recorded.read_text())]
@@ -54,12 +54,12 @@ def test_witness_syncs_before_it_responds(running: RunningWitness, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("call", "number"), [("pwrite64", 1), ("pwrite64", 2), ("fdatasync", 1), ("sendto", 1)])
-def test_witness_killed_at_any_write_keeps_its_cosigned_heads(running: RunningWitness, call: str, number: int) -> None:
-    with tracing.attached(running.process.pid, *tracing.injecting(call, number, "signal=SIGKILL")):
+def test_witness_killed_at_any_write_keeps_its_cosigned_heads(running: WitnessProcess, call: str, number: int) -> None:
+    with strace.attach(running.process.pid, *strace.injection_options(call, number, "signal=SIGKILL")):
         was_told = asked(running, LOG, 3, 9)
         running.process.wait()
 
-    with opened_witness(running.folder) as witness:
+    with open_witness(running.folder) as witness:
         with pytest.raises(SizeConflict) as stands:
             witness.add_checkpoint(LOG.body(0, 9))
         known = stands.value.size

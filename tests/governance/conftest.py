@@ -1,16 +1,16 @@
-"""The board of a tenant and of the platform, behind the true application."""
+"""The people who decide about issuers, of a tenant and of the platform, behind the application."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from governance_story import Board, board_of
 
 from attestlab.installation import Installation
+from support.governance import GovernanceScenario, open_governance_scenario
 
 
 @pytest.fixture
-def board(lab: Installation) -> Iterator[Board]:
-    with board_of(lab) as made:
+def governance(lab: Installation) -> Iterator[GovernanceScenario]:
+    with open_governance_scenario(lab) as made:
         yield made

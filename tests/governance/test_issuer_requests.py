@@ -8,15 +8,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from governance_story import PATH, Board
 from sqlalchemy import update
-from team_story import events_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.issuers import integrity
 from attestlab.issuers.store import issuers
+from support.governance import PATH, GovernanceScenario
 from support.issuers import register_issuer
 from support.log.entries import read_log_entries
+from support.outbox import read_events_of_type
 
 pytestmark = pytest.mark.one_world
 
@@ -24,64 +24,70 @@ TIER = {"new_trust_tier": "VERIFIED"}
 
 
 @pytest.mark.both_engines
-def test_request_is_approved_by_another_and_executed_by_the_tenant(board: Board) -> None:
-    minted = board.minted().json()["id"]
-    asked = board.ask("SUSPEND_ISSUER")
+def test_request_is_approved_by_another_and_executed_by_the_tenant(governance: GovernanceScenario) -> None:
+    minted = governance.minted().json()["id"]
+    asked = governance.ask("SUSPEND_ISSUER")
     request = asked.json()
     assert (asked.status_code, asked.headers["Location"]) == (201, f"{PATH}/{request['id']}")
     assert (request["status"], request["approvals"], request["approvals_needed"]) == ("PENDING", [], 1)
     assert request["impact"].items() >= {"attestations": 1, "valid": 1, "active_keys": 1}.items()
-    assert board.minted().status_code == 201, "nothing has changed yet"
+    assert governance.minted().status_code == 201, "nothing has changed yet"
 
-    approved = board.do("approve", request["id"], who="reviewer").json()
-    done = board.do("execute", request["id"], who="admin").json()
+    approved = governance.do("approve", request["id"], who="reviewer").json()
+    done = governance.do("execute", request["id"], who="admin").json()
 
     assert (approved["status"], len(approved["approvals"]), approved["impact"]["attestations"]) == ("APPROVED", 1, 2)
     assert done["status"] == "EXECUTED"
-    entry = read_log_entries(board.lab, done["log_index"])[0].members
-    assert (entry["type"], entry["status"], entry["issuer_id"]) == ("issuer.status", "SUSPENDED", board.issuer["id"])
-    assert [event["issuer_id"] for event in events_of(board.lab, "issuer.suspended")] == [board.issuer["id"]]
-    refused = board.minted()
+    entry = read_log_entries(governance.lab, done["log_index"])[0].members
+    assert (entry["type"], entry["status"], entry["issuer_id"]) == (
+        "issuer.status",
+        "SUSPENDED",
+        governance.issuer["id"],
+    )
+    assert [event["issuer_id"] for event in read_events_of_type(governance.lab, "issuer.suspended")] == [
+        governance.issuer["id"]
+    ]
+    refused = governance.minted()
     assert (refused.status_code, refused.json()["details"]["reason"]) == (403, "issuer_not_active")
-    found = board.verdict(minted)
+    found = governance.verdict(minted)
     assert (found["verdict"], found["governance"]["issuer_status"], found["governance"]["snapshot_status"]) == (
         *("VALID", "SUSPENDED", "ACTIVE"),
     )
     assert "issuer_suspended" in found["reasons"]
 
 
-def test_a_suspended_issuer_is_reinstated_and_mints_again(board: Board) -> None:
-    board.decide("SUSPEND_ISSUER", "admin")
+def test_a_suspended_issuer_is_reinstated_and_mints_again(governance: GovernanceScenario) -> None:
+    governance.decide("SUSPEND_ISSUER", "admin")
 
-    board.decide("REINSTATE_ISSUER", "reviewer")
+    governance.decide("REINSTATE_ISSUER", "reviewer")
 
-    assert board.minted().status_code == 201
+    assert governance.minted().status_code == 201
 
 
-def test_revoked_issuer_cannot_mint_and_earlier_attestations_are_flagged(board: Board) -> None:
-    before = board.minted().json()["id"]
+def test_revoked_issuer_cannot_mint_and_earlier_attestations_are_flagged(governance: GovernanceScenario) -> None:
+    before = governance.minted().json()["id"]
 
-    board.decide("REVOKE_ISSUER", "admin", "reviewer")
+    governance.decide("REVOKE_ISSUER", "admin", "reviewer")
 
-    found = board.verdict(before)
+    found = governance.verdict(before)
     assert (found["verdict"], "issuer_revoked" in found["reasons"], "governance_ok" in found["reasons"]) == (
         *("VALID", True, False),
     )
-    assert board.minted().status_code == 403
-    over = board.ask("REINSTATE_ISSUER")
+    assert governance.minted().status_code == 403
+    over = governance.ask("REINSTATE_ISSUER")
     assert (over.status_code, over.json()["details"]["issuer_status"]) == (409, "REVOKED")
 
 
-def test_verification_shows_tier_and_rating_now_and_at_the_mint(board: Board) -> None:
-    minted = board.minted().json()["id"]
+def test_verification_shows_tier_and_rating_now_and_at_the_mint(governance: GovernanceScenario) -> None:
+    minted = governance.minted().json()["id"]
 
-    board.decide("CHANGE_TRUST_TIER", "reviewer", **TIER)
-    board.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
+    governance.decide("CHANGE_TRUST_TIER", "reviewer", **TIER)
+    governance.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
 
-    shown = board.verdict(minted)["governance"]
+    shown = governance.verdict(minted)["governance"]
     assert (shown["issuer_trust_tier"], shown["snapshot_trust_tier"]) == ("VERIFIED", "SELF_SIGNED")
     assert (shown["issuer_risk_rating"], shown["snapshot_risk_rating"]) == ("HIGH", "LOW")
-    assert board.key.get(f"/v1/issuers/{board.issuer['id']}").json()["trust_tier"] == "VERIFIED"
+    assert governance.key.get(f"/v1/issuers/{governance.issuer['id']}").json()["trust_tier"] == "VERIFIED"
 
 
 @pytest.mark.parametrize(
@@ -92,81 +98,83 @@ def test_verification_shows_tier_and_rating_now_and_at_the_mint(board: Board) ->
     ],
 )
 def test_irreversible_change_needs_two_approvals(
-    board: Board, kind: str, more: dict[str, str], first: str, second: str
+    governance: GovernanceScenario, kind: str, more: dict[str, str], first: str, second: str
 ) -> None:
-    request_id = board.asked(kind, **more)
-    one = board.do("approve", request_id, who=first).json()
-    again = board.do("approve", request_id, who=first)
-    early = board.do("execute", request_id, who="owner")
-    two = board.do("approve", request_id, who=second).json()
+    request_id = governance.asked(kind, **more)
+    one = governance.do("approve", request_id, who=first).json()
+    again = governance.do("approve", request_id, who=first)
+    early = governance.do("execute", request_id, who="owner")
+    two = governance.do("approve", request_id, who=second).json()
 
     assert (one["status"], one["approvals_needed"], two["status"]) == ("PENDING", 2, "APPROVED")
     assert (again.status_code, again.json()["details"]["reason"]) == (409, "already_approved")
     assert early.status_code == 409
     assert early.json()["details"].items() >= {"status": "PENDING", "approvals": 1, "approvals_needed": 2}.items()
-    assert board.do("execute", request_id, who="owner").status_code == 200
+    assert governance.do("execute", request_id, who="owner").status_code == 200
 
 
-def test_own_request_cannot_be_approved(board: Board) -> None:
-    request_id = board.asked("SUSPEND_ISSUER", who="admin")
+def test_own_request_cannot_be_approved(governance: GovernanceScenario) -> None:
+    request_id = governance.asked("SUSPEND_ISSUER", who="admin")
 
-    refused = board.do("approve", request_id, who="admin")
+    refused = governance.do("approve", request_id, who="admin")
 
     assert (refused.status_code, refused.json()["details"]["reason"]) == (403, "own_request")
-    assert board.do("approve", request_id, who="owner").json()["status"] == "APPROVED"
+    assert governance.do("approve", request_id, who="owner").json()["status"] == "APPROVED"
 
 
 @pytest.mark.parametrize(
     ("kind", "more"), [("CHANGE_TRUST_TIER", TIER), ("CHANGE_RISK_RATING", {"new_risk_rating": "HIGH"})]
 )
-def test_only_the_platform_approves_changes_that_raise_trust(board: Board, kind: str, more: dict[str, str]) -> None:
-    request_id = board.asked(kind, **more)
+def test_only_the_platform_approves_changes_that_raise_trust(
+    governance: GovernanceScenario, kind: str, more: dict[str, str]
+) -> None:
+    request_id = governance.asked(kind, **more)
 
-    refused = board.do("approve", request_id, who="admin")
+    refused = governance.do("approve", request_id, who="admin")
 
     assert (refused.status_code, refused.json()["details"]["required_roles"]) == (403, ["reviewer", "super_admin"])
-    assert board.do("approve", request_id, who="analyst").status_code == 403
-    assert board.do("approve", request_id, who="reviewer").status_code == 200
+    assert governance.do("approve", request_id, who="analyst").status_code == 403
+    assert governance.do("approve", request_id, who="reviewer").status_code == 200
 
 
-def test_rejected_request_is_final_and_requesters_may_withdraw(board: Board) -> None:
-    refused, withdrawn = board.asked("SUSPEND_ISSUER"), board.asked("REVOKE_ISSUER", who="admin")
+def test_rejected_request_is_final_and_requesters_may_withdraw(governance: GovernanceScenario) -> None:
+    refused, withdrawn = governance.asked("SUSPEND_ISSUER"), governance.asked("REVOKE_ISSUER", who="admin")
 
-    rejected = board.do("reject", refused, who="reviewer", reason="no evidence").json()
-    taken_back = board.do("reject", withdrawn, who="admin", reason="a mistake").json()
+    rejected = governance.do("reject", refused, who="reviewer", reason="no evidence").json()
+    taken_back = governance.do("reject", withdrawn, who="admin", reason="a mistake").json()
 
     assert (rejected["status"], rejected["rejection_reason"]) == ("REJECTED", "no evidence")
     assert taken_back["status"] == "REJECTED"
-    later = [board.do(verb, refused, who="reviewer").status_code for verb in ("approve",)]
-    later.append(board.do("execute", refused, who="owner").status_code)
-    later.append(board.do("reject", refused, who="reviewer", reason="again").status_code)
+    later = [governance.do(verb, refused, who="reviewer").status_code for verb in ("approve",)]
+    later.append(governance.do("execute", refused, who="owner").status_code)
+    later.append(governance.do("reject", refused, who="reviewer", reason="again").status_code)
     assert later == [409, 409, 409]
-    assert board.minted().status_code == 201
+    assert governance.minted().status_code == 201
 
 
-def test_request_overtaken_by_another_change_is_not_executed(board: Board) -> None:
-    first, second = board.asked("SUSPEND_ISSUER"), board.asked("SUSPEND_ISSUER")
+def test_request_overtaken_by_another_change_is_not_executed(governance: GovernanceScenario) -> None:
+    first, second = governance.asked("SUSPEND_ISSUER"), governance.asked("SUSPEND_ISSUER")
     for request_id in (first, second):
-        board.do("approve", request_id, who="reviewer")
-    assert board.do("execute", first, who="owner").status_code == 200
+        governance.do("approve", request_id, who="reviewer")
+    assert governance.do("execute", first, who="owner").status_code == 200
 
-    overtaken = board.do("execute", second, who="owner")
+    overtaken = governance.do("execute", second, who="owner")
 
     assert (overtaken.status_code, overtaken.json()["details"]["issuer_status"]) == (409, "SUSPENDED")
-    assert board.who("owner").get(f"{PATH}/{second}").json()["status"] == "APPROVED"
+    assert governance.who("owner").get(f"{PATH}/{second}").json()["status"] == "APPROVED"
 
 
 @pytest.mark.both_engines
-def test_concurrent_executions_apply_once(board: Board) -> None:
-    request_id = board.asked("SUSPEND_ISSUER")
-    board.do("approve", request_id, who="reviewer")
-    before = len(read_log_entries(board.lab))
+def test_concurrent_executions_apply_once(governance: GovernanceScenario) -> None:
+    request_id = governance.asked("SUSPEND_ISSUER")
+    governance.do("approve", request_id, who="reviewer")
+    before = len(read_log_entries(governance.lab))
 
     with ThreadPoolExecutor(8) as pool:
-        statuses = list(pool.map(lambda _: board.do("execute", request_id, who="owner").status_code, range(8)))
+        statuses = list(pool.map(lambda _: governance.do("execute", request_id, who="owner").status_code, range(8)))
 
     assert sorted(statuses) == [200] + [409] * 7
-    assert len(read_log_entries(board.lab)) == before + 1
+    assert len(read_log_entries(governance.lab)) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -180,14 +188,16 @@ def test_concurrent_executions_apply_once(board: Board) -> None:
         ({"type": "SUSPEND_ISSUER", "status": "APPROVED"}, "/status"),
     ],
 )
-def test_request_with_missing_or_extra_values_is_rejected(board: Board, body: dict[str, Any], field: str) -> None:
-    sent = {"target_issuer_id": board.issuer["id"], "reason": "r", **body}
+def test_request_with_missing_or_extra_values_is_rejected(
+    governance: GovernanceScenario, body: dict[str, Any], field: str
+) -> None:
+    sent = {"target_issuer_id": governance.issuer["id"], "reason": "r", **body}
 
-    refused = board.who("owner").post(PATH, json=sent)
+    refused = governance.who("owner").post(PATH, json=sent)
 
     assert refused.status_code == 400
     assert field in [fault["field"] for fault in refused.json()["details"]["fields"]]
-    assert board.who("owner").get(PATH).json()["items"] == []
+    assert governance.who("owner").get(PATH).json()["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -198,92 +208,92 @@ def test_request_with_missing_or_extra_values_is_rejected(board: Board, body: di
         ("CHANGE_RISK_RATING", {"new_risk_rating": "LOW"}),
     ],
 )
-def test_request_without_effect_is_rejected(board: Board, kind: str, more: dict[str, str]) -> None:
-    refused = board.ask(kind, **more)
+def test_request_without_effect_is_rejected(governance: GovernanceScenario, kind: str, more: dict[str, str]) -> None:
+    refused = governance.ask(kind, **more)
 
     assert (refused.status_code, refused.json()["details"]["issuer_status"]) == (409, "ACTIVE")
 
 
 @pytest.mark.both_engines
 @pytest.mark.own_world
-def test_platform_sees_all_requests_and_other_tenants_none(board: Board, clock: FixedClock) -> None:
-    first = board.asked("SUSPEND_ISSUER")
+def test_platform_sees_all_requests_and_other_tenants_none(governance: GovernanceScenario, clock: FixedClock) -> None:
+    first = governance.asked("SUSPEND_ISSUER")
     clock.advance(timedelta(milliseconds=1))
-    second = board.asked("CHANGE_TRUST_TIER", **TIER)
-    board.do("reject", first, who="owner", reason="a mistake")
+    second = governance.asked("CHANGE_TRUST_TIER", **TIER)
+    governance.do("reject", first, who="owner", reason="a mistake")
 
     def listed(who: str, **query: str) -> list[str]:
-        return [item["id"] for item in board.who(who).get(PATH, params=query).json()["items"]]
+        return [item["id"] for item in governance.who(who).get(PATH, params=query).json()["items"]]
 
     assert listed("owner") == listed("analyst") == listed("reviewer") == [second, first]
-    assert listed("reviewer", status="PENDING", issuer_id=board.issuer["id"]) == [second]
+    assert listed("reviewer", status="PENDING", issuer_id=governance.issuer["id"]) == [second]
     assert listed("reviewer", issuer_id=str(uuid4())) == listed("stranger") == []
-    page = board.who("owner").get(PATH, params={"limit": 1}).json()
+    page = governance.who("owner").get(PATH, params={"limit": 1}).json()
     assert listed("owner", cursor=page["next_cursor"], limit="1") == [first]
-    hidden = board.who("stranger")
+    hidden = governance.who("stranger")
     assert hidden.get(f"{PATH}/{first}").status_code == 404
     assert hidden.post(f"{PATH}/{first}/execute").status_code == 404
 
 
-def test_every_step_is_audited_in_the_issuers_tenant(board: Board) -> None:
-    board.decide("SUSPEND_ISSUER", "reviewer")
+def test_every_step_is_audited_in_the_issuers_tenant(governance: GovernanceScenario) -> None:
+    governance.decide("SUSPEND_ISSUER", "reviewer")
 
     query = {"resource_type": "issuer_request"}
-    lines = board.who("owner").get("/v1/audit/events", params=query).json()["items"]
+    lines = governance.who("owner").get("/v1/audit/events", params=query).json()["items"]
 
     assert [line["action"].partition(".")[2] for line in lines] == ["execute", "approve", "create"]
     assert len({line["actor_id"] for line in lines}) == 2
 
 
 @pytest.mark.tampered
-def test_profile_change_of_a_revoked_issuer_stays_consistent(board: Board) -> None:
-    revoked = board.decide("REVOKE_ISSUER", "admin", "reviewer")
-    moved = board.key.patch(f"/v1/issuers/{board.issuer['id']}", json={"jurisdiction": "FR"})
+def test_profile_change_of_a_revoked_issuer_stays_consistent(governance: GovernanceScenario) -> None:
+    revoked = governance.decide("REVOKE_ISSUER", "admin", "reviewer")
+    moved = governance.key.patch(f"/v1/issuers/{governance.issuer['id']}", json={"jurisdiction": "FR"})
     assert moved.status_code == 200, moved.text
 
-    with board.lab.storage.read() as connection:
+    with governance.lab.storage.read() as connection:
         assert list(integrity.find_inconsistencies(connection)) == []
-    with board.lab.storage.write() as tx:
+    with governance.lab.storage.write() as tx:
         tx.exec(update(issuers).values(revoked_index=revoked["log_index"] + 1))
-    with board.lab.storage.read() as connection:
+    with governance.lab.storage.read() as connection:
         assert [fault for _, fault in integrity.find_inconsistencies(connection)] == [
             "the row differs from the log in the index of the revocation"
         ]
 
 
-def test_blast_radius_recipients_match_deliveries(board: Board) -> None:
+def test_blast_radius_recipients_match_deliveries(governance: GovernanceScenario) -> None:
     for address in ("ÄB@people.example", "äb@people.example"):
-        assert board.minted(recipient_email=address).status_code == 201
+        assert governance.minted(recipient_email=address).status_code == 201
 
-    radius = board.key.get(f"/v1/issuers/{board.issuer['id']}/blast-radius").json()
+    radius = governance.key.get(f"/v1/issuers/{governance.issuer['id']}/blast-radius").json()
 
     assert radius["by_recipient"] == [{"recipient": "äb@people.example", "attestations": 2, "valid": 2}]
 
 
 @pytest.mark.both_engines
 @pytest.mark.own_world
-def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedClock) -> None:
+def test_the_blast_radius_of_an_issuer_and_of_a_key(governance: GovernanceScenario, clock: FixedClock) -> None:
     def mint(kid: str, schema: str, recipient: str | None, expires: bool = False) -> None:
         claims = {"student_name": "Ada Lovelace"} if schema == "degree" else {"recipient_name": "Ada Lovelace"}
         body: dict[str, Any] = {
-            **{"issuer_id": board.issuer["id"], "kid": kid, "schema": schema, "claims": claims},
+            **{"issuer_id": governance.issuer["id"], "kid": kid, "schema": schema, "claims": claims},
             **{"recipient_email": recipient, "alg": "Ed25519"},
         }
         if expires:
             body["expiry_at"] = "2026-11-21T13:00:00Z"
-        answer = board.key.post("/v1/attestations/mint", json=body, headers={"Idempotency-Key": str(uuid4())})
+        answer = governance.key.post("/v1/attestations/mint", json=body, headers={"Idempotency-Key": str(uuid4())})
         assert answer.status_code == 201, answer.text
 
-    first = board.issuer["keys"][0]["kid"]
-    path = f"/v1/issuers/{board.issuer['id']}"
-    board.key.post(f"{path}/keys", json={"kid": "second", "alg": "Ed25519"})
+    first = governance.issuer["keys"][0]["kid"]
+    path = f"/v1/issuers/{governance.issuer['id']}"
+    governance.key.post(f"{path}/keys", json={"kid": "second", "alg": "Ed25519"})
     mint(first, "degree", "Ada@people.example")
     mint(first, "degree", None, expires=True)
     clock.advance(timedelta(days=30))
     mint("second", "degree", "ada@people.example")
 
-    whole = board.key.get(f"{path}/blast-radius").json()
-    of_second = board.key.get(f"{path}/blast-radius", params={"kid": "second"}).json()
+    whole = governance.key.get(f"{path}/blast-radius").json()
+    of_second = governance.key.get(f"{path}/blast-radius", params={"kid": "second"}).json()
 
     assert (whole["attestations"], whole["valid"]) == (3, 2)
     assert whole["by_schema"] == [{"schema": "degree", "attestations": 3, "valid": 2}]
@@ -293,9 +303,9 @@ def test_the_blast_radius_of_an_issuer_and_of_a_key(board: Board, clock: FixedCl
     ]
     assert whole["by_recipient"] == [{"recipient": "ada@people.example", "attestations": 2, "valid": 2}]
     assert (of_second["kid"], of_second["attestations"]) == ("second", 1)
-    assert board.key.get(f"{path}/blast-radius", params={"kid": "none"}).status_code == 404
+    assert governance.key.get(f"{path}/blast-radius", params={"kid": "none"}).status_code == 404
     stolen = {"reason": "stolen", "compromised_at": "2026-11-22T00:00:00Z"}
-    assert board.key.post("/v1/issuers/keys/second/compromise", json=stolen).status_code == 200
-    assert board.key.get(f"{path}/blast-radius", params={"kid": "second"}).json()["valid"] == 0
-    assert board.key.get(f"{path}/blast-radius").json()["valid"] == 1
-    assert register_issuer(board.key)["id"] != board.issuer["id"]
+    assert governance.key.post("/v1/issuers/keys/second/compromise", json=stolen).status_code == 200
+    assert governance.key.get(f"{path}/blast-radius", params={"kid": "second"}).json()["valid"] == 0
+    assert governance.key.get(f"{path}/blast-radius").json()["valid"] == 1
+    assert register_issuer(governance.key)["id"] != governance.issuer["id"]

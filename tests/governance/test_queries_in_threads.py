@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from governance_story import PATH, Board
 from sqlalchemy import event
 
 from attestlab.installation import Installation
+from support.governance import PATH, GovernanceScenario
 
 FILTERS = {
     "/v1/attestations": ["status=VALID", "schema=degree", "pack_id={id}", "offset=1", "from=2020-01-01T00:00:00Z",
@@ -41,24 +41,24 @@ def on_the_loop(lab: Installation) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("path", FILTERS)
-def test_filtered_lists_run_in_a_thread(board: Board, path: str) -> None:
-    board.minted()
-    ids = {"issuer": board.issuer["id"], "kid": board.issuer["keys"][0]["kid"], "id": board.issuer["id"]}
+def test_filtered_lists_run_in_a_thread(governance: GovernanceScenario, path: str) -> None:
+    governance.minted()
+    ids = {"issuer": governance.issuer["id"], "kid": governance.issuer["keys"][0]["kid"], "id": governance.issuer["id"]}
     for query in FILTERS[path]:
-        with on_the_loop(board.lab) as seen:
-            answer = board.key.get(f"{path}?{query}".format(**ids))
+        with on_the_loop(governance.lab) as seen:
+            answer = governance.key.get(f"{path}?{query}".format(**ids))
 
         assert answer.status_code == 200, answer.text
         assert seen == [], query
 
 
-def test_impact_is_counted_in_a_thread(board: Board) -> None:
-    board.minted()
-    with on_the_loop(board.lab) as seen:
-        request_id = board.asked("SUSPEND_ISSUER")
-        approved = board.do("approve", request_id, who="reviewer").json()
-        done = board.do("execute", request_id, who="admin").json()
-        listed = board.who("owner").get(PATH)
+def test_impact_is_counted_in_a_thread(governance: GovernanceScenario) -> None:
+    governance.minted()
+    with on_the_loop(governance.lab) as seen:
+        request_id = governance.asked("SUSPEND_ISSUER")
+        approved = governance.do("approve", request_id, who="reviewer").json()
+        done = governance.do("execute", request_id, who="admin").json()
+        listed = governance.who("owner").get(PATH)
 
     assert (approved["status"], done["impact"]["attestations"], listed.status_code) == ("APPROVED", 1, 200)
     assert [each for each in seen if "count(" in each or "LIMIT" in each] == []

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from exports_story import minted
 
 from support.documentation import (
     PAGES,
@@ -21,6 +20,7 @@ from support.documentation import (
     require_shown_output,
     runnable_blocks,
 )
+from support.exports import mint_attestation
 from support.in_process_server import make_client
 from support.issuers import register_issuer
 
@@ -113,7 +113,7 @@ def test_a_stranger_verifies_each_export_with_the_code_of_the_page(documented: D
     """Every URL in an export leads somewhere: the server names its own address."""
     reader = documented.run_python(ROOT / "docs" / "exports.md")
     with make_client(documented.url, key=documented.world.made.public()["api_key"]) as client:
-        made = minted(client, register_issuer(client))
+        made = mint_attestation(client, register_issuer(client))
         sd_jwt, badge = (client.get(f"/v1/attestations/{made['id']}/{form}").text for form in ("sd-jwt", "open-badge"))
 
         assert reader["verify_sd_jwt"](sd_jwt)["claims"]["student_name"] == "Ada Lovelace"
@@ -131,7 +131,7 @@ def test_code_of_exports_page_queries_trusted_addresses_only(
     reader = documented.run_python(ROOT / "docs" / "exports.md")
     reader["TRUSTED"] = "https://attest.example.org/"
     with make_client(documented.url, key=documented.world.made.public()["api_key"]) as client:
-        made = minted(client, register_issuer(client))
+        made = mint_attestation(client, register_issuer(client))
         token = client.get(f"/v1/attestations/{made['id']}/open-badge").text
 
     with pytest.raises(AssertionError):

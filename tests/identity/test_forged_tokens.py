@@ -17,7 +17,6 @@ from uuid import uuid4
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from sign_in_story import REFUSED, Door, add_person, change_person, refusal
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
@@ -28,6 +27,7 @@ from attestlab.identity import store
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
+from support.identity import INVALID_CREDENTIALS, AuthClient, add_user, change_user, read_refusal
 from support.in_process_server import make_client, serve_in_thread
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -40,7 +40,7 @@ class Forge:
     """A real session and its data."""
 
     lab: Installation
-    door: Door
+    auth_client: AuthClient
     token: str
     refresh_token: str
     ended: str
@@ -315,19 +315,19 @@ SPELLINGS: dict[str, Case] = {
 CASES = {**UNSIGNED, **SYMMETRIC, **OTHER_KEYS, **HEADERS, **CLAIMS, **SPELLINGS}
 
 
-def forge_of(lab: Installation, door: Door) -> Forge:
+def forge_of(lab: Installation, auth_client: AuthClient) -> Forge:
     """Creates an open session, an ended one, and the session of a removed person."""
-    real, ended = door.signed_in(), door.signed_in()
-    door.logout(ended)
-    add_person(lab, door.tenant, "ada@example.org", "a long password")
-    removed = door.signed_in(email="ada@example.org", password="a long password")
-    change_person(lab, door.tenant, email="ada@example.org", status="REMOVED")
+    real, ended = auth_client.signed_in(), auth_client.signed_in()
+    auth_client.logout(ended)
+    add_user(lab, auth_client.tenant, "ada@example.org", "a long password")
+    removed = auth_client.signed_in(email="ada@example.org", password="a long password")
+    change_user(lab, auth_client.tenant, email="ada@example.org", status="REMOVED")
     with lab.storage.read() as connection:
         (row,) = store.list_signing_keys(connection)
     der = lab.keyring.unseal(row.sealed, tenant_id=None, issuer_id=None, kid=row.kid, alg=row.alg)
     private = signing.load_private(Algorithm.ED25519, der)
     tokens = (real["access_token"], real["refresh_token"], ended["access_token"], removed["access_token"])
-    return Forge(lab, door, *tokens, private)
+    return Forge(lab, auth_client, *tokens, private)
 
 
 @pytest.fixture(scope="module")
@@ -338,7 +338,7 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
     lab.operator = lab.orgs.service_caller(made.tenant.tenant_id)  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with serve_in_thread(lab) as url, make_client(url) as client:
-        yield forge_of(lab, Door(client, tenant))
+        yield forge_of(lab, AuthClient(client, tenant))
     lab.close()
 
 
@@ -367,27 +367,31 @@ def test_a_forged_token_is_rejected(forge: Forge, case: str) -> None:
     answer = presented(forge, CASES[case](forge))
 
     assert answer.status_code == 401
-    assert refusal(answer) == REFUSED
+    assert read_refusal(answer) == INVALID_CREDENTIALS
 
 
-def test_both_engines_reject_forged_tokens_alike(lab: Installation, door: Door) -> None:
+def test_both_engines_reject_forged_tokens_alike(lab: Installation, auth_client: AuthClient) -> None:
     """All cases again, on either engine; none of them signs in."""
-    forge = forge_of(lab, door)
+    forge = forge_of(lab, auth_client)
     refused = {name: presented(forge, forged(forge)) for name, forged in CASES.items()}
 
-    assert [name for name, answer in refused.items() if answer.status_code != 401 or refusal(answer) != REFUSED] == []
+    assert [
+        name
+        for name, answer in refused.items()
+        if answer.status_code != 401 or read_refusal(answer) != INVALID_CREDENTIALS
+    ] == []
     assert presented(forge, forge.token).status_code == 200
 
 
 def test_an_access_token_is_not_accepted_as_api_key_or_refresh_token(forge: Forge) -> None:
     for headers in ({"X-API-Key": forge.token}, {"Authorization": f"ApiKey {forge.token}"}):
-        assert refusal(forge.door.client.get("/v1/me", headers=headers)) == REFUSED
+        assert read_refusal(forge.door.client.get("/v1/me", headers=headers)) == INVALID_CREDENTIALS
     assert forge.door.refresh(forge.token).status_code == 400
-    assert refusal(forge.door.refresh(forge.token[:256])) == REFUSED
+    assert read_refusal(forge.door.refresh(forge.token[:256])) == INVALID_CREDENTIALS
 
 
 def test_two_different_credentials_are_rejected(forge: Forge) -> None:
     """A person's token together with a tenant's key is ambiguous."""
     headers = {"Authorization": f"Bearer {forge.token}", "X-API-Key": forge.door.tenant.api_key}
 
-    assert refusal(forge.door.client.get("/v1/me", headers=headers)) == REFUSED
+    assert read_refusal(forge.door.client.get("/v1/me", headers=headers)) == INVALID_CREDENTIALS

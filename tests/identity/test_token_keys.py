@@ -12,7 +12,6 @@ from joserfc import jwt as joserfc_jwt
 from joserfc.jwk import KeySet
 from jwcrypto.jwk import JWKSet
 from jwcrypto.jwt import JWT
-from sign_in_story import Door, bearer
 from sqlalchemy import select, update
 
 from attestlab.core.clock import FixedClock
@@ -23,6 +22,7 @@ from attestlab.identity.tokens import AccessTokens
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.settings import Settings
+from support.identity import AuthClient, bearer_header
 
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
 pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
@@ -44,17 +44,17 @@ def read_by_jwcrypto(token: str, jwks: str) -> dict[str, Any]:
 @pytest.mark.parametrize("alg", [Algorithm.ED25519, Algorithm.ES256])
 @pytest.mark.parametrize("read", [read_by_joserfc, read_by_jwcrypto])
 def test_published_keys_verify_a_token(
-    door: Door, lab: Installation, alg: Algorithm, read: Callable[[str, str], dict[str, Any]]
+    auth_client: AuthClient, lab: Installation, alg: Algorithm, read: Callable[[str, str], dict[str, Any]]
 ) -> None:
     """The token has exactly the claims of the specification, plus the session and the token's own id."""
     with lab.storage.write() as tx:
         lab.identity.tokens.create_key(tx, at=lab.clock.now(), alg=alg)
-    token = door.signed_in()["access_token"]
-    jwks = door.client.get("/.well-known/jwks.json")
+    token = auth_client.signed_in()["access_token"]
+    jwks = auth_client.client.get("/.well-known/jwks.json")
 
     claims = read(token, jwks.text)
 
-    me = door.me(token).json()
+    me = auth_client.me(token).json()
     assert claims.pop("sid") == me["credential"]["id"]
     assert claims.pop("jti")
     assert claims == {
@@ -69,9 +69,9 @@ def test_published_keys_verify_a_token(
     assert jwks.headers["Cache-Control"] == "public, max-age=300"
 
 
-def test_the_header_names_the_algorithm_and_the_key_and_nothing_else(door: Door) -> None:
-    token = door.signed_in()["access_token"]
-    (key,) = door.client.get("/.well-known/jwks.json").json()["keys"]
+def test_the_header_names_the_algorithm_and_the_key_and_nothing_else(auth_client: AuthClient) -> None:
+    token = auth_client.signed_in()["access_token"]
+    (key,) = auth_client.client.get("/.well-known/jwks.json").json()["keys"]
 
     header = json.loads(b64url_decode(token.partition(".")[0]))
 
@@ -79,35 +79,37 @@ def test_the_header_names_the_algorithm_and_the_key_and_nothing_else(door: Door)
     assert set(key) == {"kty", "crv", "x", "kid", "alg", "use"}
 
 
-def test_a_newer_key_signs_and_the_older_still_verifies(door: Door, lab: Installation, clock: FixedClock) -> None:
+def test_a_newer_key_signs_and_the_older_still_verifies(
+    auth_client: AuthClient, lab: Installation, clock: FixedClock
+) -> None:
     """A process that starts later signs with the newer key; until then the older one signs, and both are published."""
-    older = door.signed_in()["access_token"]
+    older = auth_client.signed_in()["access_token"]
     clock.advance(timedelta(seconds=1))
     fresh = AccessTokens(storage=lab.storage, keyring=lab.keyring, issuer=lambda: lab.log_id)
     with lab.storage.write() as tx:
         made = fresh.create_key(tx, at=clock.now())
         signed = fresh.sign(tx, lab.identity.tokens.verify(older), at=clock.now())
 
-    first, _ = door.client.get("/.well-known/jwks.json").json()["keys"]
+    first, _ = auth_client.client.get("/.well-known/jwks.json").json()["keys"]
     assert json.loads(b64url_decode(signed.partition(".")[0]))["kid"] == first["kid"] == made.kid
-    assert [door.me(token).status_code for token in (older, signed)] == [200, 200]
+    assert [auth_client.me(token).status_code for token in (older, signed)] == [200, 200]
 
 
-def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Installation, door: Door) -> None:
+def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Installation, auth_client: AuthClient) -> None:
     """If it stayed in memory, tokens would be signed by a key that is not in the database."""
     with pytest.raises(RuntimeError), lab.storage.write():
         recognised = lab.identity.authenticate(
-            door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=lab.clock.now()
+            auth_client.tenant.owner_email, auth_client.tenant.owner_password, peer="192.0.2.1", now=lab.clock.now()
         )
         lab.identity.sign_in(recognised)
         raise RuntimeError
 
-    assert door.client.get("/.well-known/jwks.json").json() == {"keys": []}
-    assert door.me(door.signed_in()["access_token"]).status_code == 200
+    assert auth_client.client.get("/.well-known/jwks.json").json() == {"keys": []}
+    assert auth_client.me(auth_client.signed_in()["access_token"]).status_code == 200
 
 
-def test_a_configured_issuer_is_enforced(lab: Installation, door: Door, clock: FixedClock) -> None:
-    token = door.signed_in()["access_token"]
+def test_a_configured_issuer_is_enforced(lab: Installation, auth_client: AuthClient, clock: FixedClock) -> None:
+    token = auth_client.signed_in()["access_token"]
     settings = Settings(
         data=lab.settings.data, database_url=lab.settings.database_url, token_issuer="https://id.example"
     )
@@ -115,19 +117,19 @@ def test_a_configured_issuer_is_enforced(lab: Installation, door: Door, clock: F
     other = Installation.open(settings, clock=clock)
     tokens = other.identity.sign_in(
         other.identity.authenticate(
-            door.tenant.owner_email, door.tenant.owner_password, peer="192.0.2.1", now=clock.now()
+            auth_client.tenant.owner_email, auth_client.tenant.owner_password, peer="192.0.2.1", now=clock.now()
         )
     )
 
     assert other.identity.tokens.verify(tokens.access_token).iss == "https://id.example"
-    assert [door.me(each).status_code for each in (token, tokens.access_token)] == [200, 401]
+    assert [auth_client.me(each).status_code for each in (token, tokens.access_token)] == [200, 401]
     other.close()
 
 
 @pytest.mark.tampered
-def test_a_session_reopened_in_the_database_is_detected(lab: Installation, door: Door) -> None:
-    tokens = door.signed_in()
-    door.logout(tokens)
+def test_a_session_reopened_in_the_database_is_detected(lab: Installation, auth_client: AuthClient) -> None:
+    tokens = auth_client.signed_in()
+    auth_client.logout(tokens)
     with lab.storage.engine.begin() as connection:
         connection.execute(update(store.sessions).values(ended_at=None, ended_because=None))
 
@@ -136,9 +138,9 @@ def test_a_session_reopened_in_the_database_is_detected(lab: Installation, door:
     }
 
 
-def test_no_token_is_stored_in_clear(lab: Installation, door: Door) -> None:
-    tokens = door.signed_in()
-    door.refresh(tokens["refresh_token"])
+def test_no_token_is_stored_in_clear(lab: Installation, auth_client: AuthClient) -> None:
+    tokens = auth_client.signed_in()
+    auth_client.refresh(tokens["refresh_token"])
 
     with lab.storage.read() as connection:
         stored = [
@@ -149,4 +151,4 @@ def test_no_token_is_stored_in_clear(lab: Installation, door: Door) -> None:
 
     assert len(stored) == 4
     assert not [text for text in stored for token in tokens.values() if len(str(token)) > 20 and str(token) in text]
-    assert door.client.get("/v1/me", headers=bearer(tokens["access_token"])).status_code == 200
+    assert auth_client.client.get("/v1/me", headers=bearer_header(tokens["access_token"])).status_code == 200

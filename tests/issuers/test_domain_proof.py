@@ -10,7 +10,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from team_story import key_of
 
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
@@ -21,6 +20,7 @@ from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
 from support.log.entries import read_log_entries
 from support.name_server import NameServer, serve_dns
+from support.orgs import create_api_key
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Registry:
 @pytest.fixture
 def registry(lab: Installation) -> Iterator[Registry]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with serve_dns() as dns, serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as client:
+    with serve_dns() as dns, serve_in_thread(lab) as url, make_client(url, key=create_api_key(lab, tenant)) as client:
         lab.domain_proofs.resolver = DnsResolver(dns.address)
         yield Registry(lab, client, register_issuer(client), dns)
 

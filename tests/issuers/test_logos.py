@@ -12,7 +12,6 @@ from uuid import UUID
 import httpx
 import pytest
 from PIL import Image
-from team_story import key_of
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
@@ -25,6 +24,7 @@ from attestlab.orgs.rules import Plan
 from support.attestations import make_mint_body, mint
 from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
+from support.orgs import create_api_key
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle cx="4" cy="4" r="4"/></svg>'
 
@@ -77,7 +77,7 @@ def test_a_logo_has_at_most_256_kib() -> None:
 @pytest.fixture
 def client(lab: Installation) -> Iterator[httpx.Client]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
-    with serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as opened:
+    with serve_in_thread(lab) as url, make_client(url, key=create_api_key(lab, tenant)) as opened:
         yield opened
 
 

@@ -8,31 +8,31 @@ from itertools import islice
 
 import httpx
 import pytest
-from sign_in_story import Door
-from team_story import key_of
 
 from attestlab.installation import Installation
 from attestlab.issuers.txt_resolver import DnsResolver
 from attestlab.orgs.rules import Plan
 from support.attestations import make_mint_body, mint
+from support.identity import AuthClient
 from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
 from support.name_server import serve_dns
+from support.orgs import create_api_key
 
 CHECKS = 12
 LOOKUP_TIMEOUT_S = 30
 
 
 @pytest.fixture
-def others(lab: Installation) -> Iterator[Door]:
+def others(lab: Installation) -> Iterator[AuthClient]:
     """A served installation, and a tenant that asks no name server."""
     tenant = lab.orgs.create_tenant("Another Registry", plan=Plan.ENTERPRISE)
-    with serve_in_thread(lab) as url, make_client(url, key=key_of(lab, tenant)) as client:
-        yield Door(client, tenant)
+    with serve_in_thread(lab) as url, make_client(url, key=create_api_key(lab, tenant)) as client:
+        yield AuthClient(client, tenant)
 
 
 @pytest.mark.on_postgresql
-def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installation, others: Door) -> None:
+def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installation, others: AuthClient) -> None:
     """
     On PostgreSQL, where reads have threads.
     """
@@ -40,7 +40,7 @@ def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installatio
     minted = mint(others.client, make_mint_body(register_issuer(others.client))).json()["id"]
     with (
         serve_dns() as dns,
-        make_client(str(others.client.base_url), key=key_of(lab, tenant)) as client,
+        make_client(str(others.client.base_url), key=create_api_key(lab, tenant)) as client,
         ThreadPoolExecutor(CHECKS) as clients,
     ):
         lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=LOOKUP_TIMEOUT_S)
@@ -65,7 +65,7 @@ def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installatio
     assert sorted(done.result().status_code for done in found) == [409, *[503] * (CHECKS - 1)]
 
 
-def test_unanswered_look_up_is_a_503(lab: Installation, others: Door) -> None:
+def test_unanswered_look_up_is_a_503(lab: Installation, others: AuthClient) -> None:
     issuer = register_issuer(others.client)
     with serve_dns() as dns:
         lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=0.1)

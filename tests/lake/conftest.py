@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from lake_world import World
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
+from support.lake import LakeScenario
 
 
 @pytest.fixture
-def world(lab: Installation, caller: Caller, clock: FixedClock) -> World:
+def lake_scenario(lab: Installation, caller: Caller, clock: FixedClock) -> LakeScenario:
     """Two tenants at work, four numbers a part."""
-    return World.of(lab, caller, clock)
+    return LakeScenario.of(lab, caller, clock)

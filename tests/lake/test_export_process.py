@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from lake_world import World, require_whole
 
 from attestlab.lake.export_process import NICENESS, ExportProcess
 from attestlab.lake.service import PARTS_A_SWEEP
+from support.lake import LakeScenario, require_complete_lake
 
 
 def _children() -> set[int]:
@@ -24,58 +24,58 @@ def _sweep(exports: ExportProcess) -> int:
     return asyncio.run(exports.sweep())
 
 
-def test_process_exports_due_parts_and_runs_again_when_more_are_due(world: World) -> None:
+def test_process_exports_due_parts_and_runs_again_when_more_are_due(lake_scenario: LakeScenario) -> None:
     for number in range(12):
-        world.act(number)
-    exports = ExportProcess(world.lab.lake, cooldown_s=0)
+        lake_scenario.act(number)
+    exports = ExportProcess(lake_scenario.lab.lake, cooldown_s=0)
 
     assert _sweep(exports) == PARTS_A_SWEEP
     while _sweep(exports):
         pass
-    assert world.lab.lake.sweep() == 0
-    require_whole(world)
+    assert lake_scenario.lab.lake.sweep() == 0
+    require_complete_lake(lake_scenario)
 
     for number in range(12):
-        world.act(number)
+        lake_scenario.act(number)
     assert _sweep(exports) > 0
 
 
-def test_cooldown_after_an_export(world: World) -> None:
+def test_cooldown_after_an_export(lake_scenario: LakeScenario) -> None:
     for number in range(12):
-        world.act(number)
-    exports = ExportProcess(world.lab.lake)
+        lake_scenario.act(number)
+    exports = ExportProcess(lake_scenario.lab.lake)
 
     assert _sweep(exports) > 0
     assert _sweep(exports) == 0
-    assert world.lab.lake.sweep() > 0, "there was more to do"
+    assert lake_scenario.lab.lake.sweep() > 0, "there was more to do"
 
 
-def test_cooldown_after_a_failure(world: World) -> None:
-    world.act(0)
-    world.lab.lake.folder.write_text("no folder")
-    exports = ExportProcess(world.lab.lake)
+def test_cooldown_after_a_failure(lake_scenario: LakeScenario) -> None:
+    lake_scenario.act(0)
+    lake_scenario.lab.lake.folder.write_text("no folder")
+    exports = ExportProcess(lake_scenario.lab.lake)
 
     with pytest.raises(RuntimeError):
         _sweep(exports)
     assert _sweep(exports) == 0
 
 
-def test_no_process_is_started_if_nothing_is_due(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.lab.lake.rows_a_part = 1_000_000
+def test_no_process_is_started_if_nothing_is_due(lake_scenario: LakeScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake_scenario.lab.lake.rows_a_part = 1_000_000
     monkeypatch.setattr("attestlab.lake.export_process._COMMAND", ("/nowhere/at/all",))
 
-    assert _sweep(ExportProcess(world.lab.lake)) == 0
-    world.lab.lake.rows_a_part = 1
+    assert _sweep(ExportProcess(lake_scenario.lab.lake)) == 0
+    lake_scenario.lab.lake.rows_a_part = 1
     with pytest.raises(FileNotFoundError):
-        _sweep(ExportProcess(world.lab.lake))
+        _sweep(ExportProcess(lake_scenario.lab.lake))
 
 
-def test_failed_export_is_reported_and_retried(world: World) -> None:
+def test_failed_export_is_reported_and_retried(lake_scenario: LakeScenario) -> None:
     for number in range(12):
-        world.act(number)
-    folder = world.lab.lake.folder
+        lake_scenario.act(number)
+    folder = lake_scenario.lab.lake.folder
     folder.write_text("no folder")
-    exports = ExportProcess(world.lab.lake, cooldown_s=0)
+    exports = ExportProcess(lake_scenario.lab.lake, cooldown_s=0)
 
     with pytest.raises(RuntimeError, match=r"(?s)The export ended with 1: .*(FileExistsError|NotADirectoryError)"):
         _sweep(exports)
@@ -84,13 +84,13 @@ def test_failed_export_is_reported_and_retried(world: World) -> None:
     assert _sweep(exports) > 0
 
 
-def test_stopping_server_kills_its_export(world: World) -> None:
+def test_stopping_server_kills_its_export(lake_scenario: LakeScenario) -> None:
     for number in range(12):
-        world.act(number)
+        lake_scenario.act(number)
     before = _children()
 
     async def stopped() -> tuple[int, set[int]]:
-        sweeping = asyncio.create_task(ExportProcess(world.lab.lake).sweep())
+        sweeping = asyncio.create_task(ExportProcess(lake_scenario.lab.lake).sweep())
         while not (started := _children() - before):
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.2)  # it was told what to do, and is at work for a second
@@ -101,7 +101,9 @@ def test_stopping_server_kills_its_export(world: World) -> None:
     assert asyncio.run(stopped()) == (1, set())
 
 
-def test_process_has_lowest_priority(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_process_has_lowest_priority(
+    lake_scenario: LakeScenario, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Its own `main`, and a look at what it runs at when it reads what to do."""
     code = (
         "import io, json, os, sys; from attestlab.lake import export_process\n"
@@ -113,7 +115,7 @@ def test_process_has_lowest_priority(world: World, monkeypatch: pytest.MonkeyPat
     )
     monkeypatch.setattr("attestlab.lake.export_process._COMMAND", (sys.executable, "-c", code))
     for number in range(12):
-        world.act(number)
+        lake_scenario.act(number)
 
-    assert _sweep(ExportProcess(world.lab.lake)) > 0
+    assert _sweep(ExportProcess(lake_scenario.lab.lake)) > 0
     assert int((tmp_path / "niceness").read_text()) == min(19, os.nice(0) + NICENESS)

@@ -10,18 +10,18 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from lake_world import NAMES, Owner, World
 from typer.testing import CliRunner
 
 from attestlab.cli import main as cli
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.lake import DATASETS, LakeScenario, LakeTenant
 from support.timeouts import WAIT_TIMEOUT_S
 
 
 def test_lake_from_a_notebook(lab: Installation, caller: Caller, tmp_path: Path) -> None:
-    owner = Owner(lab, caller, caller.tenant_id, "")
+    owner = LakeTenant(lab, caller, caller.tenant_id, "")
     ids = [owner.decide() for _ in range(3)]
 
     assert len(lab.decisions) == 3
@@ -47,10 +47,10 @@ def test_opening_and_small_sweep_load_neither_pyarrow_nor_duckdb(tmp_path: Path)
     assert done.stdout == "[]\n"
 
 
-def test_cli_exports_and_rebuilds(world: World) -> None:
+def test_cli_exports_and_rebuilds(lake_scenario: LakeScenario) -> None:
     for number in range(8):
-        world.act(number)
-    settings = world.lab.settings
+        lake_scenario.act(number)
+    settings = lake_scenario.lab.settings
 
     def run(verb: str) -> int:
         where = ["--data", str(settings.data), "--database-url", str(settings.database_url)]
@@ -60,20 +60,20 @@ def test_cli_exports_and_rebuilds(world: World) -> None:
         return found
 
     written = run("export")
-    assert written == len(list(world.lab.lake.folder.rglob("*.parquet"))) > 5
+    assert written == len(list(lake_scenario.lab.lake.folder.rglob("*.parquet"))) > 5
     assert run("export") == 0
     assert run("rebuild") == written
 
 
-def test_server_sweep_exports(world: World) -> None:
+def test_server_sweep_exports(lake_scenario: LakeScenario) -> None:
     for number in range(8):
-        world.act(number)
+        lake_scenario.act(number)
 
     async def swept() -> None:
-        desk = WriteQueue(world.lab)
+        desk = WriteQueue(lake_scenario.lab)
         sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not list(world.lab.lake.folder.glob("*/*.parquet")):
+            while not list(lake_scenario.lab.lake.folder.glob("*/*.parquet")):
                 await asyncio.sleep(0.01)
         sweeping.cancel()
         await asyncio.wait([sweeping])
@@ -82,13 +82,13 @@ def test_server_sweep_exports(world: World) -> None:
     asyncio.run(swept())
 
 
-def test_documentation_lists_every_column_of_the_tenant(world: World) -> None:
+def test_documentation_lists_every_column_of_the_tenant(lake_scenario: LakeScenario) -> None:
     """docs/lake.md is what an analyst reads before writing a query."""
     lines = (Path(__file__).parents[2] / "docs" / "lake.md").read_text().splitlines()
     told = {line.split("`")[1]: set(re.findall("`([a-z0-9_]+)`", line)) for line in lines if line.startswith("| `")}
-    shown = {name: set(facts.rel().columns) for name, facts in world.seen(world.owner).items()}
-    attributes = set(world.lab.policy_attributes.get(caller=world.owner.caller))
+    shown = {name: set(facts.rel().columns) for name, facts in lake_scenario.seen(lake_scenario.owner).items()}
+    attributes = set(lake_scenario.lab.policy_attributes.get(caller=lake_scenario.owner.caller))
 
     assert attributes <= shown["decisions"]
     shown["decisions"] -= attributes
-    assert shown == {name: told[name] - {name} for name in NAMES}
+    assert shown == {name: told[name] - {name} for name in DATASETS}

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from lake_world import NAMES, Owner, World, ids_recorded
 from portal.test_hostile_strings import PAYLOADS
 
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.installation import Installation
 from attestlab.lake import queries
 from attestlab.orgs.rules import Caller, Plan
+from support.lake import DATASETS, LakeScenario, LakeTenant, read_recorded_ids
 
 SECRET = "the other tenant's own words"
 FRAGMENTS = (
@@ -84,17 +84,17 @@ STATEMENTS = (
 
 
 @pytest.fixture
-def lake_of_two(world: World) -> World:
+def lake_of_two(lake_scenario: LakeScenario) -> LakeScenario:
     """Half of it exported."""
     for number in range(16):
-        world.act(number)
-    world.lab.lake.export()
+        lake_scenario.act(number)
+    lake_scenario.lab.lake.export()
     for number in range(16, 24):
-        world.act(number)
-    return world
+        lake_scenario.act(number)
+    return lake_scenario
 
 
-def test_query_cannot_leave_the_connection(lake_of_two: World, tmp_path: Path) -> None:
+def test_query_cannot_leave_the_connection(lake_of_two: LakeScenario, tmp_path: Path) -> None:
     """Reading files, listing folders, secrets, extensions, the environment, the variables of this very function."""
     secret_frame = lake_of_two.lab.lake(lake_of_two.other.caller).audit.df()
     assert len(secret_frame) > 0
@@ -111,7 +111,7 @@ def test_query_cannot_leave_the_connection(lake_of_two: World, tmp_path: Path) -
     assert [query for query in ESCAPES if not is_refused(query)] == []
 
 
-def test_anything_but_one_query_is_rejected(lake_of_two: World, tmp_path: Path) -> None:
+def test_anything_but_one_query_is_rejected(lake_of_two: LakeScenario, tmp_path: Path) -> None:
     """Nothing is written, attached, installed, loaded or set; not by a second statement either."""
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).audit
     for statement in STATEMENTS:
@@ -121,7 +121,7 @@ def test_anything_but_one_query_is_rejected(lake_of_two: World, tmp_path: Path) 
     assert sorted(tmp_path.rglob("out*")) == []
 
 
-def test_relation_writes_no_file_and_stays_locked(lake_of_two: World, tmp_path: Path) -> None:
+def test_relation_writes_no_file_and_stays_locked(lake_of_two: LakeScenario, tmp_path: Path) -> None:
     """The connection stays shut for whoever holds it, and has no folder that it may read all the same."""
     rel = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions.rel()
 
@@ -133,17 +133,17 @@ def test_relation_writes_no_file_and_stays_locked(lake_of_two: World, tmp_path: 
     assert rel.query("x", f"select {allowed} from x limit 1").fetchall() == [([],)]
 
 
-def _placed(text: str, world: World, folder: Path) -> str:
+def _placed(text: str, lake_scenario: LakeScenario, folder: Path) -> str:
     file = folder / "secret.txt"
     file.write_text(SECRET)
-    part = next(world.lab.lake.folder.joinpath("audit", str(world.other.caller.tenant_id)).iterdir())
+    part = next(lake_scenario.lab.lake.folder.joinpath("audit", str(lake_scenario.other.caller.tenant_id)).iterdir())
     return text.replace("{file}", str(file)).replace("{part}", str(part)).replace("{folder}", str(folder))
 
 
-def test_connection_contains_only_rows_of_the_caller(lake_of_two: World) -> None:
+def test_connection_contains_only_rows_of_the_caller(lake_of_two: LakeScenario) -> None:
     """Not only `this`: each table that it stands on has the caller's rows and no others."""
     mine, theirs = lake_of_two.owner.caller.tenant_id, lake_of_two.other.caller.tenant_id
-    for name in NAMES:
+    for name in DATASETS:
         if name == "log_entries":
             continue
         facts = lake_of_two.seen(lake_of_two.owner)[name]
@@ -154,7 +154,7 @@ def test_connection_contains_only_rows_of_the_caller(lake_of_two: World) -> None
             assert facts.sql(f'select * from "{table}" where tenant_id = ?', [str(theirs)]).fetchall() == []
 
 
-def test_new_tenant_sees_only_the_log(lake_of_two: World) -> None:
+def test_new_tenant_sees_only_the_log(lake_of_two: LakeScenario) -> None:
     made = lake_of_two.lab.orgs.create_tenant("Nobody yet", plan=Plan.FREE)
     caller = lake_of_two.lab.orgs.service_caller(made.tenant_id)
     lake = lake_of_two.lab.lake(caller)
@@ -183,7 +183,7 @@ def test_hostile_strings_are_values_of_their_tenant(lab: Installation, caller: C
         lab.policy_attributes.replace(
             [{"path": "note", "type": "text"}, {"path": "allowed", "type": "text"}], caller=who
         )
-    mine, theirs = Owner(lab, caller, caller.tenant_id, ""), Owner(lab, other, other.tenant_id, "")
+    mine, theirs = LakeTenant(lab, caller, caller.tenant_id, ""), LakeTenant(lab, other, other.tenant_id, "")
     texts = hostile(1_000 if is_long else 200)
     with lab.storage.write():
         for number, text in enumerate(texts):
@@ -193,7 +193,7 @@ def test_hostile_strings_are_values_of_their_tenant(lab: Installation, caller: C
     lab.lake.export()
 
     decisions = lab.lake(caller).decisions
-    assert sorted(decisions.arrow()["id"].to_pylist()) == ids_recorded(lab, caller.tenant_id)["decisions"]
+    assert sorted(decisions.arrow()["id"].to_pylist()) == read_recorded_ids(lab, caller.tenant_id)["decisions"]
     stored = [text for (text,) in decisions.sql("select note from this order by seq").fetchall()]
     assert stored == [None if "\x00" in text else text for text in texts]
     assert decisions.sql('select count(*) from this where "@allowed" is distinct from note').fetchall() == [(0,)]
@@ -215,7 +215,7 @@ def _require_harmless(facts: object, text: str) -> None:
         assert not any(SECRET in str(value) for row in rows for value in row)
 
 
-def test_query_memory_is_limited(lake_of_two: World) -> None:
+def test_query_memory_is_limited(lake_of_two: LakeScenario) -> None:
     """DuckDB limits its buffers, not what a function makes: a single printf took four gigabytes."""
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
     for query in ("select length(printf('%s', repeat('x', 4000000000)))", "select list(range) from range(1000000000)"):
@@ -225,7 +225,7 @@ def test_query_memory_is_limited(lake_of_two: World) -> None:
     assert facts.sql("select count(*) > 0, sum(seq)::hugeint > 0 from this").fetchall() == [(True, True)]
 
 
-def test_endless_query_is_killed(lake_of_two: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_query_is_killed(lake_of_two: LakeScenario, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "TIMEOUT_S", 3.0)
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
     with pytest.raises(Unavailable, match="over 3 s"):
@@ -235,13 +235,13 @@ def test_endless_query_is_killed(lake_of_two: World, monkeypatch: pytest.MonkeyP
     assert facts.sql("select 1").fetchall() == [(1,)]
 
 
-def test_result_size_is_limited(lake_of_two: World) -> None:
+def test_result_size_is_limited(lake_of_two: LakeScenario) -> None:
     facts = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions
     with pytest.raises(Unavailable, match="over 256 MiB"):
         facts.sql("select range, range + 1, range + 2, range + 3 from range(20000000)")
 
 
-def test_query_result_keeps_its_types(lake_of_two: World) -> None:
+def test_query_result_keeps_its_types(lake_of_two: LakeScenario) -> None:
     query = "select sum(1), '0193b5a0-7f3c-7abc-8def-0123456789ab'::uuid, {'a': [1]}, created_at from this limit 1"
     relation = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions.sql(query.replace("sum(1)", "1::hugeint"))
 

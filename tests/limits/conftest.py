@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 
 import pytest
-from limits_story import Place
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from support.in_process_server import serve_in_thread
+from support.rate_limits import ProxiedServer
 
 
 @pytest.fixture
-def place(lab: Installation, clock: FixedClock) -> Iterator[Place]:
+def proxied_server(lab: Installation, clock: FixedClock) -> Iterator[ProxiedServer]:
     lab.settings = lab.settings.model_copy(update={"trusted_proxies": (ip_network("127.0.0.1/32"),)})
     with serve_in_thread(lab) as url:
-        opened = Place(lab, url, clock)
+        opened = ProxiedServer(lab, url, clock)
         yield opened
         opened.close()

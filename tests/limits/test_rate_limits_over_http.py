@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
-from limits_story import Place
 from sqlalchemy import select
 
 from attestlab.core.records.audit import AuditEvent
@@ -18,6 +17,7 @@ from attestlab.web.idempotency.store import StoredResponse
 from attestlab.web.rate_limit.limiter import lane_of
 from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
+from support.rate_limits import ProxiedServer
 from support.timeouts import WAIT_TIMEOUT_S
 
 HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Policy")
@@ -33,9 +33,9 @@ def rate_headers(answer: httpx.Response) -> tuple[str, ...]:
     return tuple(answer.headers[name] for name in HEADERS)
 
 
-def test_every_response_has_rate_limit_headers(place: Place) -> None:
+def test_every_response_has_rate_limit_headers(proxied_server: ProxiedServer) -> None:
     """Also errors, probes and responses without a route."""
-    free, stranger = place.client(place.tenant()), place.client(address="192.0.2.2")
+    free, stranger = proxied_server.client(proxied_server.tenant()), proxied_server.client(address="192.0.2.2")
     answers = [
         free.get("/v1/issuers"),
         free.get("/v1/issuers/nonsense"),
@@ -58,13 +58,13 @@ def test_every_response_has_rate_limit_headers(place: Place) -> None:
         *(200, 400, 400, 415, 413, 401, 401, 404, 405, 200, 200, 200, 200, 400, 200)
     ]
     assert [answer.status_code for answer in answers if not all(name in answer.headers for name in HEADERS)] == []
-    noon = int(place.clock.now().timestamp())
+    noon = int(proxied_server.clock.now().timestamp())
     assert rate_headers(answers[0]) == ("60", "9", str(noon + 1), "60;w=60")
     assert rate_headers(answers[5]) == ("3000", "499", str(noon + 1), "3000;w=60")
 
 
-def test_the_response_to_malformed_http_has_rate_limit_headers(place: Place) -> None:
-    address = httpx.URL(place.url)
+def test_the_response_to_malformed_http_has_rate_limit_headers(proxied_server: ProxiedServer) -> None:
+    address = httpx.URL(proxied_server.url)
     with socket.create_connection((address.host, address.port), timeout=WAIT_TIMEOUT_S) as connection:
         connection.sendall(b"GET /healthz\r\n\r\n")
         head = connection.recv(4096).decode().partition("\r\n\r\n")[0]
@@ -73,25 +73,25 @@ def test_the_response_to_malformed_http_has_rate_limit_headers(place: Place) -> 
     assert [name for name in HEADERS if f"\r\n{name}: " not in head] == []
 
 
-def test_no_minute_admits_more_than_the_limit_and_the_burst(place: Place) -> None:
-    tenant = place.tenant()
-    client = place.client(tenant)
+def test_no_minute_admits_more_than_the_limit_and_the_burst(proxied_server: ProxiedServer) -> None:
+    tenant = proxied_server.tenant()
+    client = proxied_server.client(tenant)
 
     allowed = []
     for _ in range(60):
         allowed.append(spend(client, 2).count(200))
-        place.lab.counters.reset(
+        proxied_server.lab.counters.reset(
             f"violations:{lane_of('192.0.2.1', payer=tenant)}"
         )  # it is not the block that is looked at here
-        place.clock.advance(timedelta(seconds=1))
+        proxied_server.clock.advance(timedelta(seconds=1))
 
     assert allowed[:9] == [2] * 9
     assert sum(allowed) == 60 + BURST - 1  # a token is whole at the end of its second
     assert allowed[-40:] == [1] * 40
 
 
-def test_429_states_retry_after_and_the_retry_succeeds(place: Place) -> None:
-    client = place.client(place.tenant())
+def test_429_states_retry_after_and_the_retry_succeeds(proxied_server: ProxiedServer) -> None:
+    client = proxied_server.client(proxied_server.tenant())
     assert spend(client, BURST) == [200] * BURST
 
     refused = client.get("/v1/issuers")
@@ -101,15 +101,15 @@ def test_429_states_retry_after_and_the_retry_succeeds(place: Place) -> None:
     assert error["retry_after_ms"] == 1000
     assert error["details"].items() >= {"limit": 60, "window_seconds": 60, "retry_after_seconds": 1}.items()
     assert rate_headers(refused)[:2] == ("60", "0")
-    place.clock.advance(timedelta(seconds=1))
+    proxied_server.clock.advance(timedelta(seconds=1))
     assert spend(client, 2) == [200, 429]
 
 
-def test_every_credential_and_spelling_uses_the_tenants_bucket(place: Place) -> None:
+def test_every_credential_and_spelling_uses_the_tenants_bucket(proxied_server: ProxiedServer) -> None:
     """Both header forms, people and keys, any case and slashes of a path, whatever an untrusted proxy forwards."""
-    tenant = place.tenant()
-    owner = place.owner(tenant)
-    clients = [place.client(tenant, address=f"192.0.2.{number}, 198.51.100.{number}") for number in range(30)]
+    tenant = proxied_server.tenant()
+    owner = proxied_server.owner(tenant)
+    clients = [proxied_server.client(tenant, address=f"192.0.2.{number}, 198.51.100.{number}") for number in range(30)]
     for number, client in enumerate(clients):
         if number % 3 == 1:
             del client.headers["X-API-Key"]
@@ -129,22 +129,25 @@ def test_every_credential_and_spelling_uses_the_tenants_bucket(place: Place) -> 
     assert set(statuses) == {200, 404, 429}
 
 
-def test_each_tenant_has_its_own_bucket(place: Place) -> None:
-    spend(place.client(place.tenant()), BURST + 1)
+def test_each_tenant_has_its_own_bucket(proxied_server: ProxiedServer) -> None:
+    spend(proxied_server.client(proxied_server.tenant()), BURST + 1)
 
-    assert spend(place.client(place.tenant()), BURST) == [200] * BURST
-
-
-def test_enterprise_is_unlimited_until_the_operator_sets_a_limit(place: Place) -> None:
-    unlimited, limited = place.tenant(Plan.ENTERPRISE), place.tenant(Plan.ENTERPRISE, requests_per_minute=30)
-
-    assert spend(place.client(unlimited), 40) == [200] * 40
-    assert spend(place.client(limited, address="192.0.2.2"), 7) == [200] * 5 + [429] * 2
+    assert spend(proxied_server.client(proxied_server.tenant()), BURST) == [200] * BURST
 
 
-def test_64_concurrent_requests_get_as_much_as_sequential_ones(place: Place) -> None:
-    tenant = place.tenant(Plan.STARTER)
-    clients = [place.client(tenant, address=f"192.0.2.{number}") for number in range(64)]
+def test_enterprise_is_unlimited_until_the_operator_sets_a_limit(proxied_server: ProxiedServer) -> None:
+    unlimited, limited = (
+        proxied_server.tenant(Plan.ENTERPRISE),
+        proxied_server.tenant(Plan.ENTERPRISE, requests_per_minute=30),
+    )
+
+    assert spend(proxied_server.client(unlimited), 40) == [200] * 40
+    assert spend(proxied_server.client(limited, address="192.0.2.2"), 7) == [200] * 5 + [429] * 2
+
+
+def test_64_concurrent_requests_get_as_much_as_sequential_ones(proxied_server: ProxiedServer) -> None:
+    tenant = proxied_server.tenant(Plan.STARTER)
+    clients = [proxied_server.client(tenant, address=f"192.0.2.{number}") for number in range(64)]
 
     with ThreadPoolExecutor(64) as pool:
         statuses = list(pool.map(lambda client: spend(client, 3), clients))
@@ -152,9 +155,9 @@ def test_64_concurrent_requests_get_as_much_as_sequential_ones(place: Place) -> 
     assert sum(status.count(200) for status in statuses) == 300 // 6
 
 
-def test_a_route_can_have_its_own_window(place: Place) -> None:
+def test_a_route_can_have_its_own_window(proxied_server: ProxiedServer) -> None:
     path, limit, window_s = "/v1/audit/events", 30, 60
-    client = place.client(place.tenant(Plan.PROFESSIONAL))
+    client = proxied_server.client(proxied_server.tenant(Plan.PROFESSIONAL))
 
     assert spend(client, limit, path) == [200] * limit
     refused = client.get(path)
@@ -164,17 +167,17 @@ def test_a_route_can_have_its_own_window(place: Place) -> None:
     assert rate_headers(refused) == (
         str(limit),
         "0",
-        str(int(place.clock.now().timestamp()) + window_s),
+        str(int(proxied_server.clock.now().timestamp()) + window_s),
         f"{limit};w={window_s}",
     )
     assert spend(client, 1) == [200]
-    place.clock.advance(timedelta(seconds=window_s))
+    proxied_server.clock.advance(timedelta(seconds=window_s))
     assert spend(client, 1, path) == [200]
 
 
-def test_ten_issuers_an_hour_and_twenty_keys_a_day(place: Place) -> None:
-    tenant = place.tenant(Plan.PROFESSIONAL)
-    key, owner = place.client(tenant), place.owner(tenant)
+def test_ten_issuers_an_hour_and_twenty_keys_a_day(proxied_server: ProxiedServer) -> None:
+    tenant = proxied_server.tenant(Plan.PROFESSIONAL)
+    key, owner = proxied_server.client(tenant), proxied_server.owner(tenant)
 
     def issuer() -> int:
         return key.post("/v1/issuers", json={"name": "Registry", "domain": "r.example"}).status_code
@@ -184,16 +187,16 @@ def test_ten_issuers_an_hour_and_twenty_keys_a_day(place: Place) -> None:
 
     assert [issuer() for _ in range(11)] == [201] * 10 + [429]
     assert [api_key() for _ in range(21)] == [201] * 20 + [429]
-    place.clock.advance(timedelta(hours=1))
-    owner = place.owner(tenant)
+    proxied_server.clock.advance(timedelta(hours=1))
+    owner = proxied_server.owner(tenant)
     assert (issuer(), api_key()) == (201, 429)
-    place.clock.advance(timedelta(hours=23))
-    owner = place.owner(tenant)
+    proxied_server.clock.advance(timedelta(hours=23))
+    owner = proxied_server.owner(tenant)
     assert api_key() == 201
 
 
-def test_a_hundred_mints_a_minute_counting_each_item_of_a_batch(place: Place) -> None:
-    client = place.client(place.tenant(Plan.PROFESSIONAL))
+def test_a_hundred_mints_a_minute_counting_each_item_of_a_batch(proxied_server: ProxiedServer) -> None:
+    client = proxied_server.client(proxied_server.tenant(Plan.PROFESSIONAL))
     body = make_mint_body(register_issuer(client))
 
     def batch(size: int) -> list[int]:
@@ -206,12 +209,12 @@ def test_a_hundred_mints_a_minute_counting_each_item_of_a_batch(place: Place) ->
     assert batch(25) == [201] * 10 + [429] * 15
     refused = mint(client, body)
     assert (refused.status_code, refused.json()["details"]["limit"]) == (429, 100)
-    place.clock.advance(timedelta(minutes=1))
+    proxied_server.clock.advance(timedelta(minutes=1))
     assert batch(100) == [201] * 100
 
 
-def test_verifying_and_probing_cost_nothing(place: Place) -> None:
-    stranger = place.client()
+def test_verifying_and_probing_cost_nothing(proxied_server: ProxiedServer) -> None:
+    stranger = proxied_server.client()
     unknown = {"attestation_id": "01997f3a-0000-7000-8000-000000000000"}
 
     answers = [stranger.post("/v1/verify", json=unknown) for _ in range(100)]
@@ -221,9 +224,10 @@ def test_verifying_and_probing_cost_nothing(place: Place) -> None:
     assert answers[-1].headers["X-RateLimit-Remaining"] == "500"
 
 
-def test_a_client_without_valid_credential_is_charged_by_address(place: Place) -> None:
+def test_a_client_without_valid_credential_is_charged_by_address(proxied_server: ProxiedServer) -> None:
     one, other, neighbour = (
-        place.client(address=address) for address in ("2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:1:ff::9")
+        proxied_server.client(address=address)
+        for address in ("2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:1:ff::9")
     )
 
     def left(client: httpx.Client, path: str, **options: Any) -> int:
@@ -237,43 +241,47 @@ def test_a_client_without_valid_credential_is_charged_by_address(place: Place) -
     assert left(other, "/log/checkpoint") == 499
 
 
-def test_too_many_invalid_credentials_are_rate_limited(place: Place) -> None:
+def test_too_many_invalid_credentials_are_rate_limited(proxied_server: ProxiedServer) -> None:
     """So the audit trail, which is kept permanently, does not grow with every guess."""
-    guesser = place.client()
+    guesser = proxied_server.client()
     guesser.headers["X-API-Key"] = "al_live_" + "0" * 32
 
     statuses = []
     for _ in range(12):
         statuses += spend(guesser, 51)
-        place.clock.advance(timedelta(seconds=1.1))
+        proxied_server.clock.advance(timedelta(seconds=1.1))
 
     assert statuses == [401] * 600 + [429] * 12
-    with place.lab.storage.read() as connection:
+    with proxied_server.lab.storage.read() as connection:
         lines = connection.execute(select(AuditEvent.id).where(AuditEvent.action == "request.denied")).all()
     assert len(lines) == 600
 
 
-def test_five_violations_block_the_tenant_at_that_address_for_15_minutes(place: Place) -> None:
+def test_five_violations_block_the_tenant_at_that_address_for_15_minutes(proxied_server: ProxiedServer) -> None:
     """Everything but the probes; the trail records the block once."""
-    tenant = place.tenant()
-    wild = place.client(tenant)
+    tenant = proxied_server.tenant()
+    wild = proxied_server.client(tenant)
     spend(wild, BURST)
 
     refused = [wild.get("/v1/issuers") for _ in range(5)]
     assert [answer.headers["Retry-After"] for answer in refused] == ["1"] * 4 + ["900"]
 
-    place.clock.advance(timedelta(minutes=5))
+    proxied_server.clock.advance(timedelta(minutes=5))
     also = [wild.get("/v1/issuers"), wild.post("/v1/issuers", json={})]
     assert [(answer.status_code, answer.headers["Retry-After"]) for answer in also] == [(429, "600")] * 2
     assert spend(wild, 1, "/healthz") == [200]
-    assert spend(place.client(tenant, address="192.0.2.2"), 1) == [200]
-    place.clock.advance(timedelta(minutes=10))
+    assert spend(proxied_server.client(tenant, address="192.0.2.2"), 1) == [200]
+    proxied_server.clock.advance(timedelta(minutes=10))
     assert spend(wild, 1) == [200]
-    assert blocks(place) == [(tenant.tenant_id, "192.0.2.1")]
+    assert blocks(proxied_server) == [(tenant.tenant_id, "192.0.2.1")]
 
 
-def test_a_blocked_tenant_does_not_block_others_at_its_address(place: Place) -> None:
-    wild, other, stranger = place.client(place.tenant()), place.client(place.tenant(Plan.ENTERPRISE)), place.client()
+def test_a_blocked_tenant_does_not_block_others_at_its_address(proxied_server: ProxiedServer) -> None:
+    wild, other, stranger = (
+        proxied_server.client(proxied_server.tenant()),
+        proxied_server.client(proxied_server.tenant(Plan.ENTERPRISE)),
+        proxied_server.client(),
+    )
 
     assert spend(wild, BURST + 6)[-1] == 429
 
@@ -282,48 +290,48 @@ def test_a_blocked_tenant_does_not_block_others_at_its_address(place: Place) -> 
     assert [stranger.get(path).status_code for path in ("/log/checkpoint", "/a/nothing")] == [200, 404]
 
 
-def test_a_blocked_address_answers_valid_credentials_and_its_public_pages(place: Place) -> None:
-    tenant, stranger = place.tenant(Plan.ENTERPRISE), place.client()
-    exhaust(place, "address:192.0.2.1")
+def test_a_blocked_address_answers_valid_credentials_and_its_public_pages(proxied_server: ProxiedServer) -> None:
+    tenant, stranger = proxied_server.tenant(Plan.ENTERPRISE), proxied_server.client()
+    exhaust(proxied_server, "address:192.0.2.1")
 
     assert spend(stranger, 6)[-2:] == [429, 429]
 
     unknown = {"attestation_id": str(uuid4())}
     assert stranger.post("/v1/verify", json=unknown).headers["Retry-After"] == "900"
-    guessed = place.client()
+    guessed = proxied_server.client()
     guessed.headers["X-API-Key"] = "al_live_" + "0" * 32
     assert [spend(guessed, 1), guessed.post("/v1/verify", json=unknown).status_code] == [[429], 429]
-    known = place.client(tenant)
+    known = proxied_server.client(tenant)
     assert spend(known, 1) == [200]
     assert [known.post("/v1/verify", json=unknown).status_code, spend(known, 1, "/log/checkpoint")] == [200, [200]]
     assert spend(stranger, 1, "/a/nothing") == [404]
-    assert blocks(place) == [(place.operator_id(), "192.0.2.1")]
+    assert blocks(proxied_server) == [(proxied_server.operator_id(), "192.0.2.1")]
 
 
-def test_public_pages_have_their_own_bucket(place: Place) -> None:
-    reader = place.client()
-    exhaust(place, "address:192.0.2.1:pages")
+def test_public_pages_have_their_own_bucket(proxied_server: ProxiedServer) -> None:
+    reader = proxied_server.client()
+    exhaust(proxied_server, "address:192.0.2.1:pages")
 
     assert spend(reader, 6, "/a/nothing")[-2:] == [429, 429]
 
     assert spend(reader, 1, "/log/checkpoint") == [200]
 
 
-def exhaust(place: Place, bucket: str, *, cost: int = 500) -> None:
+def exhaust(proxied_server: ProxiedServer, bucket: str, *, cost: int = 500) -> None:
     """Takes this many tokens from the 500 of an address's bucket."""
-    place.lab.counters.take(bucket, per_minute=3000, now=place.clock.now(), cost=cost)
+    proxied_server.lab.counters.take(bucket, per_minute=3000, now=proxied_server.clock.now(), cost=cost)
 
 
-def blocks(place: Place) -> list[tuple[Any, ...]]:
+def blocks(proxied_server: ProxiedServer) -> list[tuple[Any, ...]]:
     """Returns the tenant in whose trail each block is recorded, and the address."""
-    with place.lab.storage.read() as connection:
+    with proxied_server.lab.storage.read() as connection:
         lines = select(AuditEvent.tenant_id, AuditEvent.resource_id).where(AuditEvent.action == "address.block")
         return [tuple(line) for line in connection.execute(lines)]
 
 
-def test_the_error_names_the_exhausted_limit_with_the_longest_wait(place: Place) -> None:
+def test_the_error_names_the_exhausted_limit_with_the_longest_wait(proxied_server: ProxiedServer) -> None:
     """A hundred mints exhaust both the minute and the day; waiting a minute would not help."""
-    client = place.client(place.tenant())
+    client = proxied_server.client(proxied_server.tenant())
     body = make_mint_body(register_issuer(client))
     minted = client.post("/v1/attestations/batch", json={"items": [body] * 100}).json()["items"]
     assert {item["http_status"] for item in minted} == {201}
@@ -338,8 +346,8 @@ def test_the_error_names_the_exhausted_limit_with_the_longest_wait(place: Place)
         assert error["details"].items() >= told_of_day.items()
 
 
-def test_an_exhausted_route_window_is_reported_over_an_exhausted_minute(place: Place) -> None:
-    client = place.client(place.tenant(requests_per_minute=180, issuers=100))
+def test_an_exhausted_route_window_is_reported_over_an_exhausted_minute(proxied_server: ProxiedServer) -> None:
+    client = proxied_server.client(proxied_server.tenant(requests_per_minute=180, issuers=100))
     statuses = [client.post("/v1/issuers", json={"name": "a", "domain": "r.example"}).status_code for _ in range(10)]
     assert statuses == [201] * 10
     spend(client, 20)
@@ -349,19 +357,19 @@ def test_an_exhausted_route_window_is_reported_over_an_exhausted_minute(place: P
     assert (refused.status_code, refused.headers["X-RateLimit-Policy"]) == (429, "10;w=3600")
 
 
-def test_violations_further_apart_do_not_block(place: Place) -> None:
-    client = place.client(place.tenant())
+def test_violations_further_apart_do_not_block(proxied_server: ProxiedServer) -> None:
+    client = proxied_server.client(proxied_server.tenant())
 
     for _ in range(3):
         assert spend(client, BURST + 3)[-1] == 429
-        place.clock.advance(timedelta(minutes=11))
+        proxied_server.clock.advance(timedelta(minutes=11))
 
     assert spend(client, 1) == [200]
 
 
-def test_another_tenant_in_the_header_is_rejected_in_the_sandbox(place: Place) -> None:
-    tenant, other = place.tenant(), place.tenant()
-    client = place.client(tenant)
+def test_another_tenant_in_the_header_is_rejected_in_the_sandbox(proxied_server: ProxiedServer) -> None:
+    tenant, other = proxied_server.tenant(), proxied_server.tenant()
+    client = proxied_server.client(tenant)
 
     def status(claimed: str) -> tuple[int, str]:
         answer = client.get("/v1/issuers", headers={"X-Tenant-ID": claimed})
@@ -377,8 +385,8 @@ def left(answer: httpx.Response) -> int:
     return int(answer.headers["X-RateLimit-Remaining"])
 
 
-def test_a_rejected_verification_costs_its_address_a_request(place: Place) -> None:
-    stranger = place.client()
+def test_a_rejected_verification_costs_its_address_a_request(proxied_server: ProxiedServer) -> None:
+    stranger = proxied_server.client()
 
     answers = [stranger.post("/v1/verify", json={}), stranger.post("/v1/verify", content=b"<a/>")]
 
@@ -386,13 +394,13 @@ def test_a_rejected_verification_costs_its_address_a_request(place: Place) -> No
     assert [left(answer) for answer in answers] == [499, 498]
 
 
-def test_a_large_rejected_body_costs_its_address_more(place: Place) -> None:
+def test_a_large_rejected_body_costs_its_address_more(proxied_server: ProxiedServer) -> None:
     """It costs as much server time as that many small requests; a tenant's own body costs the tenant one request."""
     wide = {f"k{number:05d}": 1 for number in range(75_000)}  # 975,001 bytes
-    stranger = place.client()
+    stranger = proxied_server.client()
 
     verified, signed_in = stranger.post("/v1/verify", json=wide), stranger.post("/v1/auth/login", json=wide)
-    of_a_tenant = place.client(place.tenant()).post("/v1/issuers", json=wide)
+    of_a_tenant = proxied_server.client(proxied_server.tenant()).post("/v1/issuers", json=wide)
 
     assert [answer.status_code for answer in (verified, signed_in, of_a_tenant)] == [400, 400, 400]
     cost = 1 + int(verified.request.headers["Content-Length"]) // 16_384
@@ -400,9 +408,9 @@ def test_a_large_rejected_body_costs_its_address_more(place: Place) -> None:
     assert left(of_a_tenant) == 9
 
 
-def test_refused_verifications_end_in_429_and_a_block(place: Place) -> None:
-    stranger = place.client()
-    exhaust(place, "address:192.0.2.1", cost=498)
+def test_refused_verifications_end_in_429_and_a_block(proxied_server: ProxiedServer) -> None:
+    stranger = proxied_server.client()
+    exhaust(proxied_server, "address:192.0.2.1", cost=498)
 
     statuses = [stranger.post("/v1/verify", json={}).status_code for _ in range(7)]
 
@@ -410,40 +418,42 @@ def test_refused_verifications_end_in_429_and_a_block(place: Place) -> None:
     assert stranger.post("/v1/verify", json={"attestation_id": str(uuid4())}).headers["Retry-After"] == "900"
 
 
-def test_verify_ignores_an_idempotency_key(place: Place) -> None:
+def test_verify_ignores_an_idempotency_key(proxied_server: ProxiedServer) -> None:
     """It is a read; earlier, every key that an anonymous client sent was stored for a day."""
-    stranger = place.client()
+    stranger = proxied_server.client()
     stranger.headers["Idempotency-Key"] = "once"
 
     answers = [stranger.post("/v1/verify", json={"attestation_id": str(uuid4())}) for _ in range(3)]
 
     assert [(answer.status_code, answer.headers.get("Idempotent-Replayed")) for answer in answers] == [(200, None)] * 3
-    with place.lab.storage.read() as connection:
+    with proxied_server.lab.storage.read() as connection:
         assert connection.execute(select(StoredResponse.seq)).all() == []
 
 
-def test_a_credential_tried_with_a_profile_counts_as_an_attempt(place: Place) -> None:
+def test_a_credential_tried_with_a_profile_counts_as_an_attempt(proxied_server: ProxiedServer) -> None:
     """The response stays the 404 of an unknown profile until there are too many; the trail records each attempt."""
-    guesser, body = place.client(), {"attestation_id": str(uuid4()), "verification_profile_id": str(uuid4())}
+    guesser, body = proxied_server.client(), {"attestation_id": str(uuid4()), "verification_profile_id": str(uuid4())}
     guesser.headers["X-API-Key"] = "al_live_" + "0" * 32
 
     first = guesser.post("/v1/verify", json=body)
     for _ in range(599):
-        place.lab.counters.count("failed:192.0.2.1", limit=600, window_s=60, now=place.clock.now())
+        proxied_server.lab.counters.count("failed:192.0.2.1", limit=600, window_s=60, now=proxied_server.clock.now())
     beyond = guesser.post("/v1/verify", json=body)
 
     assert (first.status_code, first.json()["code"]) == (404, "NOT_FOUND")
     assert (beyond.status_code, beyond.headers["X-RateLimit-Policy"]) == (429, "600;w=60")
-    with place.lab.storage.read() as connection:
+    with proxied_server.lab.storage.read() as connection:
         tried = select(AuditEvent.resource_id).where(AuditEvent.action == "request.denied")
         assert connection.execute(tried).scalars().all() == ["POST /v1/verify"]
 
 
-def test_failed_sign_ins_of_an_ipv6_network_are_counted_together(place: Place) -> None:
+def test_failed_sign_ins_of_an_ipv6_network_are_counted_together(proxied_server: ProxiedServer) -> None:
     def sign_in(address: str) -> int:
         body = {"email": f"{uuid4()}@example.org", "password": "a wrong password"}
-        return place.client(address=address).post("/v1/auth/login", json=body).status_code
+        return proxied_server.client(address=address).post("/v1/auth/login", json=body).status_code
 
-    place.lab.counters.count("login:peer:2001:db8::/64", limit=30, window_s=900, now=place.clock.now(), cost=29)
+    proxied_server.lab.counters.count(
+        "login:peer:2001:db8::/64", limit=30, window_s=900, now=proxied_server.clock.now(), cost=29
+    )
 
     assert [sign_in(address) for address in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")] == [401, 429, 401]

@@ -11,8 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from log_published import VKEY, Log
-from witness_world import NOON, Branch, log_signer
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
@@ -28,6 +26,8 @@ from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.log.status.status_list import StatusList
 from attestlab.orgs.rules import Caller
 from support.lab_checks import make_follower
+from support.log.published import LOG_VKEY, PublishedLog
+from support.witnesses import NOON, LogBranch, make_log_signer
 
 ISSUER, OTHER = UUID(int=1), UUID(int=2)
 
@@ -87,11 +87,11 @@ class History:
         told: Any = {"size": len(self.leaves) if size is None else size, "digest": statuses.digest(), "at": NOON}
         return self.add(entries.STATUS_LIST_SUBJECT, lambda link: entries.status_list_entry(link, **told))
 
-    def publish(self, log: Log) -> None:
-        Branch(tuple(self.leaves), log_signer()).publish(log.folder, len(self.leaves))
+    def publish(self, log: PublishedLog) -> None:
+        LogBranch(tuple(self.leaves), make_log_signer()).publish(log.folder, len(self.leaves))
 
 
-def test_valid_history_raises_no_alarm_after_resuming_at_any_entry(log: Log) -> None:
+def test_valid_history_raises_no_alarm_after_resuming_at_any_entry(log: PublishedLog) -> None:
     history = History()
     first, second = history.mint(1), history.mint(2)
     acts: list[Callable[[], int]] = [
@@ -119,12 +119,12 @@ def test_valid_history_raises_no_alarm_after_resuming_at_any_entry(log: Log) -> 
 
     at_once = log.state.with_name("at once")
     log.state, log.taken, in_steps = at_once, [], log.state
-    assert log.follow().auditor.as_json() == FollowerState.load(in_steps, VKEY).auditor.as_json()
+    assert log.follow().auditor.as_json() == FollowerState.load(in_steps, LOG_VKEY).auditor.as_json()
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
 @pytest.mark.parametrize("what", ["revocation", "key", "issuer"])
-def test_status_list_that_omits_a_change_raises_an_alarm(log: Log, what: str, restarts: bool) -> None:
+def test_status_list_that_omits_a_change_raises_an_alarm(log: PublishedLog, what: str, restarts: bool) -> None:
     """
     Every signature holds and every entry is in the tree; the list alone hides what became of a subject.
     """
@@ -149,7 +149,7 @@ def test_status_list_that_omits_a_change_raises_an_alarm(log: Log, what: str, re
     assert "hides a change or invents one" in alarm.message
 
 
-def test_status_list_with_the_wrong_size_raises_an_alarm(log: Log) -> None:
+def test_status_list_with_the_wrong_size_raises_an_alarm(log: PublishedLog) -> None:
     history = History()
     history.mint(1)
     history.list(size=2)
@@ -226,7 +226,9 @@ FALSE_MINTS = [
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["in one go", "over a restart"])
 @pytest.mark.parametrize("happens", FALSE_MINTS)
-def test_unauthorised_mint_raises_an_alarm(log: Log, happens: Callable[[History], None], restarts: bool) -> None:
+def test_unauthorised_mint_raises_an_alarm(
+    log: PublishedLog, happens: Callable[[History], None], restarts: bool
+) -> None:
     history = History()
     happens(history)
     false = history.leaves.pop()
@@ -241,7 +243,7 @@ def test_unauthorised_mint_raises_an_alarm(log: Log, happens: Callable[[History]
     assert f"Entry {len(history.leaves) - 1} of the log" in alarm.message
 
 
-def test_changed_public_key_breaks_the_chain(log: Log) -> None:
+def test_changed_public_key_breaks_the_chain(log: PublishedLog) -> None:
     history = History()
     history.key("rotated", public_spki=b"another key")
     history.publish(log)
@@ -249,7 +251,7 @@ def test_changed_public_key_breaks_the_chain(log: Log) -> None:
 
 
 @pytest.mark.parametrize("place", [3, 1, 4, 400, -2, "2", True, None])
-def test_status_with_a_wrong_minted_index_breaks_the_chain(log: Log, place: object) -> None:
+def test_status_with_a_wrong_minted_index_breaks_the_chain(log: PublishedLog, place: object) -> None:
     """
     Its code would stand where nobody looks for it.
     """
@@ -263,14 +265,14 @@ def test_status_with_a_wrong_minted_index_breaks_the_chain(log: Log, place: obje
     assert f"entry {place} is not its mint" in log.alarm(AlarmName.BROKEN_STATUS_CHAIN).message
 
 
-def test_status_by_another_issuer_breaks_the_chain(log: Log) -> None:
+def test_status_by_another_issuer_breaks_the_chain(log: PublishedLog) -> None:
     history = History()
     history.end(1, history.mint(1), issuer_id=OTHER)
     history.publish(log)
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_second_final_status_breaks_the_chain(log: Log) -> None:
+def test_second_final_status_breaks_the_chain(log: PublishedLog) -> None:
     history = History()
     minted = history.mint(1)
     history.end(1, minted)
@@ -289,7 +291,7 @@ def long_history() -> History:
     return history
 
 
-def test_old_mint_is_looked_up_for_a_status_entry(log: Log) -> None:
+def test_old_mint_is_looked_up_for_a_status_entry(log: PublishedLog) -> None:
     history = long_history()
     history.publish(log)
     log.follow()
@@ -304,7 +306,7 @@ def test_old_mint_is_looked_up_for_a_status_entry(log: Log) -> None:
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_changed_old_entry_raises_an_alarm(log: Log) -> None:
+def test_changed_old_entry_raises_an_alarm(log: PublishedLog) -> None:
     """
     It is read again for an end, and must be the one that the tree has.
     """
@@ -317,7 +319,7 @@ def test_changed_old_entry_raises_an_alarm(log: Log) -> None:
     for number in range(600):
         shown.mint(number if number != 5 else 9999)
     elsewhere = log.folder.with_name("elsewhere")
-    Branch(tuple(shown.leaves), log_signer()).publish(elsewhere, len(shown.leaves))
+    LogBranch(tuple(shown.leaves), make_log_signer()).publish(elsewhere, len(shown.leaves))
     shutil.copy(elsewhere / "tile/entries/000", log.folder / "tile/entries/000")
 
     assert "entry 7" in log.alarm(AlarmName.WRONG_ENTRY).message
@@ -339,7 +341,7 @@ def saved_by_an_earlier_version(state: Path, version: int = 1, **changes: object
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_state_of_an_earlier_version_is_audited_again(log: Log, version: int) -> None:
+def test_state_of_an_earlier_version_is_audited_again(log: PublishedLog, version: int) -> None:
     history = long_history()
     history.end(3, 5)
     history.publish(log)
@@ -368,8 +370,10 @@ def test_state_of_an_earlier_version_is_audited_again(log: Log, version: int) ->
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value.items()))[0],
 )
-def test_state_without_checksum_needs_a_signed_checkpoint(log: Log, changes: dict[str, object], reason: str) -> None:
-    Branch.of(2).publish(log.folder, 2)
+def test_state_without_checksum_needs_a_signed_checkpoint(
+    log: PublishedLog, changes: dict[str, object], reason: str
+) -> None:
+    LogBranch.of(2).publish(log.folder, 2)
     log.follow()
     saved_by_an_earlier_version(log.state, 2, **changes)
 
@@ -377,7 +381,7 @@ def test_state_without_checksum_needs_a_signed_checkpoint(log: Log, changes: dic
         log.follow()
 
 
-def test_invalid_entry_accepted_by_an_earlier_version_raises_an_alarm(log: Log) -> None:
+def test_invalid_entry_accepted_by_an_earlier_version_raises_an_alarm(log: PublishedLog) -> None:
     history = History()
     minted = history.mint(1)
     hidden = history.end(1, minted)
@@ -385,7 +389,7 @@ def test_invalid_entry_accepted_by_an_earlier_version_raises_an_alarm(log: Log) 
     log.follow()
     history.list(without=hidden)
     history.publish(log)
-    branch = Branch(tuple(history.leaves), log_signer())
+    branch = LogBranch(tuple(history.leaves), make_log_signer())
     saved_by_an_earlier_version(log.state, size=5, root=branch.head(5).root.hex(), checkpoint=branch.checkpoint(5))
 
     log.alarm(AlarmName.FALSE_STATUS_LIST)

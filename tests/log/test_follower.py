@@ -12,10 +12,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from log_published import VKEY, Log
-from log_served import serving
-from log_world import World, entry
-from witness_world import NOON, WITNESS_KEY, Branch, log_signer
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
@@ -27,44 +23,50 @@ from attestlab.log.follower.state import FollowerState
 from attestlab.log.merkle.hashing import TileName, leaf_hash
 from attestlab.log.note.note import NoteSigner
 from support.hostile_server import BOMB_BYTES, compression_bomb, serve_hostile_answers
+from support.log.instance import LogInstance, make_entry
+from support.log.published import LOG_VKEY, PublishedLog
+from support.log.server import serve_log
+from support.witnesses import NOON, WITNESS_KEY, LogBranch, make_log_signer
 
 ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
 POLICY = f"witness w1 {WITNESS_KEY.vkey.cosigner()}\nquorum w1\n"
 
 
 @pytest.mark.parametrize("sizes", [(1, 2, 7), (255, 256, 257), (600,), (5, 5, 256, 700)])
-def test_every_entry_is_delivered_once_and_in_order(log: Log, sizes: tuple[int, ...]) -> None:
-    branch = Branch.of(700)
+def test_every_entry_is_delivered_once_and_in_order(log: PublishedLog, sizes: tuple[int, ...]) -> None:
+    branch = LogBranch.of(700)
     for size in sizes:
         branch.publish(log.folder, size)
         assert log.follow().size == size
         assert log.taken == list(branch.leaves[:size])
 
 
-def test_a_service_is_followed_by_its_own_address_or_by_that_of_its_log(world: World, tmp_path: Path) -> None:
+def test_a_service_is_followed_by_its_own_address_or_by_that_of_its_log(
+    log_instance: LogInstance, tmp_path: Path
+) -> None:
     """
     On both engines, over the true routes.
     """
-    with serving(world) as url:
-        registered = world.register()
-        world.grow(5)
-        log = Log(tmp_path, url, world.clock)
-        with world.storage.read() as connection:
-            vkey = world.log.vkey(connection)
+    with serve_log(log_instance) as url:
+        registered = log_instance.register()
+        log_instance.grow(5)
+        log = PublishedLog(tmp_path, url, log_instance.clock)
+        with log_instance.storage.read() as connection:
+            vkey = log_instance.log.vkey(connection)
         log.follow(vkey=vkey)
-        world.grow(300)
+        log_instance.grow(300)
         log.url = f"{url}/log/"
         assert log.follow(vkey=vkey).size == 300
-    assert log.taken == [*registered, *(entry(number, world.clock) for number in range(2, 300))]
+    assert log.taken == [*registered, *(make_entry(number, log_instance.clock) for number in range(2, 300))]
 
 
-def test_entries_not_taken_are_delivered_again(log: Log) -> None:
+def test_entries_not_taken_are_delivered_again(log: PublishedLog) -> None:
     """
     The state is saved after an entry was processed and never before: a crash may repeat, not lose.
     """
-    Branch.of(600).publish(log.folder, 600)
+    LogBranch.of(600).publish(log.folder, 600)
     source = HttpLog(log.url)
-    follower = Follower(source, VKEY, log.state, clock=log.clock)
+    follower = Follower(source, LOG_VKEY, log.state, clock=log.clock)
     handed: list[int] = []
 
     def fails_later(seen: Sequence[VerifiedEntry]) -> None:
@@ -77,13 +79,13 @@ def test_entries_not_taken_are_delivered_again(log: Log) -> None:
         follower.advance(fails_later)
     source.close()
 
-    assert FollowerState.load(log.state, VKEY).size == len(log.taken) == 256
+    assert FollowerState.load(log.state, LOG_VKEY).size == len(log.taken) == 256
     assert log.follow().size == 600
-    assert log.taken == list(Branch.of(600).leaves)
+    assert log.taken == list(LogBranch.of(600).leaves)
 
 
-def test_smaller_log_raises_the_shrink_alarm(log: Log) -> None:
-    branch = Branch.of(20)
+def test_smaller_log_raises_the_shrink_alarm(log: PublishedLog) -> None:
+    branch = LogBranch.of(20)
     branch.publish(log.folder, 9)
     log.follow()
     branch.publish(log.folder, 8)
@@ -95,25 +97,25 @@ def test_smaller_log_raises_the_shrink_alarm(log: Log) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(9, 9), (9, 12), (9, 300), (257, 513), (1, 2)])
-def test_another_history_raises_the_fork_alarm(log: Log, before: int, after: int) -> None:
+def test_another_history_raises_the_fork_alarm(log: PublishedLog, before: int, after: int) -> None:
     """
     The same key signed both, and each is consistent in itself.
     """
-    Branch.of(before).publish(log.folder, before)
+    LogBranch.of(before).publish(log.folder, before)
     log.follow()
-    Branch.of(after, other_from=before - 1).publish(log.folder, after)
+    LogBranch.of(after, other_from=before - 1).publish(log.folder, after)
 
     alarm = log.alarm(AlarmName.FORK)
 
-    assert alarm.evidence["known"] == Branch.of(before).checkpoint(before)
-    assert log.taken == list(Branch.of(before).leaves)
+    assert alarm.evidence["known"] == LogBranch.of(before).checkpoint(before)
+    assert log.taken == list(LogBranch.of(before).leaves)
 
 
-def test_replaced_entry_raises_an_alarm(log: Log) -> None:
+def test_replaced_entry_raises_an_alarm(log: PublishedLog) -> None:
     """
     The tree has a revocation; what the log shows in its place is something harmless.
     """
-    true, shown = Branch.of(300), Branch.of(300, other_from=299)
+    true, shown = LogBranch.of(300), LogBranch.of(300, other_from=299)
     true.publish(log.folder, 300)
     bundle = log.folder / "tile/entries/001.p/44"
     shown.publish(log.folder.with_name("harmless"), 300)
@@ -126,8 +128,8 @@ def test_replaced_entry_raises_an_alarm(log: Log) -> None:
     assert log.taken == list(true.leaves[:256]), "what was proven before it was handed over"
 
 
-def test_omitted_entry_raises_an_alarm(log: Log) -> None:
-    Branch.of(9).publish(log.folder, 9)
+def test_omitted_entry_raises_an_alarm(log: PublishedLog) -> None:
+    LogBranch.of(9).publish(log.folder, 9)
     bundle = log.folder / "tile/entries/000.p/9"
     whole = bundle.read_bytes()
     for shown in (whole[: -(2 + len(b"leaf 8"))], whole[:-1], b""):
@@ -136,9 +138,9 @@ def test_omitted_entry_raises_an_alarm(log: Log) -> None:
 
 
 @pytest.mark.parametrize("tile", ["tile/0/001.p/44", "tile/1/000.p/1", "tile/0/000"])
-def test_tiles_of_an_unsigned_tree_raise_an_alarm(log: Log, tile: str) -> None:
-    Branch.of(300).publish(log.folder, 300)
-    Branch.of(300, other_from=0).publish(log.folder.with_name("other"), 300)
+def test_tiles_of_an_unsigned_tree_raise_an_alarm(log: PublishedLog, tile: str) -> None:
+    LogBranch.of(300).publish(log.folder, 300)
+    LogBranch.of(300, other_from=0).publish(log.folder.with_name("other"), 300)
     shutil.copy(log.folder.with_name("other") / tile, log.folder / tile)
 
     log.alarm(AlarmName.WRONG_TILE)
@@ -150,11 +152,11 @@ def test_tiles_of_an_unsigned_tree_raise_an_alarm(log: Log, tile: str) -> None:
     "damage", [lambda tile: tile[:-1], lambda tile: bytes([tile[0] ^ 1]) + tile[1:], lambda _: b""]
 )
 @pytest.mark.parametrize("tile", ["tile/0/001.p/44", "tile/1/000.p/1", "tile/0/000"])
-def test_a_damaged_tile_is_no_fork(log: Log, tile: str, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_tile_is_no_fork(log: PublishedLog, tile: str, damage: Callable[[bytes], bytes]) -> None:
     """
     A fork is two signed statements that contradict each other; no one signs a tile.
     """
-    branch = Branch.of(300)
+    branch = LogBranch.of(300)
     branch.publish(log.folder, 300)
     whole = (log.folder / tile).read_bytes()
     (log.folder / tile).write_bytes(damage(whole))
@@ -177,12 +179,12 @@ class Damaging(HttpLog):
 
 
 @pytest.mark.parametrize("transfers", range(1, 4))
-def test_data_damaged_in_transfer_is_fetched_again(log: Log, transfers: int) -> None:
-    branch = Branch.of(300)
+def test_data_damaged_in_transfer_is_fetched_again(log: PublishedLog, transfers: int) -> None:
+    branch = LogBranch.of(300)
     branch.publish(log.folder, 300)
     with closing(Damaging(log.url)) as source:
         source.damaged = transfers
-        follower = Follower(source, VKEY, log.state, clock=log.clock)
+        follower = Follower(source, LOG_VKEY, log.state, clock=log.clock)
         if transfers < 3:
             follower.advance(log.take)
             assert log.taken == list(branch.leaves)
@@ -191,8 +193,8 @@ def test_data_damaged_in_transfer_is_fetched_again(log: Log, transfers: int) -> 
                 follower.advance(log.take)
 
 
-def test_follower_that_requires_witnesses_later_keeps_its_checkpoint(log: Log) -> None:
-    branch = Branch.of(12)
+def test_follower_that_requires_witnesses_later_keeps_its_checkpoint(log: PublishedLog) -> None:
+    branch = LogBranch.of(12)
     branch.publish(log.folder, 12)
     log.follow()
     cosigned = branch.checkpoint(7) + WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp()))
@@ -202,26 +204,26 @@ def test_follower_that_requires_witnesses_later_keeps_its_checkpoint(log: Log) -
     assert log.follow().checkpoint == branch.checkpoint(12)
 
 
-def test_checkpoint_of_an_unknown_key_raises_an_alarm(log: Log) -> None:
-    branch = Branch.of(9)
-    for signer in (log_signer(seed=2), log_signer("log.example/other", seed=1)):
-        Branch(branch.leaves, signer).publish(log.folder, 9)
+def test_checkpoint_of_an_unknown_key_raises_an_alarm(log: PublishedLog) -> None:
+    branch = LogBranch.of(9)
+    for signer in (make_log_signer(seed=2), make_log_signer("log.example/other", seed=1)):
+        LogBranch(branch.leaves, signer).publish(log.folder, 9)
         log.alarm(AlarmName.UNKNOWN_KEY)
     branch.publish(log.folder, 9)
     (log.folder / "checkpoint").write_text(branch.checkpoint(9).replace("\n9\n", "\n8\n"))
     log.alarm(AlarmName.UNKNOWN_KEY)
 
 
-def test_a_head_is_stale_when_its_newest_time_is_too_long_ago(log: Log, clock: FixedClock) -> None:
-    Branch.of(9).publish(log.folder, 9)
+def test_a_head_is_stale_when_its_newest_time_is_too_long_ago(log: PublishedLog, clock: FixedClock) -> None:
+    LogBranch.of(9).publish(log.folder, 9)
     assert log.follow(max_age_s=60).size == 9
     clock.advance(timedelta(seconds=61))
     log.alarm(AlarmName.STALE_HEAD, max_age_s=60)
     log.follow(max_age_s=62)
 
 
-def test_cosignature_time_keeps_an_idle_log_fresh(log: Log, clock: FixedClock) -> None:
-    branch = Branch.of(9)
+def test_cosignature_time_keeps_an_idle_log_fresh(log: PublishedLog, clock: FixedClock) -> None:
+    branch = LogBranch.of(9)
     clock.advance(timedelta(hours=3))
     later_s = int(clock.now().timestamp())
     branch.publish(log.folder, 9, WITNESS_KEY.cosign(branch.head(9).text, at_s=later_s))
@@ -229,11 +231,11 @@ def test_cosignature_time_keeps_an_idle_log_fresh(log: Log, clock: FixedClock) -
     assert log.follow(policy=POLICY, max_age_s=60).at_s == later_s
 
 
-def test_entries_are_delivered_once_a_quorum_cosigned_them(log: Log) -> None:
+def test_entries_are_delivered_once_a_quorum_cosigned_them(log: PublishedLog) -> None:
     """
     The newest checkpoint may still be waiting for them; until then the one that they cosigned counts.
     """
-    branch = Branch.of(12)
+    branch = LogBranch.of(12)
     cosigned = branch.checkpoint(7) + WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp()))
     branch.publish(log.folder, 12)
     with pytest.raises(QuorumNotReached):
@@ -248,11 +250,11 @@ def test_entries_are_delivered_once_a_quorum_cosigned_them(log: Log) -> None:
     assert log.follow(policy=POLICY).size == 12
 
 
-def test_history_unlike_the_witnesses_raises_the_fork_alarm(log: Log) -> None:
+def test_history_unlike_the_witnesses_raises_the_fork_alarm(log: PublishedLog) -> None:
     """
     A hidden revocation: the service signs a second tree for us, and the witnesses will not cosign that one.
     """
-    seen, shown = Branch.of(9), Branch.of(12, other_from=8)
+    seen, shown = LogBranch.of(9), LogBranch.of(12, other_from=8)
     shown.publish(log.folder, 12)
     cosigned = seen.checkpoint(9) + WITNESS_KEY.cosign(seen.head(9).text, at_s=int(NOON.timestamp()))
     (log.folder / "checkpoint.witnessed").write_text(cosigned)
@@ -261,8 +263,8 @@ def test_history_unlike_the_witnesses_raises_the_fork_alarm(log: Log) -> None:
     assert log.taken == []
 
 
-def test_log_smaller_than_witnessed_raises_the_shrink_alarm(log: Log) -> None:
-    branch = Branch.of(12)
+def test_log_smaller_than_witnessed_raises_the_shrink_alarm(log: PublishedLog) -> None:
+    branch = LogBranch.of(12)
     branch.publish(log.folder, 7)
     cosigned = branch.checkpoint(12) + WITNESS_KEY.cosign(branch.head(12).text, at_s=int(NOON.timestamp()))
     (log.folder / "checkpoint.witnessed").write_text(cosigned)
@@ -270,8 +272,8 @@ def test_log_smaller_than_witnessed_raises_the_shrink_alarm(log: Log) -> None:
     log.alarm(AlarmName.SHRINK, policy=POLICY)
 
 
-def test_missing_cosignatures_make_the_head_stale(log: Log, clock: FixedClock) -> None:
-    branch = Branch.of(12)
+def test_missing_cosignatures_make_the_head_stale(log: PublishedLog, clock: FixedClock) -> None:
+    branch = LogBranch.of(12)
     branch.publish(log.folder, 7, WITNESS_KEY.cosign(branch.head(7).text, at_s=int(NOON.timestamp())))
     log.follow(policy=POLICY, max_age_s=60)
     branch.publish(log.folder, 12)
@@ -304,9 +306,9 @@ def chained(*made: tuple[object, str]) -> tuple[bytes, ...]:
     "statuses",
     [("active", "rotated", "revoked", "compromised"), ("pending", "active"), ("active", "compromised")],
 )
-def test_key_transitions_follow_the_specification(log: Log, statuses: tuple[str, ...]) -> None:
+def test_key_transitions_follow_the_specification(log: PublishedLog, statuses: tuple[str, ...]) -> None:
     leaves = (*chained(*((key, status) for status in statuses)), *chained((issuer, "ACTIVE"), (issuer, "SUSPENDED")))
-    Branch(leaves, log_signer()).publish(log.folder, len(leaves))
+    LogBranch(leaves, make_log_signer()).publish(log.folder, len(leaves))
     assert log.follow().size == len(leaves)
 
 
@@ -337,27 +339,27 @@ def test_key_transitions_follow_the_specification(log: Log, statuses: tuple[str,
         "spelt",
     ],
 )
-def test_invalid_status_transition_raises_an_alarm(log: Log, leaves: tuple[bytes, ...]) -> None:
+def test_invalid_status_transition_raises_an_alarm(log: PublishedLog, leaves: tuple[bytes, ...]) -> None:
     """
     The tree is in order and the entries are in it; only who reads them all can tell.
     """
-    Branch(leaves, log_signer()).publish(log.folder, len(leaves))
+    LogBranch(leaves, make_log_signer()).publish(log.folder, len(leaves))
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_chain_continues_after_a_restart(log: Log) -> None:
+def test_chain_continues_after_a_restart(log: PublishedLog) -> None:
     leaves = chained((key, "active"), (key, "rotated"), (key, "revoked"))
     for size in (1, 2, 3):
-        Branch(leaves, log_signer()).publish(log.folder, size)
+        LogBranch(leaves, make_log_signer()).publish(log.folder, size)
         assert log.follow().size == size
     broken = (*leaves, key(Link(3, leaf_hash(leaves[2])), "active"))
-    Branch(broken, log_signer()).publish(log.folder, 4)
+    LogBranch(broken, make_log_signer()).publish(log.folder, 4)
     log.alarm(AlarmName.BROKEN_STATUS_CHAIN)
 
 
-def test_entries_of_unknown_types_are_delivered(log: Log) -> None:
+def test_entries_of_unknown_types_are_delivered(log: PublishedLog) -> None:
     leaves = (b'{"type":"weather.report","v":1}', b"no JSON at all", b"", b"\xff")
-    Branch(leaves, log_signer()).publish(log.folder, 4)
+    LogBranch(leaves, make_log_signer()).publish(log.folder, 4)
     log.follow()
     assert log.taken == list(leaves)
 
@@ -370,17 +372,17 @@ def test_every_status_entry_type_has_transitions() -> None:
 
 
 @pytest.mark.parametrize("shown", ["<html>Sign in to the airport's network</html>", "", "x\n\n— y AAAA\n"])
-def test_invalid_checkpoint_text_raises_no_alarm(log: Log, shown: str) -> None:
+def test_invalid_checkpoint_text_raises_no_alarm(log: PublishedLog, shown: str) -> None:
     log.folder.mkdir(exist_ok=True)
     (log.folder / "checkpoint").write_text(shown)
     with pytest.raises(Unavailable):
         log.follow()
 
 
-def test_unreachable_log_raises_no_alarm(log: Log) -> None:
+def test_unreachable_log_raises_no_alarm(log: PublishedLog) -> None:
     with pytest.raises(Unavailable, match="There is no log"):
         log.follow()
-    Branch.of(9).publish(log.folder, 9)
+    LogBranch.of(9).publish(log.folder, 9)
     (log.folder / "tile/entries/000.p/9").unlink()
     with pytest.raises(Unavailable, match="although its checkpoint implies it"):
         log.follow()
@@ -390,7 +392,7 @@ def test_unreachable_log_raises_no_alarm(log: Log) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip"])
-def test_compressed_log_response_raises_no_alarm_and_needs_no_memory(log: Log, coding: str) -> None:
+def test_compressed_log_response_raises_no_alarm_and_needs_no_memory(log: PublishedLog, coding: str) -> None:
     with serve_hostile_answers(compression_bomb(coding)) as server, pytest.raises(Unavailable, match="content coding"):
         log.url = server.url
         tracemalloc.start()
@@ -402,21 +404,21 @@ def test_compressed_log_response_raises_no_alarm_and_needs_no_memory(log: Log, c
     assert peak < BOMB_BYTES // 4
 
 
-def test_missing_partial_tile_is_read_from_the_full_tile(log: Log) -> None:
+def test_missing_partial_tile_is_read_from_the_full_tile(log: PublishedLog) -> None:
     """
     C2SP tlog-tiles: a log may drop a partial tile once the full one is there.
     """
-    branch = Branch.of(300)
+    branch = LogBranch.of(300)
     branch.publish(log.folder, 300)
     (log.folder / "checkpoint").write_text(branch.checkpoint(200))
     assert log.follow().size == 200
     assert log.taken == list(branch.leaves[:200])
 
 
-def test_state_of_another_log_is_rejected(log: Log) -> None:
-    Branch.of(9).publish(log.folder, 9)
+def test_state_of_another_log_is_rejected(log: PublishedLog) -> None:
+    LogBranch.of(9).publish(log.folder, 9)
     log.follow()
-    other: NoteSigner = log_signer(seed=2)
+    other: NoteSigner = make_log_signer(seed=2)
     with pytest.raises(ValidationFailed, match="another log"):
         FollowerState.load(log.state, str(other.vkey))
     for damaged in ("", "[]", "\n", json.dumps({"v": 3}), json.dumps({"v": 2, "vkey": "x"})):

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_published import VKEY, Log
-from log_world import founding
-from witness_world import Branch, log_signer
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.log.follower.state import FollowerState
 from support.fork_server import run_command
+from support.log.instance import make_issuer_and_key_entries
+from support.log.published import LOG_VKEY, PublishedLog
+from support.witnesses import LogBranch, make_log_signer
 
 REMEDY = "Restore it from a copy, or remove it to follow the log again"
 
 
 @pytest.fixture
-def followed(log: Log) -> Log:
+def followed(log: PublishedLog) -> PublishedLog:
     """A log that was followed through entries that leave a standing, and others."""
-    leaves = (*founding(log.clock), *Branch.of(3).leaves)
-    Branch(leaves, log_signer()).publish(log.folder, len(leaves))
+    leaves = (*make_issuer_and_key_entries(log.clock), *LogBranch.of(3).leaves)
+    LogBranch(leaves, make_log_signer()).publish(log.folder, len(leaves))
     log.follow()
     return log
 
@@ -44,7 +44,7 @@ def write_signed(state: Path, members: dict[str, Any]) -> None:
     state.write_bytes(line + f"\nsha256:{sha256(line).hexdigest()}\n".encode())
 
 
-def test_each_flipped_bit_and_each_cut_is_refused(followed: Log, is_long: bool) -> None:
+def test_each_flipped_bit_and_each_cut_is_refused(followed: PublishedLog, is_long: bool) -> None:
     """
     Of 200 flipped bits 52 were once accepted, and 36 accused the log.
     """
@@ -52,7 +52,7 @@ def test_each_flipped_bit_and_each_cut_is_refused(followed: Log, is_long: bool) 
     for content in islice(damaged(saved), 0, None, 1 if is_long else 37):
         followed.state.write_bytes(content)
         with pytest.raises(ValidationFailed, match=REMEDY):
-            FollowerState.load(followed.state, VKEY)
+            FollowerState.load(followed.state, LOG_VKEY)
 
 
 @pytest.mark.parametrize(
@@ -78,25 +78,25 @@ def test_each_flipped_bit_and_each_cut_is_refused(followed: Log, is_long: bool) 
     ],
     ids=repr,
 )
-def test_inconsistent_state_is_rejected(followed: Log, changes: dict[str, Any], reason: str) -> None:
+def test_inconsistent_state_is_rejected(followed: PublishedLog, changes: dict[str, Any], reason: str) -> None:
     members = json.loads(followed.state.read_bytes().splitlines()[0])
     write_signed(followed.state, members)
-    assert FollowerState.load(followed.state, VKEY).size == 5, "the unchanged one is accepted"
+    assert FollowerState.load(followed.state, LOG_VKEY).size == 5, "the unchanged one is accepted"
 
     write_signed(followed.state, members | changes)
 
     with pytest.raises(ValidationFailed, match=reason) as refused:
-        FollowerState.load(followed.state, VKEY)
+        FollowerState.load(followed.state, LOG_VKEY)
     assert REMEDY in refused.value.message
 
 
-def watched(log: Log) -> tuple[int, str]:
+def watched(log: PublishedLog) -> tuple[int, str]:
     """Exit status and stderr of the command."""
-    done = run_command("log", "watch", log.url, "--vkey", VKEY, "--state", str(log.state), "--once")
+    done = run_command("log", "watch", log.url, "--vkey", LOG_VKEY, "--state", str(log.state), "--once")
     return done.returncode, done.stderr
 
 
-def test_the_command_ends_with_2_and_one_line(followed: Log) -> None:
+def test_the_command_ends_with_2_and_one_line(followed: PublishedLog) -> None:
     saved = followed.state.read_bytes()
     followed.state.write_bytes(saved.replace(b'"judged": 5', b'"judged": 4'))
 
@@ -108,7 +108,7 @@ def test_the_command_ends_with_2_and_one_line(followed: Log) -> None:
 
 
 @pytest.mark.soak
-def test_the_command_never_accuses_the_log_for_a_damaged_state(followed: Log) -> None:
+def test_the_command_never_accuses_the_log_for_a_damaged_state(followed: PublishedLog) -> None:
     saved = followed.state.read_bytes()
     for content in islice(damaged(saved), 0, None, len(saved) // 3):  # some 27 of them
         followed.state.write_bytes(content)

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from log_world import ISSUER, World
 from sqlalchemy import Connection, select, text
 
 from attestlab.core.clock import FixedClock
@@ -17,6 +16,7 @@ from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.store import checkpoints, heads, leaves, tiles
 from attestlab.log.tables import IMMUTABILITY_DDL
+from support.log.instance import ISSUER_ID, LogInstance
 
 pytestmark = pytest.mark.both_engines
 
@@ -33,46 +33,46 @@ def disarm(connection: Connection) -> None:
             connection.exec_driver_sql(f"DROP TRIGGER {words[2]}{on}")
 
 
-def change(world: World, statement: str, **values: Any) -> list[Problem]:
+def change(log_instance: LogInstance, statement: str, **values: Any) -> list[Problem]:
     """What fsck says after one statement behind the service's back."""
-    with world.storage.engine.begin() as connection:
+    with log_instance.storage.engine.begin() as connection:
         disarm(connection)
         assert connection.execute(text(statement), values).rowcount == 1
-    return world.problems()
+    return log_instance.problems()
 
 
 @pytest.fixture
-def full_world(world: World, clock: FixedClock) -> World:
+def full_world(log_instance: LogInstance, clock: FixedClock) -> LogInstance:
     """Two full tiles, five checkpoints, and a chain of two status entries, on either engine."""
-    return filled(world, clock)
+    return filled(log_instance, clock)
 
 
 @pytest.fixture
-def file_world(sqlite_world: World, clock: FixedClock) -> World:
+def file_world(sqlite_log_instance: LogInstance, clock: FixedClock) -> LogInstance:
     """The same in a SQLite file, for questions that no engine answers differently."""
-    return filled(sqlite_world, clock)
+    return filled(sqlite_log_instance, clock)
 
 
-def filled(world: World, clock: FixedClock) -> World:
-    world.grow(300)
-    subject = entries.key_subject(ISSUER, "k")
+def filled(log_instance: LogInstance, clock: FixedClock) -> LogInstance:
+    log_instance.grow(300)
+    subject = entries.key_subject(ISSUER_ID, "k")
     for status in ("pending", "active"):
-        with world.storage.write() as tx:
+        with log_instance.storage.write() as tx:
             said = entries.key_status_entry(
-                world.log.next_status_link(tx, subject),
-                issuer_id=ISSUER,
+                log_instance.log.next_status_link(tx, subject),
+                issuer_id=ISSUER_ID,
                 kid="k",
                 alg="Ed25519",
                 public_spki=b"spki",
                 status=status,
                 at=clock.now(),
             )
-            world.log.append(tx, said, kind=EntryType.KEY_STATUS, subject=subject)
-    world.grow(520)
-    return world
+            log_instance.log.append(tx, said, kind=EntryType.KEY_STATUS, subject=subject)
+    log_instance.grow(520)
+    return log_instance
 
 
-def test_a_sound_log_has_no_problems(full_world: World) -> None:
+def test_a_sound_log_has_no_problems(full_world: LogInstance) -> None:
     assert full_world.problems() == []
 
 
@@ -99,28 +99,28 @@ def test_a_sound_log_has_no_problems(full_world: World) -> None:
         ("DELETE FROM log_head", "head", "log_head"),
     ],
 )
-def test_a_change_is_found_where_it_was_made(file_world: World, statement: str, kind: str, where: str) -> None:
+def test_a_change_is_found_where_it_was_made(file_world: LogInstance, statement: str, kind: str, where: str) -> None:
     problems = change(file_world, statement)
     assert (kind, where) in [(problem.kind, problem.where) for problem in problems]
 
 
-def test_a_replayed_entry_is_found(file_world: World) -> None:
+def test_a_replayed_entry_is_found(file_world: LogInstance) -> None:
     with file_world.storage.write() as tx:
         again = file_world.log.entries(tx.connection, 3, 1)[0].entry
         file_world.log.append(tx, again, kind=EntryType.MINTED)
     assert [(problem.kind, problem.where) for problem in file_world.problems()] == [("duplicate", "leaf 520")]
 
 
-def test_a_status_entry_that_leaves_one_out_is_found(file_world: World, clock: FixedClock) -> None:
+def test_a_status_entry_that_leaves_one_out_is_found(file_world: LogInstance, clock: FixedClock) -> None:
     """
     A correctly logged entry can still lie about its chain: its seq jumps over one that nobody was shown.
     """
-    subject = entries.key_subject(ISSUER, "k")
+    subject = entries.key_subject(ISSUER_ID, "k")
     with file_world.storage.write() as tx:
         link = file_world.log.next_status_link(tx, subject)
         said = entries.key_status_entry(
             entries.Link(link.seq + 1, link.prev),
-            issuer_id=ISSUER,
+            issuer_id=ISSUER_ID,
             kid="k",
             alg="Ed25519",
             public_spki=b"spki",
@@ -131,23 +131,25 @@ def test_a_status_entry_that_leaves_one_out_is_found(file_world: World, clock: F
     assert [(problem.kind, problem.where) for problem in file_world.problems()] == [("status_chain", "leaf 520")]
 
 
-def test_foreign_keyring_is_reported(file_world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_foreign_keyring_is_reported(file_world: LogInstance, tmp_path_factory: pytest.TempPathFactory) -> None:
     file_world.keyring = Keyring.create(tmp_path_factory.mktemp("other"))
     assert [problem.kind for problem in file_world.problems()] == ["log_key"]
 
 
-def test_a_missing_guard_is_found(file_world: World) -> None:
+def test_a_missing_guard_is_found(file_world: LogInstance) -> None:
     file_world.guard.path.unlink()
     assert [problem.kind for problem in file_world.problems()] == ["head_guard"]
 
 
-def test_unreadable_rows_are_reported_as_a_problem(sqlite_world: World) -> None:
-    sqlite_world.grow(10)
-    (problem,) = change(sqlite_world, "UPDATE log_leaves SET entry = 'text where bytes belong' WHERE \"index\" = 7")
+def test_unreadable_rows_are_reported_as_a_problem(sqlite_log_instance: LogInstance) -> None:
+    sqlite_log_instance.grow(10)
+    (problem,) = change(
+        sqlite_log_instance, "UPDATE log_leaves SET entry = 'text where bytes belong' WHERE \"index\" = 7"
+    )
     assert problem.kind == "unreadable"
 
 
-def test_every_random_bit_of_every_column_is_noticed(full_world: World) -> None:
+def test_every_random_bit_of_every_column_is_noticed(full_world: LogInstance) -> None:
     """
     One bit in one value of one row, a few hundred times over all tables.
     """

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from log_world import ORIGIN, World
 
 from attestlab import migrations
 from attestlab.core.db.storage import CommitUnknown, Storage
@@ -19,6 +18,7 @@ from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailab
 from attestlab.log.head_guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.log.note.note import TreeHead
+from support.log.instance import ORIGIN, LogInstance
 
 
 def head(size: int, root: bytes = b"") -> TreeHead:
@@ -205,27 +205,27 @@ def test_a_process_waits_while_another_moves_the_guard(guard: HeadGuard) -> None
     assert guard.read() == head(2)
 
 
-def test_a_mint_moves_the_guard_before_it_is_answered(world: World) -> None:
-    appended = world.mint(1, 2)
-    assert HeadGuard(world.guard.path).read() == TreeHead(ORIGIN, 2, appended[0].root)
+def test_a_mint_moves_the_guard_before_it_is_answered(log_instance: LogInstance) -> None:
+    appended = log_instance.mint(1, 2)
+    assert HeadGuard(log_instance.guard.path).read() == TreeHead(ORIGIN, 2, appended[0].root)
 
 
-def copy_of(world: World, path: Path) -> None:
+def copy_of(log_instance: LogInstance, path: Path) -> None:
     """An online backup of the records."""
-    with sqlite3.connect(world.storage.url.database or "") as source, sqlite3.connect(path) as target:
+    with sqlite3.connect(log_instance.storage.url.database or "") as source, sqlite3.connect(path) as target:
         source.backup(target)
 
 
-def test_a_restored_older_backup_refuses_to_mint(sqlite_world: World, tmp_path: Path) -> None:
-    sqlite_world.mint(1, 2, 3)
-    copy_of(sqlite_world, tmp_path / "backup.db")
-    sqlite_world.mint(4)
-    sqlite_world.storage.close()
+def test_a_restored_older_backup_refuses_to_mint(sqlite_log_instance: LogInstance, tmp_path: Path) -> None:
+    sqlite_log_instance.mint(1, 2, 3)
+    copy_of(sqlite_log_instance, tmp_path / "backup.db")
+    sqlite_log_instance.mint(4)
+    sqlite_log_instance.storage.close()
     for leftover in tmp_path.glob("records.db*"):
         leftover.unlink()
     (tmp_path / "backup.db").rename(tmp_path / "records.db")
 
-    restored = sqlite_world.another_process()
+    restored = sqlite_log_instance.another_process()
     with restored.storage.read() as connection, pytest.raises(HeadGuardMismatch, match="end at size 3"):
         restored.log.check_guard(connection)
     with pytest.raises(HeadGuardMismatch, match="end at size 3"):
@@ -236,72 +236,76 @@ def test_a_restored_older_backup_refuses_to_mint(sqlite_world: World, tmp_path: 
     restored.storage.close()
 
 
-def test_a_running_process_whose_records_are_taken_back_refuses_to_mint(sqlite_world: World, tmp_path: Path) -> None:
+def test_a_running_process_whose_records_are_taken_back_refuses_to_mint(
+    sqlite_log_instance: LogInstance, tmp_path: Path
+) -> None:
     """
     Even if the guard file is taken back with the records, the process remembers what it committed.
     """
-    sqlite_world.mint(1, 2, 3)
-    copy_of(sqlite_world, tmp_path / "backup.db")
-    guard_then = sqlite_world.guard.path.read_bytes()
-    sqlite_world.mint(4)
+    sqlite_log_instance.mint(1, 2, 3)
+    copy_of(sqlite_log_instance, tmp_path / "backup.db")
+    guard_then = sqlite_log_instance.guard.path.read_bytes()
+    sqlite_log_instance.mint(4)
     with sqlite3.connect(tmp_path / "backup.db") as source, sqlite3.connect(tmp_path / "records.db") as target:
         source.backup(target)
-    sqlite_world.guard.path.write_bytes(guard_then)
+    sqlite_log_instance.guard.path.write_bytes(guard_then)
 
     with pytest.raises(HeadGuardMismatch, match="size 4 was committed"):
-        sqlite_world.mint(5)
+        sqlite_log_instance.mint(5)
 
 
-def test_crash_between_commit_and_guard_is_repaired_by_the_next_reader(world: World) -> None:
-    world.mint(1)
-    guard_then = world.guard.path.read_bytes()
-    world.mint(2)
-    world.guard.path.write_bytes(guard_then)
+def test_crash_between_commit_and_guard_is_repaired_by_the_next_reader(log_instance: LogInstance) -> None:
+    log_instance.mint(1)
+    guard_then = log_instance.guard.path.read_bytes()
+    log_instance.mint(2)
+    log_instance.guard.path.write_bytes(guard_then)
 
-    after = world.another_process()
+    after = log_instance.another_process()
     with after.storage.read() as connection:
         shown = after.log.head(connection)
-    assert (shown.size, HeadGuard(world.guard.path).read()) == (2, TreeHead(shown.origin, 2, shown.root))
+    assert (shown.size, HeadGuard(log_instance.guard.path).read()) == (2, TreeHead(shown.origin, 2, shown.root))
     after.mint(3)
     after.storage.close()
-    world.require_consistent()
+    log_instance.require_consistent()
 
 
-def test_head_inconsistent_with_the_guard_is_not_published(world: World) -> None:
-    world.mint(1, 2, 3)
-    world.guard.path.unlink()
-    HeadGuard(world.guard.path).advance(TreeHead(ORIGIN, 2, bytes(32)))
+def test_head_inconsistent_with_the_guard_is_not_published(log_instance: LogInstance) -> None:
+    log_instance.mint(1, 2, 3)
+    log_instance.guard.path.unlink()
+    HeadGuard(log_instance.guard.path).advance(TreeHead(ORIGIN, 2, bytes(32)))
 
-    after = world.another_process()
+    after = log_instance.another_process()
     with after.storage.read() as connection, pytest.raises(HeadGuardMismatch, match="another tree of size 2"):
         after.log.head(connection)
     after.storage.close()
 
 
 @pytest.mark.parametrize("question", ["check_guard", "fsck"])
-def test_running_log_is_not_reported_as_truncated(world: World, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+def test_running_log_is_not_reported_as_truncated(
+    log_instance: LogInstance, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
     """
     Another process mints just before the guard is read; the records must be looked at after that, not before.
     """
-    other = world.another_process()
-    world.mint(1)
-    read, numbers = world.guard.read, iter(range(100, 200))
+    other = log_instance.another_process()
+    log_instance.mint(1)
+    read, numbers = log_instance.guard.read, iter(range(100, 200))
 
     def be_overtaken_and_read() -> TreeHead | None:
         other.mint(next(numbers))
         return read()
 
-    monkeypatch.setattr(world.guard, "read", be_overtaken_and_read)
+    monkeypatch.setattr(log_instance.guard, "read", be_overtaken_and_read)
     if question == "fsck":
-        assert world.problems() == []
+        assert log_instance.problems() == []
     else:
-        with world.storage.read() as connection:
-            world.log.check_guard(connection)
+        with log_instance.storage.read() as connection:
+            log_instance.log.check_guard(connection)
     other.storage.close()
 
 
 def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
-    sqlite_world: World, monkeypatch: pytest.MonkeyPatch
+    sqlite_log_instance: LogInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     The entries are stored; were the group run again, they would be stored twice.
@@ -310,23 +314,23 @@ def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
     def full_disk(file: int) -> None:
         raise OSError(28, "No space left on device")
 
-    sqlite_world.mint(3)
+    sqlite_log_instance.mint(3)
     with monkeypatch.context() as patched:
         patched.setattr("os.fdatasync", full_disk)
         with pytest.raises(CommitUnknown, match="stored"):
-            sqlite_world.mint(1)
-    sqlite_world.mint(2)
-    sqlite_world.require_consistent()
+            sqlite_log_instance.mint(1)
+    sqlite_log_instance.mint(2)
+    sqlite_log_instance.require_consistent()
 
 
 def test_a_guard_whose_sync_failed_is_written_and_synced_again_before_it_is_trusted(
-    sqlite_world: World, monkeypatch: pytest.MonkeyPatch
+    sqlite_log_instance: LogInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     The kernel keeps the bytes of a failed sync in memory, where the guard is read, and forgets that they are not on
     the disk.
     """
-    world, written, synced = sqlite_world, [0], [0]
+    log_instance, written, synced = sqlite_log_instance, [0], [0]
     real_write, real_sync = os.pwrite, os.fdatasync
 
     def write(file: int, content: bytes, offset: int) -> int:
@@ -338,26 +342,26 @@ def test_a_guard_whose_sync_failed_is_written_and_synced_again_before_it_is_trus
             raise OSError(5, "Input/output error")
         real_sync(file)
 
-    world.mint(3)
+    log_instance.mint(3)
     monkeypatch.setattr("os.pwrite", write)
     with monkeypatch.context() as patched:
         patched.setattr("os.fdatasync", sync)
         with pytest.raises(CommitUnknown, match="stored"):
-            world.mint(1)
-        for refused in (lambda: world.mint(1), lambda: read_head_size(world)):
+            log_instance.mint(1)
+        for refused in (lambda: log_instance.mint(1), lambda: read_head_size(log_instance)):
             with pytest.raises(Unavailable, match="cannot be synced"):
                 refused()
     before = written[0]
 
-    assert read_head_size(world) == 2
+    assert read_head_size(log_instance) == 2
     assert written[0] == before + 1, "only bytes that are written again reach the disk"
-    world.mint(4)
-    world.require_consistent()
+    log_instance.mint(4)
+    log_instance.require_consistent()
 
 
-def read_head_size(world: World) -> int:
-    with world.storage.read() as connection:
-        return world.log.head(connection).size
+def read_head_size(log_instance: LogInstance) -> int:
+    with log_instance.storage.read() as connection:
+        return log_instance.log.head(connection).size
 
 
 def test_a_process_does_not_trust_the_sync_of_one_that_was_killed(guard: HeadGuard) -> None:
@@ -370,10 +374,10 @@ def test_a_process_does_not_trust_the_sync_of_one_that_was_killed(guard: HeadGua
     assert (later.read(), later.last_head) == (head(7), head(7))
 
 
-def test_records_that_lost_their_log_are_not_given_a_new_one(sqlite_world: World, tmp_path: Path) -> None:
-    sqlite_world.mint(1)
+def test_records_that_lost_their_log_are_not_given_a_new_one(sqlite_log_instance: LogInstance, tmp_path: Path) -> None:
+    sqlite_log_instance.mint(1)
     fresh = Storage(f"sqlite:///{tmp_path / 'fresh.db'}")
     migrations.upgrade(fresh)
     with pytest.raises(HeadGuardMismatch), fresh.write() as tx:
-        sqlite_world.log.create(tx, origin=ORIGIN, private=Ed25519PrivateKey.generate())
+        sqlite_log_instance.log.create(tx, origin=ORIGIN, private=Ed25519PrivateKey.generate())
     fresh.close()

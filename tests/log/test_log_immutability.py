@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from log_world import World
 from sqlalchemy import select, update
 from sqlalchemy.exc import DBAPIError
 
 from attestlab.log.store import heads
 from attestlab.log.tables import IMMUTABILITY_DDL
+from support.log.instance import LogInstance
 
 pytestmark = pytest.mark.both_engines
 
@@ -28,33 +28,33 @@ CHANGES = [
 TABLES = ("log_leaves", "log_tiles", "log_checkpoints", "log_head")
 
 
-def refuse(world: World, change: str) -> None:
-    with pytest.raises(DBAPIError, match="append-only"), world.storage.engine.begin() as connection:
+def refuse(log_instance: LogInstance, change: str) -> None:
+    with pytest.raises(DBAPIError, match="append-only"), log_instance.storage.engine.begin() as connection:
         connection.exec_driver_sql(change)
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_logged_rows_cannot_be_updated_or_deleted(world: World, change: str) -> None:
-    world.grow(300)
-    if not world.storage.is_sqlite:
+def test_logged_rows_cannot_be_updated_or_deleted(log_instance: LogInstance, change: str) -> None:
+    log_instance.grow(300)
+    if not log_instance.storage.is_sqlite:
         change = change.replace("root = vkey", "root = vkey::bytea")
-    refuse(world, change)
-    world.require_consistent()
+    refuse(log_instance, change)
+    log_instance.require_consistent()
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_log_tables_cannot_be_truncated(world: World, table: str) -> None:
-    world.grow(300)
-    refuse(world, f"DELETE FROM {table}" if world.storage.is_sqlite else f"TRUNCATE {table}")
+def test_log_tables_cannot_be_truncated(log_instance: LogInstance, table: str) -> None:
+    log_instance.grow(300)
+    refuse(log_instance, f"DELETE FROM {table}" if log_instance.storage.is_sqlite else f"TRUNCATE {table}")
 
 
-def test_the_sealed_key_can_be_replaced_while_the_tree_stays(world: World) -> None:
+def test_the_sealed_key_can_be_replaced_while_the_tree_stays(log_instance: LogInstance) -> None:
     """Rewrapping replaces the sealed key in place; the triggers guard the tree and must let it through."""
-    world.grow(3)
-    with world.storage.engine.begin() as connection:
+    log_instance.grow(3)
+    with log_instance.storage.engine.begin() as connection:
         connection.execute(update(heads).values(sealed_key=b"sealed under another key"))
 
-    with world.storage.engine.connect() as connection:
+    with log_instance.storage.engine.connect() as connection:
         assert connection.execute(select(heads.c.size, heads.c.sealed_key)).one() == (3, b"sealed under another key")
 
 

@@ -17,7 +17,6 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from log_world import World, entry
 from sigstore._internal import merkle as sigstore_merkle
 from sigstore._internal.rekor.checkpoint import SignedCheckpoint
 from sigstore._internal.trust import Keyring as SigstoreKeyring
@@ -32,6 +31,7 @@ from tlog_scales.tlog import Checkpoint, ConsistencyProof, ConsistencyProofInval
 from attestlab.core.clock import FixedClock
 from attestlab.log.export import export
 from attestlab.log.note.note import VerifierKey
+from support.log.instance import LogInstance, make_entry
 
 SIZES = (1, 2, 3, 255, 256, 257, 600)
 GO_SOURCES = Path("/usr/share/gocode")
@@ -39,26 +39,26 @@ PROGRAM = Path(__file__).parent / "outside" / "check_export.go"
 
 
 @pytest.fixture
-def grown_world(sqlite_world: World) -> World:
+def grown_world(sqlite_log_instance: LogInstance) -> LogInstance:
     """600 entries in batches that end at the sizes where trees are awkward."""
     for size in SIZES:
-        sqlite_world.grow(size)
-    return sqlite_world
+        sqlite_log_instance.grow(size)
+    return sqlite_log_instance
 
 
-def vkey_of(world: World) -> str:
-    with world.storage.read() as connection:
-        return world.log.vkey(connection)
+def vkey_of(log_instance: LogInstance) -> str:
+    with log_instance.storage.read() as connection:
+        return log_instance.log.vkey(connection)
 
 
-def exported(world: World, folder: Path) -> Path:
-    with world.storage.read() as connection:
-        export(world.log, connection, folder)
+def exported(log_instance: LogInstance, folder: Path) -> Path:
+    with log_instance.storage.read() as connection:
+        export(log_instance.log, connection, folder)
     return folder
 
 
 def test_tlog_scales_reads_the_export_and_proves_every_entry_from_its_tiles(
-    grown_world: World, tmp_path: Path, clock: FixedClock
+    grown_world: LogInstance, tmp_path: Path, clock: FixedClock
 ) -> None:
     reader = TilesReader(LocalBackend(exported(grown_world, tmp_path / "out")))
     checkpoint = reader.get_checkpoint()
@@ -67,11 +67,11 @@ def test_tlog_scales_reads_the_export_and_proves_every_entry_from_its_tiles(
     assert reader.calculate_root_hash() == checkpoint.root_hash
     for index in range(checkpoint.size):
         stored = reader.get_entry(index)
-        assert stored == entry(index, clock)
+        assert stored == make_entry(index, clock)
         reader.get_inclusion_proof(index, checkpoint.size).check(leaf_hash(stored), checkpoint.root_hash)
 
 
-def test_tlog_scales_accepts_the_service_s_proofs(grown_world: World) -> None:
+def test_tlog_scales_accepts_the_service_s_proofs(grown_world: LogInstance) -> None:
     with grown_world.storage.read() as connection:
         for index in (0, 1, 255, 256, 599):
             proof = grown_world.log.inclusion(connection, index)
@@ -84,7 +84,7 @@ def test_tlog_scales_accepts_the_service_s_proofs(grown_world: World) -> None:
         ConsistencyProof(257, 600, step.hashes[:-1]).check(step.root1, step.root2)
 
 
-def test_tlog_scales_verifies_both_signatures_of_a_checkpoint(grown_world: World) -> None:
+def test_tlog_scales_verifies_both_signatures_of_a_checkpoint(grown_world: LogInstance) -> None:
     with grown_world.storage.read() as connection:
         head = grown_world.log.head(connection)
     checkpoint = Checkpoint.from_text(head.note)
@@ -99,7 +99,7 @@ def test_tlog_scales_verifies_both_signatures_of_a_checkpoint(grown_world: World
         )
 
 
-def test_sigstore_verifies_the_checkpoint_as_one_of_rekor(grown_world: World) -> None:
+def test_sigstore_verifies_the_checkpoint_as_one_of_rekor(grown_world: LogInstance) -> None:
     with grown_world.storage.read() as connection:
         head = grown_world.log.head(connection)
     key = VerifierKey.parse(vkey_of(grown_world))
@@ -120,7 +120,7 @@ def sigstore_keyring(key: VerifierKey) -> SigstoreKeyring:
     return SigstoreKeyring([PublicKey(raw_bytes=b64encode(spki), key_details=PublicKeyDetails.PKIX_ED25519)])
 
 
-def test_sigstore_verifies_inclusion_proofs(grown_world: World, clock: FixedClock) -> None:
+def test_sigstore_verifies_inclusion_proofs(grown_world: LogInstance, clock: FixedClock) -> None:
     with grown_world.storage.read() as connection:
         for index in (0, 1, 255, 256, 599):
             proof = grown_world.log.inclusion(connection, index)
@@ -129,7 +129,7 @@ def test_sigstore_verifies_inclusion_proofs(grown_world: World, clock: FixedCloc
             )
 
             def body(number: int, claim: SimpleNamespace = claim) -> SimpleNamespace:
-                inner = SimpleNamespace(inclusion_proof=claim, canonicalized_body=entry(number, clock))
+                inner = SimpleNamespace(inclusion_proof=claim, canonicalized_body=make_entry(number, clock))
                 return SimpleNamespace(_inner=inner)
 
             sigstore_merkle.verify_merkle_inclusion(body(index))  # type: ignore[arg-type]
@@ -156,7 +156,7 @@ def checked_by_go(checker: Path, *args: str | Path) -> subprocess.CompletedProce
 
 
 def test_go_s_reference_opens_the_export_and_proves_every_entry(
-    grown_world: World, tmp_path: Path, go_checker: Path
+    grown_world: LogInstance, tmp_path: Path, go_checker: Path
 ) -> None:
     out = exported(grown_world, tmp_path / "out")
     with grown_world.storage.read() as connection:
@@ -170,7 +170,7 @@ def test_go_s_reference_opens_the_export_and_proves_every_entry(
 
 @pytest.mark.parametrize("path", ["checkpoint", "tile/0/001", "tile/0/002.p/88", "tile/1/000.p/2", "tile/entries/000"])
 def test_go_s_reference_refuses_an_export_with_one_changed_bit(
-    grown_world: World, tmp_path: Path, go_checker: Path, path: str
+    grown_world: LogInstance, tmp_path: Path, go_checker: Path, path: str
 ) -> None:
     out = exported(grown_world, tmp_path / "out")
     raw = bytearray((out / path).read_bytes())

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
-from log_served import serving
-from log_world import ISSUER, World, entry
 from tlog_scales.backend import HttpBackend
 from tlog_scales.reader import TilesReader
 from tlog_scales.signing import Vkey
 
 from attestlab.core.clock import FixedClock
 from attestlab.log.merkle import hashing
+from support.log.instance import ISSUER_ID, LogInstance, make_entry
+from support.log.server import serve_log
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 
@@ -27,19 +27,19 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, clock: FixedClock) -> Iterator[World]:
+def served(tmp_path_factory: pytest.TempPathFactory, clock: FixedClock) -> Iterator[LogInstance]:
     """A log with 300 entries in two batches; nothing here changes it."""
-    world = World.found_in(tmp_path_factory.mktemp("log"), clock)
-    world.grow(5)
-    world.grow(300)
-    yield world
-    world.storage.close()
+    log_instance = LogInstance.create_in(tmp_path_factory.mktemp("log"), clock)
+    log_instance.grow(5)
+    log_instance.grow(300)
+    yield log_instance
+    log_instance.storage.close()
 
 
 @pytest.fixture(scope="module")
-def client(served: World) -> Iterator[httpx.Client]:
+def client(served: LogInstance) -> Iterator[httpx.Client]:
     """A caller without credentials."""
-    with serving(served) as address, httpx.Client(base_url=address) as opened:
+    with serve_log(served) as address, httpx.Client(base_url=address) as opened:
         yield opened
 
 
@@ -50,7 +50,7 @@ def digest(named: str) -> bytes:
     return bytes.fromhex(value)
 
 
-def test_checkpoint_response_requires_revalidation(served: World, client: httpx.Client) -> None:
+def test_checkpoint_response_requires_revalidation(served: LogInstance, client: httpx.Client) -> None:
     answer = client.get("/log/checkpoint")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["cache-control"] == "no-cache"
@@ -73,7 +73,7 @@ def test_tiles_are_cached_as_immutable(client: httpx.Client, path: str, length: 
 
 def test_an_entry_bundle_has_the_entries(client: httpx.Client, clock: FixedClock) -> None:
     answer = client.get("/log/tile/entries/001.p/44")
-    assert hashing.decode_bundle(answer.content) == [entry(n, clock) for n in range(256, 300)]
+    assert hashing.decode_bundle(answer.content) == [make_entry(n, clock) for n in range(256, 300)]
     assert answer.headers["cache-control"] == IMMUTABLE
 
 
@@ -87,17 +87,19 @@ def test_missing_tile_is_not_cached(client: httpx.Client, path: str) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_an_outside_client_proves_every_entry_over_http(served: World, client: httpx.Client, clock: FixedClock) -> None:
+def test_an_outside_client_proves_every_entry_over_http(
+    served: LogInstance, client: httpx.Client, clock: FixedClock
+) -> None:
     reader = TilesReader(HttpBackend(f"{client.base_url}/log"))
     checkpoint = reader.get_checkpoint()
     checkpoint.verify(Vkey.from_string(client.get("/v1/log/vkey").json()["vkey"]))
     assert reader.calculate_root_hash() == checkpoint.root_hash
     for index in (0, 5, 255, 256, 299):
         proof = reader.get_inclusion_proof(index, 300)
-        proof.check(hashing.leaf_hash(entry(index, clock)), checkpoint.root_hash)
+        proof.check(hashing.leaf_hash(make_entry(index, clock)), checkpoint.root_hash)
 
 
-def test_the_head_is_the_checkpoint_read(served: World, client: httpx.Client) -> None:
+def test_the_head_is_the_checkpoint_read(served: LogInstance, client: httpx.Client) -> None:
     head = client.get("/v1/log/head").json()
     accepted = served.trust().verify_checkpoint(head["checkpoint"])
     assert (head["origin"], head["tree_size"]) == (accepted.origin, accepted.size)
@@ -105,7 +107,7 @@ def test_the_head_is_the_checkpoint_read(served: World, client: httpx.Client) ->
     assert head["timestamp"] == "2026-11-21T12:00:00.000Z"
 
 
-def test_checkpoints_come_newest_first_and_page_by_page(served: World, client: httpx.Client) -> None:
+def test_checkpoints_come_newest_first_and_page_by_page(served: LogInstance, client: httpx.Client) -> None:
     first = client.get("/v1/log/checkpoints", params={"limit": 2}).json()
     rest = client.get("/v1/log/checkpoints", params={"limit": 2, "cursor": first["next_cursor"]}).json()
     shown = [*first["items"], *rest["items"]]
@@ -124,7 +126,7 @@ def test_a_proof_leads_to_its_root(client: httpx.Client, clock: FixedClock, inde
     hashing.verify_inclusion(
         index,
         proof["tree_size"],
-        hashing.leaf_hash(entry(index, clock)),
+        hashing.leaf_hash(make_entry(index, clock)),
         [digest(value) for value in proof["hashes"]],
         digest(proof["root_hash"]),
     )
@@ -170,23 +172,23 @@ def test_entries_come_in_order_until_the_log_ends(client: httpx.Client, clock: F
         seen += page["items"]
         start = page["next_start"]
     assert [item["log_index"] for item in seen] == list(range(300))
-    assert b64decode(seen[7]["entry_b64"]) == entry(7, clock)
-    assert (seen[7]["type"], seen[7]["entry"]["issuer_id"]) == ("attestation.minted", str(ISSUER))
+    assert b64decode(seen[7]["entry_b64"]) == make_entry(7, clock)
+    assert (seen[7]["type"], seen[7]["entry"]["issuer_id"]) == ("attestation.minted", str(ISSUER_ID))
 
 
 def test_an_entry_is_looked_up_by_its_hash_in_either_spelling(client: httpx.Client, clock: FixedClock) -> None:
-    wanted = hashing.leaf_hash(entry(270, clock)).hex()
+    wanted = hashing.leaf_hash(make_entry(270, clock)).hex()
     for spelling in (wanted, f"sha256:{wanted}"):
         assert client.get("/v1/log/lookup", params={"hash": spelling}).json()["log_index"] == 270
 
 
-def test_lookup_uses_registered_finders(served: World, client: httpx.Client) -> None:
+def test_lookup_uses_registered_finders(served: LogInstance, client: httpx.Client) -> None:
     served.log.finders["document_hash"] = lambda _connection, text: 3 if text == "a" * 64 else None
     assert client.get("/v1/log/lookup", params={"document_hash": "a" * 64}).json()["log_index"] == 3
     assert client.get("/v1/log/lookup", params={"document_hash": "b" * 64}).status_code == 404
 
 
-def test_the_key_is_published_with_the_one_that_signs_the_time(served: World, client: httpx.Client) -> None:
+def test_the_key_is_published_with_the_one_that_signs_the_time(served: LogInstance, client: httpx.Client) -> None:
     shown = client.get("/v1/log/vkey").json()
     assert shown["vkey"].split("+")[0] == shown["cosigner_vkey"].split("+")[0] == shown["origin"]
     with served.storage.read() as connection:
@@ -194,8 +196,8 @@ def test_the_key_is_published_with_the_one_that_signs_the_time(served: World, cl
 
 
 @pytest.mark.both_engines
-def test_every_path_answers_on_either_engine(world: World) -> None:
-    world.grow(300)
+def test_every_path_answers_on_either_engine(log_instance: LogInstance) -> None:
+    log_instance.grow(300)
     paths = [
         "/log/checkpoint",
         "/log/tile/0/000",
@@ -206,8 +208,8 @@ def test_every_path_answers_on_either_engine(world: World) -> None:
         "/v1/log/proofs/7?tree_size=9",
         "/v1/log/consistency?from=1&to=300",
         "/v1/log/entries?start=290",
-        f"/v1/log/lookup?hash={hashing.leaf_hash(entry(7, world.clock)).hex()}",
+        f"/v1/log/lookup?hash={hashing.leaf_hash(make_entry(7, log_instance.clock)).hex()}",
         "/v1/log/vkey",
     ]
-    with serving(world) as address:
+    with serve_log(log_instance) as address:
         assert [httpx.get(address + path).status_code for path in paths] == [200] * len(paths)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from team_story import Team
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.orgs.service import TenantCreated
 from support.in_process_server import serve_in_thread
+from support.orgs import TenantClients
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def tenant(lab: Installation) -> TenantCreated:
 
 
 @pytest.fixture
-def team(lab: Installation, tenant: TenantCreated) -> Iterator[Team]:
+def tenant_clients(lab: Installation, tenant: TenantCreated) -> Iterator[TenantClients]:
     """The tenant, served by the real application."""
     with serve_in_thread(lab) as url:
-        yield Team(lab, url, tenant)
+        yield TenantClients(lab, url, tenant)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from team_story import events_of
 
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.installation import Installation
@@ -14,6 +13,7 @@ from attestlab.orgs.api_keys import ApiKeys
 from attestlab.orgs.rules import Caller, Environment, Scope
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings, Stage
+from support.outbox import read_events_of_type
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_failed_revocation_changes_nothing(lab: Installation, keeper: Caller) 
         raise RuntimeError("the caller changed its mind")
 
     assert lab.api_keys.get(key.row.id, caller=keeper).status == "ACTIVE"
-    assert events_of(lab, "security.api_key_compromised") == []
+    assert read_events_of_type(lab, "security.api_key_compromised") == []
 
 
 def test_another_tenants_key_is_unknown(lab: Installation, keeper: Caller, caller: Caller) -> None:

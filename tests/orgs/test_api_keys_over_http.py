@@ -10,12 +10,13 @@ from uuid import uuid4
 import httpx
 import pytest
 from sqlalchemy import select
-from team_story import Team, events_of, key_of, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
 from support.in_process_server import make_client
+from support.orgs import TenantClients, create_api_key, read_audit_trail
+from support.outbox import read_events_of_type
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
@@ -30,8 +31,8 @@ def made(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     return key
 
 
-def test_a_key_is_shown_once_and_works_immediately(team: Team) -> None:
-    with team.owner() as owner:
+def test_a_key_is_shown_once_and_works_immediately(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         answer = owner.post("/v1/api-keys", json=BODY)
         key = answer.json()
         again = owner.get(answer.headers["Location"]).json()
@@ -41,29 +42,31 @@ def test_a_key_is_shown_once_and_works_immediately(team: Team) -> None:
     assert len(key["secret"]) == len("al_live_") + 32
     assert (key["environment"], key["status"], set(key["scopes"])) == ("live", "ACTIVE", set(BODY["scopes"]))
     assert again == {name: value for name, value in key.items() if name != "secret"}
-    with make_client(team.url, key=key["secret"]) as client:
+    with make_client(tenant_clients.url, key=key["secret"]) as client:
         assert client.get("/v1/issuers").status_code == 200
         assert client.get("/v1/audit/events").json()["details"]["required_scope"] == "audit:read"
 
 
-def test_only_the_sha_256_of_the_secret_is_stored(team: Team) -> None:
-    with team.owner() as owner:
+def test_only_the_sha_256_of_the_secret_is_stored(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         secret = made(owner)["secret"]
 
-    with team.lab.storage.read() as connection:
+    with tenant_clients.lab.storage.read() as connection:
         stored = connection.execute(select(store.api_keys.c.secret_sha256)).scalars().all()
     assert hashlib.sha256(secret.encode()).digest() in stored
 
 
-def test_a_replayed_creation_returns_the_same_key(team: Team) -> None:
-    with team.owner() as owner:
+def test_a_replayed_creation_returns_the_same_key(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         first, second = (owner.post("/v1/api-keys", json=BODY, headers={"Idempotency-Key": "k"}) for _ in range(2))
 
     assert (first.content, second.headers["Idempotent-Replayed"]) == (second.content, "true")
 
 
-def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(team: Team, clock: FixedClock) -> None:
-    with team.owner() as owner:
+def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(
+    tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    with tenant_clients.owner() as owner:
         for number in range(3):
             clock.advance(timedelta(milliseconds=1))
             made(owner, name=f"key {number}")
@@ -76,10 +79,10 @@ def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(team: Tea
     assert not any("secret" in field for key in listed for field in key)
 
 
-def test_a_revoked_key_is_rejected_permanently_from_the_next_request(team: Team) -> None:
-    with team.owner() as owner:
+def test_a_revoked_key_is_rejected_permanently_from_the_next_request(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         key = made(owner)
-        with make_client(team.url, key=key["secret"]) as client:
+        with make_client(tenant_clients.url, key=key["secret"]) as client:
             before = client.get("/v1/issuers").status_code
             revoked = owner.post(f"/v1/api-keys/{key['id']}/revoke", json={"reason": "rotated"})
             after = client.get("/v1/issuers")
@@ -92,15 +95,15 @@ def test_a_revoked_key_is_rejected_permanently_from_the_next_request(team: Team)
 
 
 @pytest.mark.parametrize("body", [None, {}])
-def test_a_revocation_needs_no_reason(team: Team, body: dict[str, Any] | None) -> None:
-    with team.owner() as owner:
+def test_a_revocation_needs_no_reason(tenant_clients: TenantClients, body: dict[str, Any] | None) -> None:
+    with tenant_clients.owner() as owner:
         revoked = owner.post(f"/v1/api-keys/{made(owner)['id']}/revoke", json=body)
 
     assert (revoked.status_code, revoked.json()["revocation_reason"]) == (200, None)
 
 
-def test_the_use_of_a_revoked_key_is_in_its_tenants_audit_trail(team: Team) -> None:
-    with team.owner() as owner, make_client(team.url, key=(key := made(owner))["secret"]) as client:
+def test_the_use_of_a_revoked_key_is_in_its_tenants_audit_trail(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner, make_client(tenant_clients.url, key=(key := made(owner))["secret"]) as client:
         owner.post(f"/v1/api-keys/{key['id']}/revoke", json={})
         client.get("/v1/issuers")
         denied = owner.get("/v1/audit/events", params={"outcome": "FAILURE"}).json()["items"]
@@ -108,31 +111,36 @@ def test_the_use_of_a_revoked_key_is_in_its_tenants_audit_trail(team: Team) -> N
     assert [(line["actor_id"], line["resource_id"]) for line in denied] == [(key["id"], "GET /v1/issuers")]
 
 
-def test_a_flagged_key_is_revoked_with_one_event(team: Team) -> None:
-    with team.owner() as owner:
+def test_a_flagged_key_is_revoked_with_one_event(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         key = made(owner)
         flagged = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "seen on a paste site"})
         again = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "again"})
 
     assert (flagged.json()["status"], flagged.json()["revocation_reason"]) == ("REVOKED", "seen on a paste site")
     assert again.content == flagged.content
-    [event] = events_of(team.lab, "security.api_key_compromised")
+    [event] = read_events_of_type(tenant_clients.lab, "security.api_key_compromised")
     assert event == {
         "api_key_id": key["id"],
         "compromised_at": flagged.json()["compromised_at"],
     }
-    assert trail(team.lab, key["id"]) == [("api_key.create", "USER"), ("api_key.compromise", "USER")]
+    assert read_audit_trail(tenant_clients.lab, key["id"]) == [
+        ("api_key.create", "USER"),
+        ("api_key.compromise", "USER"),
+    ]
 
 
 @pytest.mark.own_world
-def test_a_revoked_key_can_still_be_flagged_and_keeps_its_reason(team: Team) -> None:
-    with team.owner() as owner:
+def test_a_revoked_key_can_still_be_flagged_and_keeps_its_reason(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         key = made(owner)
         owner.post(f"/v1/api-keys/{key['id']}/revoke", json={"reason": "rotated"})
         flagged = owner.post(f"/v1/api-keys/{key['id']}/compromise", json={"reason": "leaked"}).json()
 
     assert (flagged["revocation_reason"], flagged["compromised_at"] is None) == ("rotated", False)
-    assert [event["api_key_id"] for event in events_of(team.lab, "security.api_key_compromised")] == [key["id"]]
+    assert [
+        event["api_key_id"] for event in read_events_of_type(tenant_clients.lab, "security.api_key_compromised")
+    ] == [key["id"]]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -151,8 +159,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_an_invalid_key_request_names_the_field_and_creates_nothing(team: Team) -> None:
-    with team.owner() as owner:
+def test_an_invalid_key_request_names_the_field_and_creates_nothing(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         answers = [(owner.post("/v1/api-keys", json={**BODY, **changes}), field) for changes, field in REFUSED]
         listed = owner.get("/v1/api-keys").json()["items"]
 
@@ -161,17 +169,17 @@ def test_an_invalid_key_request_names_the_field_and_creates_nothing(team: Team) 
     assert [key["name"] for key in listed] == ["First key"]
 
 
-def test_duplicate_scopes_are_stored_once(team: Team) -> None:
-    with team.owner() as owner:
+def test_duplicate_scopes_are_stored_once(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         assert made(owner, scopes=["issuers:read", "issuers:read"])["scopes"] == ["issuers:read"]
 
 
-def test_only_a_signed_in_owner_or_admin_creates_keys(team: Team) -> None:
-    _, admin = team.person("admin")
-    _, analyst = team.person("analyst")
-    _, member = team.person("member")
-    _, consumer = team.consumer()
-    with team.with_key(*Scope) as key, team.anonymous() as nobody, admin, analyst, member, consumer:
+def test_only_a_signed_in_owner_or_admin_creates_keys(tenant_clients: TenantClients) -> None:
+    _, admin = tenant_clients.person("admin")
+    _, analyst = tenant_clients.person("analyst")
+    _, member = tenant_clients.person("member")
+    _, consumer = tenant_clients.consumer()
+    with tenant_clients.with_key(*Scope) as key, tenant_clients.anonymous() as nobody, admin, analyst, member, consumer:
         statuses = [
             client.post("/v1/api-keys", json=BODY) for client in (admin, analyst, member, consumer, key, nobody)
         ]
@@ -181,9 +189,9 @@ def test_only_a_signed_in_owner_or_admin_creates_keys(team: Team) -> None:
     assert statuses[4].json()["details"]["required_credential"] == "jwt"
 
 
-def test_another_tenants_key_answers_exactly_like_a_missing_one(team: Team) -> None:
-    other = team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
-    with team.owner(other) as stranger, team.owner() as owner:
+def test_another_tenants_key_answers_exactly_like_a_missing_one(tenant_clients: TenantClients) -> None:
+    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
+    with tenant_clients.owner(other) as stranger, tenant_clients.owner() as owner:
         theirs, none = made(owner)["id"], str(uuid4())
         for method, path in (("GET", ""), ("POST", "/revoke"), ("POST", "/compromise")):
             body = None if method == "GET" else {"reason": "mine now"}
@@ -197,28 +205,28 @@ def test_another_tenants_key_answers_exactly_like_a_missing_one(team: Team) -> N
         assert theirs not in stranger.get("/v1/api-keys").text
 
 
-def test_a_dev_key_works_in_the_sandbox(team: Team) -> None:
-    with team.owner() as owner:
+def test_a_dev_key_works_in_the_sandbox(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
         key = made(owner, environment="dev")
 
     assert key["secret"].startswith("al_dev_")
-    with make_client(team.url, key=key["secret"]) as client:
+    with make_client(tenant_clients.url, key=key["secret"]) as client:
         assert client.get("/v1/issuers").status_code == 200
 
 
-def test_a_key_survives_the_removal_of_its_creator(team: Team) -> None:
+def test_a_key_survives_the_removal_of_its_creator(tenant_clients: TenantClients) -> None:
     """It acts for the tenant; removing its creator does not revoke it."""
-    person, admin = team.person("admin")
-    with admin, team.owner() as owner:
+    person, admin = tenant_clients.person("admin")
+    with admin, tenant_clients.owner() as owner:
         secret = made(admin)["secret"]
         assert owner.delete(f"/v1/users/{person}").status_code == 204
 
-    with make_client(team.url, key=secret) as client:
+    with make_client(tenant_clients.url, key=secret) as client:
         assert client.get("/v1/issuers").status_code == 200
 
 
-def test_a_key_created_in_process_works_over_http(team: Team) -> None:
-    secret = key_of(team.lab, team.tenant, Scope.ISSUERS_READ)
+def test_a_key_created_in_process_works_over_http(tenant_clients: TenantClients) -> None:
+    secret = create_api_key(tenant_clients.lab, tenant_clients.tenant, Scope.ISSUERS_READ)
 
-    with make_client(team.url, key=secret) as client:
+    with make_client(tenant_clients.url, key=secret) as client:
         assert [client.get(path).status_code for path in ("/v1/issuers", "/v1/users")] == [200, 403]

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from team_story import PASSWORD, Team
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict, ValidationFailed
@@ -19,6 +18,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import CONSUMER_SCOPES, checksum
 from support.fork_server import run_command
 from support.in_process_server import make_client
+from support.orgs import PASSWORD, TenantClients
 from support.server_process import run_json_command
 
 KEYS = "/v1/consumer/api-keys"
@@ -31,8 +31,8 @@ def made(client: httpx.Client, name: str = "My phone") -> dict[str, Any]:
     return key
 
 
-def test_a_consumer_is_a_person_with_a_tenant_of_their_own(team: Team) -> None:
-    created, consumer = team.consumer()
+def test_a_consumer_is_a_person_with_a_tenant_of_their_own(tenant_clients: TenantClients) -> None:
+    created, consumer = tenant_clients.consumer()
     with consumer:
         me = consumer.get("/v1/me").json()
 
@@ -41,8 +41,10 @@ def test_a_consumer_is_a_person_with_a_tenant_of_their_own(team: Team) -> None:
     assert set(me["credential"]["scopes"]) == CONSUMER_SCOPES
 
 
-def test_a_key_has_five_fixed_scopes_ninety_days_and_a_checksum(team: Team, clock: FixedClock) -> None:
-    _, consumer = team.consumer()
+def test_a_key_has_five_fixed_scopes_ninety_days_and_a_checksum(
+    tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    _, consumer = tenant_clients.consumer()
     with consumer:
         key = made(consumer)
 
@@ -50,14 +52,14 @@ def test_a_key_has_five_fixed_scopes_ninety_days_and_a_checksum(team: Team, cloc
     assert key["secret"][-6:] == checksum(key["secret"][4:-6])
     assert set(key["scopes"]) == CONSUMER_SCOPES
     assert key["expires_at"] == (clock.now() + timedelta(days=90)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    with make_client(team.url, key=key["secret"]) as client:
+    with make_client(tenant_clients.url, key=key["secret"]) as client:
         assert client.get("/v1/attestations").status_code == 200
         assert client.get("/v1/issuers").json()["details"]["required_scope"] == "issuers:read"
         assert client.get(KEYS).json()["details"]["required_credential"] == "jwt"
 
 
-def test_a_sixth_active_key_is_refused_until_one_is_revoked(team: Team) -> None:
-    _, consumer = team.consumer()
+def test_a_sixth_active_key_is_refused_until_one_is_revoked(tenant_clients: TenantClients) -> None:
+    _, consumer = tenant_clients.consumer()
     with consumer:
         keys = [made(consumer, f"key {number}") for number in range(5)]
         sixth = consumer.post(KEYS, json={"name": "One too many"})
@@ -70,26 +72,26 @@ def test_a_sixth_active_key_is_refused_until_one_is_revoked(team: Team) -> None:
     assert seventh.status_code == 409
 
 
-def test_a_key_works_to_its_last_millisecond_and_never_again(team: Team, clock: FixedClock) -> None:
-    _, consumer = team.consumer()
+def test_a_key_works_to_its_last_millisecond_and_never_again(tenant_clients: TenantClients, clock: FixedClock) -> None:
+    _, consumer = tenant_clients.consumer()
     with consumer:
         keys = [made(consumer, f"key {number}") for number in range(5)]
     clock.advance(timedelta(days=90) - timedelta(milliseconds=1))
-    with make_client(team.url, key=keys[0]["secret"]) as client:
+    with make_client(tenant_clients.url, key=keys[0]["secret"]) as client:
         last = client.get("/v1/attestations").status_code
         clock.advance(timedelta(milliseconds=1))
         after = client.get("/v1/attestations")
 
     assert (last, after.status_code, after.json()["code"]) == (200, 401, "AUTH_INVALID")
-    with team.sign_in("ada@consumers.example") as consumer:
+    with tenant_clients.sign_in("ada@consumers.example") as consumer:
         assert {key["status"] for key in consumer.get(KEYS).json()["items"]} == {"EXPIRED"}
         assert consumer.post(f"{KEYS}/{keys[0]['id']}/revoke", json={}).json()["status"] == "REVOKED"
         made(consumer, "expired ones do not count")
 
 
-def test_a_revoked_key_is_refused_at_once(team: Team) -> None:
-    _, consumer = team.consumer()
-    with consumer, make_client(team.url, key=(key := made(consumer))["secret"]) as client:
+def test_a_revoked_key_is_refused_at_once(tenant_clients: TenantClients) -> None:
+    _, consumer = tenant_clients.consumer()
+    with consumer, make_client(tenant_clients.url, key=(key := made(consumer))["secret"]) as client:
         before = client.get("/v1/attestations").status_code
         revoked = consumer.post(f"{KEYS}/{key['id']}/revoke")
         after = client.get("/v1/attestations").status_code
@@ -98,7 +100,7 @@ def test_a_revoked_key_is_refused_at_once(team: Team) -> None:
     assert (before, after, again.content == revoked.content) == (200, 401, True)
 
 
-def test_fixed_fields_of_a_consumer_key_cannot_be_set(team: Team) -> None:
+def test_fixed_fields_of_a_consumer_key_cannot_be_set(tenant_clients: TenantClients) -> None:
     wanted: list[dict[str, Any]] = [
         {"scopes": ["issuers:write"]},
         {"environment": "dev"},
@@ -106,7 +108,7 @@ def test_fixed_fields_of_a_consumer_key_cannot_be_set(team: Team) -> None:
         {"tenant_id": str(uuid4())},
         {"name": " "},
     ]
-    _, consumer = team.consumer()
+    _, consumer = tenant_clients.consumer()
     with consumer:
         answers = [consumer.post(KEYS, json={"name": "x", **more}) for more in wanted]
         listed = consumer.get(KEYS).json()["items"]
@@ -115,25 +117,25 @@ def test_fixed_fields_of_a_consumer_key_cannot_be_set(team: Team) -> None:
     assert listed == []
 
 
-def test_only_a_signed_in_consumer_creates_consumer_keys(team: Team) -> None:
-    with team.owner() as owner, team.anonymous() as nobody:
+def test_only_a_signed_in_consumer_creates_consumer_keys(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner, tenant_clients.anonymous() as nobody:
         answers = [client.post(KEYS, json={"name": "x"}) for client in (owner, nobody)]
 
     assert [answer.status_code for answer in answers] == [403, 401]
     assert answers[0].json()["details"]["required_realm"] == "consumer"
 
 
-def test_tenant_routes_reject_consumers(team: Team) -> None:
-    _, consumer = team.consumer()
+def test_tenant_routes_reject_consumers(tenant_clients: TenantClients) -> None:
+    _, consumer = tenant_clients.consumer()
     with consumer:
         answers = {path: consumer.get(path).status_code for path in ("/v1/api-keys", "/v1/orgs", "/v1/users")}
 
     assert set(answers.values()) == {403}
 
 
-def test_another_consumers_key_answers_exactly_like_a_missing_one(team: Team) -> None:
-    _, one = team.consumer()
-    _, other = team.consumer("grace@consumers.example")
+def test_another_consumers_key_answers_exactly_like_a_missing_one(tenant_clients: TenantClients) -> None:
+    _, one = tenant_clients.consumer()
+    _, other = tenant_clients.consumer("grace@consumers.example")
     with one, other:
         theirs, none = made(one)["id"], str(uuid4())
         there, nowhere = (

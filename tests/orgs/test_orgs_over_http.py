@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from team_story import Team, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.orgs.rules import Plan, Scope
+from support.orgs import TenantClients, read_audit_trail
 
 pytestmark = pytest.mark.both_engines
 
@@ -25,8 +25,8 @@ def made(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return org
 
 
-def test_the_list_is_a_bare_array_with_paging_headers(team: Team, clock: FixedClock) -> None:
-    with team.with_key(*BOTH) as client:
+def test_the_list_is_a_bare_array_with_paging_headers(tenant_clients: TenantClients, clock: FixedClock) -> None:
+    with tenant_clients.with_key(*BOTH) as client:
         for number in range(4):
             clock.advance(timedelta(milliseconds=1))
             made(client, name=f"Archive {number}")
@@ -41,8 +41,8 @@ def test_the_list_is_a_bare_array_with_paging_headers(team: Team, clock: FixedCl
     assert "next" not in last.links
     assert "X-Next-Cursor" not in last.headers
     assert whole.json()[-1] | {"created_at": ""} == {
-        "id": str(team.tenant.org_id),
-        "tenant_id": str(team.tenant.tenant_id),
+        "id": str(tenant_clients.tenant.org_id),
+        "tenant_id": str(tenant_clients.tenant.tenant_id),
         "name": "Example Registry",
         "slug": "example-registry",
         "status": "ACTIVE",
@@ -52,8 +52,8 @@ def test_the_list_is_a_bare_array_with_paging_headers(team: Team, clock: FixedCl
     }
 
 
-def test_a_bad_page_is_refused(team: Team) -> None:
-    with team.with_key(*BOTH) as client:
+def test_a_bad_page_is_refused(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*BOTH) as client:
         statuses = [
             client.get(f"/v1/orgs?{query}").status_code for query in ("limit=0", "limit=101", "cursor=x", "x=1")
         ]
@@ -61,26 +61,26 @@ def test_a_bad_page_is_refused(team: Team) -> None:
     assert statuses == [400] * 4
 
 
-def test_another_organization_gets_its_own_slug(team: Team) -> None:
-    with team.with_key(*BOTH) as client:
+def test_another_organization_gets_its_own_slug(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*BOTH) as client:
         answer = client.post("/v1/orgs", json={"name": "Archive"})
         slugs = [answer.json()["slug"], made(client)["slug"], made(client, slug="the-archive")["slug"]]
         shown = client.get(answer.headers["Location"]).json()
 
     assert slugs == ["archive", "archive-2", "the-archive"]
     assert shown == answer.json()
-    assert trail(team.lab, shown["id"]) == [("org.create", "API_KEY")]
+    assert read_audit_trail(tenant_clients.lab, shown["id"]) == [("org.create", "API_KEY")]
 
 
-def test_a_slug_taken_by_any_tenant_is_a_conflict(team: Team) -> None:
-    team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
-    with team.with_key(*BOTH) as client:
+def test_a_slug_taken_by_any_tenant_is_a_conflict(tenant_clients: TenantClients) -> None:
+    tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with tenant_clients.with_key(*BOTH) as client:
         answers = [client.post("/v1/orgs", json={"name": "x", "slug": slug}) for slug in ("other", "example-registry")]
 
     assert [(answer.status_code, answer.json()["details"]["reason"]) for answer in answers] == [(409, "slug_taken")] * 2
 
 
-def test_an_invalid_organization_names_the_field(team: Team) -> None:
+def test_an_invalid_organization_names_the_field(tenant_clients: TenantClients) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"name": ""}, "/name"),
         ({"name": "two\nlines"}, "/name"),
@@ -90,7 +90,7 @@ def test_an_invalid_organization_names_the_field(team: Team) -> None:
         ({"name": "x", "status": "ACTIVE"}, "/status"),
         ({"name": "x", "return_origins": []}, "/return_origins"),
     ]
-    with team.with_key(*BOTH) as client:
+    with tenant_clients.with_key(*BOTH) as client:
         answers = [client.post("/v1/orgs", json=body) for body, _ in refused]
         listed = client.get("/v1/orgs").json()
 
@@ -98,9 +98,9 @@ def test_an_invalid_organization_names_the_field(team: Team) -> None:
     assert len(listed) == 1
 
 
-def test_a_patch_changes_only_the_sent_fields(team: Team) -> None:
-    path = f"/v1/orgs/{team.tenant.org_id}"
-    with team.with_key(*BOTH) as client:
+def test_a_patch_changes_only_the_sent_fields(tenant_clients: TenantClients) -> None:
+    path = f"/v1/orgs/{tenant_clients.tenant.org_id}"
+    with tenant_clients.with_key(*BOTH) as client:
         named = client.patch(path, json={"name": "Renamed"}).json()
         listed = client.patch(path, json={"return_origins": ["https://a.example", "http://localhost:3000"]}).json()
         same = client.patch(path, json={"name": "Renamed"}).json()
@@ -111,11 +111,14 @@ def test_a_patch_changes_only_the_sent_fields(team: Team) -> None:
     assert (listed["name"], listed["return_origins"]) == ("Renamed", ["https://a.example", "http://localhost:3000"])
     assert same == nothing == listed
     assert emptied["return_origins"] == []
-    assert trail(team.lab, str(team.tenant.org_id)) == [("org.create", "SERVICE"), *[("org.update", "API_KEY")] * 3]
+    assert read_audit_trail(tenant_clients.lab, str(tenant_clients.tenant.org_id)) == [
+        ("org.create", "SERVICE"),
+        *[("org.update", "API_KEY")] * 3,
+    ]
 
 
-def test_an_invalid_patch_changes_nothing(team: Team) -> None:
-    path = f"/v1/orgs/{team.tenant.org_id}"
+def test_an_invalid_patch_changes_nothing(tenant_clients: TenantClients) -> None:
+    path = f"/v1/orgs/{tenant_clients.tenant.org_id}"
     wrong: list[dict[str, Any]] = [
         {"name": None},
         {"name": " "},
@@ -126,7 +129,7 @@ def test_an_invalid_patch_changes_nothing(team: Team) -> None:
         {"return_origins": None},
         {"name": "Good", "return_origins": ["https://a.example/path"]},
     ]
-    with team.with_key(*BOTH) as client:
+    with tenant_clients.with_key(*BOTH) as client:
         before = client.get(path).json()
         statuses = [client.patch(path, json=body).status_code for body in wrong]
         after = client.get(path).json()
@@ -135,10 +138,10 @@ def test_an_invalid_patch_changes_nothing(team: Team) -> None:
     assert after == before
 
 
-def test_another_tenants_organization_answers_exactly_like_a_missing_one(team: Team) -> None:
-    other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+def test_another_tenants_organization_answers_exactly_like_a_missing_one(tenant_clients: TenantClients) -> None:
+    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
     theirs, none = str(other.org_id), str(uuid4())
-    with team.with_key(*BOTH) as client:
+    with tenant_clients.with_key(*BOTH) as client:
         for method, body in (("GET", None), ("PATCH", {"name": "Mine"})):
             there, nowhere = (
                 client.request(method, f"/v1/orgs/{id}", json=body, headers={"X-Request-Id": "r"})

@@ -10,12 +10,13 @@ from uuid import uuid4
 import httpx
 import pytest
 from sqlalchemy import select
-from team_story import PASSWORD, Team, accept, events_of, mailed_token, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.mail.store import mails
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
+from support.orgs import PASSWORD, TenantClients, accept_invitation, read_audit_trail, read_mailed_token
+from support.outbox import read_events_of_type
 
 ADA = "ada@people.example"
 WRITE = (Scope.USERS_READ, Scope.USERS_WRITE)
@@ -29,155 +30,163 @@ def invited(client: httpx.Client, email: str = ADA, role: str = "member", **more
     return user
 
 
-def user_row(team: Team, user_id: str) -> dict[str, Any]:
-    with team.lab.storage.read() as connection:
+def user_row(tenant_clients: TenantClients, user_id: str) -> dict[str, Any]:
+    with tenant_clients.lab.storage.read() as connection:
         rows = connection.execute(select(*store.users.c)).mappings()
         return next(dict(row) for row in rows if str(row["id"]) == user_id)
 
 
-def test_an_invitation_is_a_mail_with_a_link_and_no_account_yet(team: Team, clock: FixedClock) -> None:
-    with team.with_key(*WRITE) as client:
+def test_an_invitation_is_a_mail_with_a_link_and_no_account_yet(
+    tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    with tenant_clients.with_key(*WRITE) as client:
         answer = client.post("/v1/users", json={"email": " Ada@People.Example ", "role": "analyst", "name": "Ada"})
         user = answer.json()
         shown = client.get(answer.headers["Location"]).json()
 
     assert (answer.status_code, shown) == (201, user)
     assert (user["email"], user["name"], user["roles"], user["status"]) == (ADA, "Ada", ["analyst"], "INVITED")
-    assert (user["tenant_id"], user["org_id"]) == (str(team.tenant.tenant_id), str(team.tenant.org_id))
+    assert (user["tenant_id"], user["org_id"]) == (
+        str(tenant_clients.tenant.tenant_id),
+        str(tenant_clients.tenant.org_id),
+    )
     assert user["joined_at"] is None
-    token = mailed_token(team.lab, ADA)
+    token = read_mailed_token(tenant_clients.lab, ADA)
     assert len(base64.urlsafe_b64decode(token + "=")) == 32
-    [event] = events_of(team.lab, "team.member_invited")
+    [event] = read_events_of_type(tenant_clients.lab, "team.member_invited")
     assert (event["user_id"], event["role"]) == (user["id"], "analyst")
     assert ADA not in str(event)
 
 
-def test_only_the_tokens_sha_256_is_stored_and_its_mail_is_sealed(team: Team) -> None:
-    with team.with_key(*WRITE) as client:
+def test_only_the_tokens_sha_256_is_stored_and_its_mail_is_sealed(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*WRITE) as client:
         invited(client)
-    token = mailed_token(team.lab, ADA)
+    token = read_mailed_token(tenant_clients.lab, ADA)
 
-    with team.lab.storage.read() as connection:
+    with tenant_clients.lab.storage.read() as connection:
         stored = [*connection.execute(select(*store.users.c)), *connection.execute(select(*mails.c))]
     assert token not in repr(stored)
 
 
 @pytest.mark.both_engines
-def test_accepting_an_invitation_allows_sign_in(team: Team) -> None:
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+def test_accepting_an_invitation_allows_sign_in(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         user = invited(client, role="analyst")
-        joined = accept(anyone, mailed_token(team.lab, ADA), name="Ada Lovelace")
+        joined = accept_invitation(anyone, read_mailed_token(tenant_clients.lab, ADA), name="Ada Lovelace")
 
     assert joined.status_code == 200, joined.text
     assert joined.json()["id"] == user["id"]
     assert (joined.json()["status"], joined.json()["name"]) == ("ACTIVE", "Ada Lovelace")
-    with team.sign_in(ADA) as ada:
+    with tenant_clients.sign_in(ADA) as ada:
         assert ada.get("/v1/me").json()["roles"] == ["analyst"]
-    assert [event["role"] for event in events_of(team.lab, "team.member_joined")] == ["analyst"]
-    assert trail(team.lab, user["id"])[:2] == [("user.invite", "API_KEY"), ("user.join", "USER")]
+    assert [event["role"] for event in read_events_of_type(tenant_clients.lab, "team.member_joined")] == ["analyst"]
+    assert read_audit_trail(tenant_clients.lab, user["id"])[:2] == [("user.invite", "API_KEY"), ("user.join", "USER")]
 
 
-def test_an_invitation_is_valid_once(team: Team) -> None:
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+def test_an_invitation_is_valid_once(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         invited(client)
-        token = mailed_token(team.lab, ADA)
-        statuses = [accept(anyone, token).status_code, accept(anyone, token, "another password").status_code]
+        token = read_mailed_token(tenant_clients.lab, ADA)
+        statuses = [
+            accept_invitation(anyone, token).status_code,
+            accept_invitation(anyone, token, "another password").status_code,
+        ]
 
     assert statuses == [200, 404]
-    team.sign_in(ADA).close()
+    tenant_clients.sign_in(ADA).close()
 
 
-def test_an_invitation_is_valid_for_seven_days(team: Team, clock: FixedClock) -> None:
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+def test_an_invitation_is_valid_for_seven_days(tenant_clients: TenantClients, clock: FixedClock) -> None:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         for email in (ADA, "grace@people.example"):
             invited(client, email)
         clock.advance(timedelta(days=7) - timedelta(milliseconds=1))
-        last = accept(anyone, mailed_token(team.lab, ADA)).status_code
+        last = accept_invitation(anyone, read_mailed_token(tenant_clients.lab, ADA)).status_code
         clock.advance(timedelta(milliseconds=1))
-        after = accept(anyone, mailed_token(team.lab, "grace@people.example"))
+        after = accept_invitation(anyone, read_mailed_token(tenant_clients.lab, "grace@people.example"))
 
     assert (last, after.status_code, after.json()["message"]) == (200, 404, NO_INVITATION)
 
 
-def test_every_invalid_token_gets_the_same_error(team: Team, clock: FixedClock) -> None:
+def test_every_invalid_token_gets_the_same_error(tenant_clients: TenantClients, clock: FixedClock) -> None:
     """Unknown, used, renewed, withdrawn, expired, malformed: the same error."""
     emails = [f"{word}@people.example" for word in ("used", "renewed", "removed", "expired")]
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         ids = {email: invited(client, email)["id"] for email in emails}
-        tokens = [mailed_token(team.lab, email) for email in emails]
-        accept(anyone, tokens[0])
+        tokens = [read_mailed_token(tenant_clients.lab, email) for email in emails]
+        accept_invitation(anyone, tokens[0])
         clock.advance(timedelta(days=3))
         invited(client, emails[1])
         client.delete(f"/v1/users/{ids[emails[2]]}")
         clock.advance(timedelta(days=5))
-        answers = [accept(anyone, token).json() for token in (*tokens, "A" * 43, "x")]
+        answers = [accept_invitation(anyone, token).json() for token in (*tokens, "A" * 43, "x")]
 
     assert {answer["message"] for answer in answers} == {NO_INVITATION}
     assert {answer["http_status"] for answer in answers} == {404}
 
 
-def test_a_repeated_invitation_invalidates_the_previous_link(team: Team, clock: FixedClock) -> None:
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+def test_a_repeated_invitation_invalidates_the_previous_link(tenant_clients: TenantClients, clock: FixedClock) -> None:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         first = invited(client, name="Ada")
-        old = mailed_token(team.lab, ADA)
+        old = read_mailed_token(tenant_clients.lab, ADA)
         clock.advance(timedelta(days=6))
         again = invited(client, role="analyst")
-        new = mailed_token(team.lab, ADA)
-        statuses = [accept(anyone, old).status_code, accept(anyone, new).status_code]
+        new = read_mailed_token(tenant_clients.lab, ADA)
+        statuses = [accept_invitation(anyone, old).status_code, accept_invitation(anyone, new).status_code]
 
     assert (again["id"], again["roles"], again["name"]) == (first["id"], ["analyst"], "Ada")
     assert (new != old, statuses) == (True, [404, 200])
 
 
-def test_a_taken_address_in_any_tenant_is_a_conflict(team: Team) -> None:
-    other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
-    with team.with_key(*WRITE) as client, team.with_key(*WRITE, tenant=other) as stranger:
+def test_a_taken_address_in_any_tenant_is_a_conflict(tenant_clients: TenantClients) -> None:
+    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.with_key(*WRITE, tenant=other) as stranger:
         invited(client)
         answers = [
-            client.post("/v1/users", json={"email": team.tenant.owner_email, "role": "member"}),
-            stranger.post("/v1/users", json={"email": team.tenant.owner_email.upper(), "role": "member"}),
+            client.post("/v1/users", json={"email": tenant_clients.tenant.owner_email, "role": "member"}),
+            stranger.post("/v1/users", json={"email": tenant_clients.tenant.owner_email.upper(), "role": "member"}),
             stranger.post("/v1/users", json={"email": ADA, "role": "member"}),
         ]
 
     assert [(a.status_code, a.json()["details"]["reason"]) for a in answers] == [(409, "address_taken")] * 3
 
 
-def test_a_weak_password_is_rejected_and_the_token_stays_valid(team: Team) -> None:
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+def test_a_weak_password_is_rejected_and_the_token_stays_valid(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         invited(client)
-        token = mailed_token(team.lab, ADA)
-        refused = [accept(anyone, token, password) for password in ("short", ADA.upper(), "x" * 1025, "")]
-        named = accept(anyone, token, name="two\nlines")
-        joined = accept(anyone, token)
+        token = read_mailed_token(tenant_clients.lab, ADA)
+        refused = [accept_invitation(anyone, token, password) for password in ("short", ADA.upper(), "x" * 1025, "")]
+        named = accept_invitation(anyone, token, name="two\nlines")
+        joined = accept_invitation(anyone, token)
 
     assert [answer.json()["details"]["fields"][0]["field"] for answer in refused] == ["/password"] * 4
     assert (named.status_code, joined.status_code) == (400, 200)
 
 
-def test_accepting_rejects_unknown_fields(team: Team) -> None:
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+def test_accepting_rejects_unknown_fields(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         user = invited(client)
-        token = mailed_token(team.lab, ADA)
+        token = read_mailed_token(tenant_clients.lab, ADA)
         extra = [{"role": "owner"}, {"roles": ["owner"]}, {"email": "x@y.example"}, {"tenant_id": str(uuid4())}]
-        statuses = [accept(anyone, token, **more).status_code for more in extra]
+        statuses = [accept_invitation(anyone, token, **more).status_code for more in extra]
         shown = client.get(f"/v1/users/{user['id']}").json()
 
     assert statuses == [400] * len(extra)
     assert shown == user
 
 
-def test_an_accept_is_replayed_under_its_idempotency_key(team: Team) -> None:
-    with team.with_key(*WRITE) as client, team.anonymous() as anyone:
+def test_an_accept_is_replayed_under_its_idempotency_key(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.anonymous() as anyone:
         invited(client)
         anyone.headers["Idempotency-Key"] = "once"
-        token = mailed_token(team.lab, ADA)
-        first, second = accept(anyone, token), accept(anyone, token)
+        token = read_mailed_token(tenant_clients.lab, ADA)
+        first, second = accept_invitation(anyone, token), accept_invitation(anyone, token)
 
     assert (second.status_code, second.content) == (200, first.content)
     assert second.headers["Idempotent-Replayed"] == "true"
 
 
-def test_an_invalid_invitation_names_the_field(team: Team) -> None:
+def test_an_invalid_invitation_names_the_field(tenant_clients: TenantClients) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"email": "nobody", "role": "member"}, "/email"),
         ({"email": "a@b.example\r\nBcc: c@d.example", "role": "member"}, "/email"),
@@ -190,18 +199,24 @@ def test_an_invalid_invitation_names_the_field(team: Team) -> None:
         ({"email": ADA, "role": "member", "tenant_id": str(uuid4())}, "/tenant_id"),
         ({"email": ADA, "roles": ["member"], "role": "member"}, "/roles"),
     ]
-    with team.with_key(*WRITE) as client:
+    with tenant_clients.with_key(*WRITE) as client:
         answers = [client.post("/v1/users", json=body) for body, _ in refused]
         listed = client.get("/v1/users").json()["items"]
 
     assert [answer.json()["details"]["fields"][0]["field"] for answer in answers] == [field for _, field in refused]
-    assert [user["email"] for user in listed] == [team.tenant.owner_email]
+    assert [user["email"] for user in listed] == [tenant_clients.tenant.owner_email]
 
 
-def test_invitations_require_the_right_role(team: Team) -> None:
-    _, admin = team.person("admin")
-    _, analyst = team.person("analyst")
-    with team.owner() as owner, admin, analyst, team.with_key(*WRITE) as key, team.with_key(Scope.USERS_READ) as reader:
+def test_invitations_require_the_right_role(tenant_clients: TenantClients) -> None:
+    _, admin = tenant_clients.person("admin")
+    _, analyst = tenant_clients.person("analyst")
+    with (
+        tenant_clients.owner() as owner,
+        admin,
+        analyst,
+        tenant_clients.with_key(*WRITE) as key,
+        tenant_clients.with_key(Scope.USERS_READ) as reader,
+    ):
         statuses = {
             (name, role): client.post("/v1/users", json={"email": f"{name}.{role}@x.example", "role": role}).status_code
             for name, client in {
@@ -222,12 +237,14 @@ def test_invitations_require_the_right_role(team: Team) -> None:
     assert {status for status in statuses.values() if status != 201} == {403}
 
 
-def test_platform_roles_are_given_in_the_operators_tenant_by_a_super_admin(team: Team, caller: Any) -> None:
-    with team.lab.storage.read() as connection:
+def test_platform_roles_are_given_in_the_operators_tenant_by_a_super_admin(
+    tenant_clients: TenantClients, caller: Any
+) -> None:
+    with tenant_clients.lab.storage.read() as connection:
         org = connection.execute(select(store.orgs.c.id).where(store.orgs.c.tenant_id == caller.tenant_id)).scalar_one()
-    operator = type(team.tenant)(caller.tenant_id, org, "", "", "")
-    _, root = team.person("owner super_admin", tenant=operator, email="root@people.example")
-    _, plain = team.person("owner", tenant=operator, email="plain@people.example")
+    operator = type(tenant_clients.tenant)(caller.tenant_id, org, "", "", "")
+    _, root = tenant_clients.person("owner super_admin", tenant=operator, email="root@people.example")
+    _, plain = tenant_clients.person("owner", tenant=operator, email="plain@people.example")
     with root, plain:
         given = root.post("/v1/users", json={"email": "r@people.example", "role": "reviewer"})
         refused = plain.post("/v1/users", json={"email": "s@people.example", "role": "reviewer"})
@@ -241,9 +258,9 @@ def test_platform_roles_are_given_in_the_operators_tenant_by_a_super_admin(team:
     assert (untouched.status_code, untouched.json()["details"]["required_roles"]) == (403, ["super_admin"])
 
 
-def test_a_changed_role_applies_from_the_next_request_on(team: Team) -> None:
-    ada, signed_in = team.person("member")
-    with team.owner() as owner, signed_in:
+def test_a_changed_role_applies_from_the_next_request_on(tenant_clients: TenantClients) -> None:
+    ada, signed_in = tenant_clients.person("member")
+    with tenant_clients.owner() as owner, signed_in:
         before = signed_in.get("/v1/users").status_code
         changed = owner.patch(f"/v1/users/{ada}", json={"role": "admin"})
         after = signed_in.get("/v1/users").status_code
@@ -251,15 +268,15 @@ def test_a_changed_role_applies_from_the_next_request_on(team: Team) -> None:
 
     assert (before, changed.status_code, changed.json()["roles"], after) == (403, 200, ["admin"], 200)
     assert same.content == changed.content
-    events = events_of(team.lab, "team.role_changed")
+    events = read_events_of_type(tenant_clients.lab, "team.role_changed")
     assert [(event["user_id"], event["old_role"], event["new_role"]) for event in events] == [(ada, "member", "admin")]
 
 
-def test_self_promotion_is_rejected_and_only_owners_manage_owners(team: Team) -> None:
-    ada, admin = team.person("admin")
-    with team.owner() as owner, admin, team.with_key(*WRITE) as key:
+def test_self_promotion_is_rejected_and_only_owners_manage_owners(tenant_clients: TenantClients) -> None:
+    ada, admin = tenant_clients.person("admin")
+    with tenant_clients.owner() as owner, admin, tenant_clients.with_key(*WRITE) as key:
         me = owner.get("/v1/me").json()["id"]
-        second, _client = team.person("owner", email="second@people.example")
+        second, _client = tenant_clients.person("owner", email="second@people.example")
         refused = [
             admin.patch(f"/v1/users/{ada}", json={"role": "owner"}),
             admin.patch(f"/v1/users/{me}", json={"role": "member"}),
@@ -276,8 +293,8 @@ def test_self_promotion_is_rejected_and_only_owners_manage_owners(team: Team) ->
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("attempt", ["remove", "demote"])
-def test_the_last_owner_cannot_be_removed(team: Team, attempt: str) -> None:
-    with team.owner() as owner:
+def test_the_last_owner_cannot_be_removed(tenant_clients: TenantClients, attempt: str) -> None:
+    with tenant_clients.owner() as owner:
         me = owner.get("/v1/me").json()["id"]
         invited(owner, role="owner")  # who has not joined yet is no owner
 
@@ -287,17 +304,17 @@ def test_the_last_owner_cannot_be_removed(team: Team, attempt: str) -> None:
             return owner.patch(f"/v1/users/{me}", json={"role": "admin"})
 
         alone = tried()
-        with team.anonymous() as anyone:
-            accept(anyone, mailed_token(team.lab, ADA))
+        with tenant_clients.anonymous() as anyone:
+            accept_invitation(anyone, read_mailed_token(tenant_clients.lab, ADA))
         beside = tried()
 
     assert (alone.status_code, alone.json()["details"]["reason"]) == (409, "last_owner")
     assert beside.status_code in (200, 204)
 
 
-def test_only_an_id_of_a_removed_person_remains(team: Team) -> None:
-    ada, signed_in = team.person("admin", email=ADA)
-    with team.owner() as owner, signed_in:
+def test_only_an_id_of_a_removed_person_remains(tenant_clients: TenantClients) -> None:
+    ada, signed_in = tenant_clients.person("admin", email=ADA)
+    with tenant_clients.owner() as owner, signed_in:
         removed = owner.delete(f"/v1/users/{ada}")
         over = signed_in.get("/v1/me")
         again = owner.delete(f"/v1/users/{ada}")
@@ -314,16 +331,16 @@ def test_only_an_id_of_a_removed_person_remains(team: Team) -> None:
         [],
     )
     assert anew["id"] != ada
-    row = user_row(team, ada)
+    row = user_row(tenant_clients, ada)
     assert (row["password_hash"], row["invitation_sha256"]) == ("", None)
-    assert [event["user_id"] for event in events_of(team.lab, "team.member_removed")] == [ada]
-    with team.anonymous() as anyone:
+    assert [event["user_id"] for event in read_events_of_type(tenant_clients.lab, "team.member_removed")] == [ada]
+    with tenant_clients.anonymous() as anyone:
         assert anyone.post("/v1/auth/login", json={"email": ADA, "password": PASSWORD}).status_code == 401
 
 
 @pytest.mark.both_engines
-def test_the_list_is_newest_first_and_a_page_at_a_time(team: Team, clock: FixedClock) -> None:
-    with team.with_key(*WRITE) as client:
+def test_the_list_is_newest_first_and_a_page_at_a_time(tenant_clients: TenantClients, clock: FixedClock) -> None:
+    with tenant_clients.with_key(*WRITE) as client:
         for number in range(3):
             clock.advance(timedelta(milliseconds=1))
             invited(client, f"person{number}@people.example")
@@ -335,9 +352,9 @@ def test_the_list_is_newest_first_and_a_page_at_a_time(team: Team, clock: FixedC
     assert "password" not in str(page)
 
 
-def test_another_tenants_person_answers_exactly_like_a_missing_one(team: Team) -> None:
-    other = team.lab.orgs.create_tenant("Other", plan=Plan.FREE)
-    with team.owner() as owner, team.owner(other) as stranger:
+def test_another_tenants_person_answers_exactly_like_a_missing_one(tenant_clients: TenantClients) -> None:
+    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with tenant_clients.owner() as owner, tenant_clients.owner(other) as stranger:
         theirs, none = owner.get("/v1/me").json()["id"], str(uuid4())
         for method, body in (("GET", None), ("PATCH", {"role": "member"}), ("DELETE", None)):
             there, nowhere = (

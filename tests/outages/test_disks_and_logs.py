@@ -12,13 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.clients import UNUSED, Crowd
-from faults.disks import SmallDisk
-from faults.servers import QuickServer
-from faults.stories import check_crowd
 
 from attestlab.core.encoding import format_time
 from support.attestations import mint
+from support.disks import SmallDisk
+from support.faults.checks import check_minting_clients
+from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClients
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
@@ -26,18 +26,10 @@ from support.issuers import register_issuer
 pytestmark = pytest.mark.soak
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with SmallDisk.mounted(tmp_path / "disk") as mounted:
-        if mounted is None:
-            pytest.skip("skipped: this process may not mount a tmpfs")
-        yield mounted
-
-
 @contextmanager
-def pair(fork_server: ForkServer, data: Path) -> Iterator[tuple[QuickServer, QuickServer]]:
+def pair(fork_server: ForkServer, data: Path) -> Iterator[tuple[ForkedServer, ForkedServer]]:
     """Two servers of one data folder: one logs to its disk, the log reader of the other dies."""
-    one = QuickServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}")
+    one = ForkedServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}")
     other = one.another()
     other.log = data.parent.parent / "log.pipe"
     os.mkfifo(other.log)
@@ -87,19 +79,19 @@ def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(fork_serve
     data = disk.folder / "data"
     with (
         pair(fork_server, data) as (one, other),
-        one.client(verify=UNUSED) as http,
-        other.client(verify=UNUSED) as beside,
+        one.client(verify=NO_TLS_CONTEXT) as http,
+        other.client(verify=NO_TLS_CONTEXT) as beside,
     ):
         issuer = register_issuer(http)
-        crowd = Crowd(issuer, 4)
-        ends = mint_that_ends(http, crowd.clients[0].body("brief"))
-        crowd.clients[0].answers["brief"] = ends
-        with crowd.at_work(one, other):
-            crowd.wait_for_answer()
+        minters = MintingClients(issuer, 4)
+        ends = mint_that_ends(http, minters.clients[0].body("brief"))
+        minters.clients[0].answers["brief"] = ends
+        with minters.at_work(one, other):
+            minters.wait_for_answer()
             with disk.full():
                 for client in (http, beside):
                     wait_until(lambda client=client: "writes" in failed(client), True)
-            crowd.wait_for_answer()
+            minters.wait_for_answer()
         with locked(data):
             wait_until(lambda: "background" in failed(http) and "background" in failed(beside), True)
         invited = beside.post("/v1/users", json={"email": "ada@people.example", "role": "member", "name": "Ada"})
@@ -110,7 +102,7 @@ def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(fork_serve
             wait_until(lambda client=client: failed(client), set())
         lost = "attestlab_log_lines_lost_total 0.0"
         assert lost not in beside.get("/metrics").text
-        crowd.settle(one)
+        minters.settle(one)
         one.stop()
         other.stop()
-    check_crowd(one, crowd)
+    check_minting_clients(one, minters)

@@ -10,13 +10,13 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from faults.clients import UNUSED
-from faults.disks import SmallDisk
-from faults.servers import QuickServer
-from faults.test_reads_during_write_failures import Reader, require_writes_reported
 
 from support.attestations import mint
 from support.databases import execute_as_administrator
+from support.disks import SmallDisk
+from support.faults.minting_clients import NO_TLS_CONTEXT
+from support.faults.readers import AttestationReader, require_writes_reported
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 
 pytestmark = [pytest.mark.soak, pytest.mark.on_postgresql]
@@ -52,10 +52,10 @@ def records(disk: SmallDisk, postgres_url: str) -> Iterator[str]:
 def test_verify_and_the_log_answer_while_the_disk_is_full(
     fork_server: ForkServer, tmp_path: Path, records: str, disk: SmallDisk
 ) -> None:
-    one = QuickServer.founded(fork_server, tmp_path / "data", records)
+    one = ForkedServer.founded(fork_server, tmp_path / "data", records)
     other = one.another()
-    with one, other, one.client(verify=UNUSED) as here, other.client(verify=UNUSED) as there:
-        known = Reader(here)
+    with one, other, one.client(verify=NO_TLS_CONTEXT) as here, other.client(verify=NO_TLS_CONTEXT) as there:
+        known = AttestationReader(here)
         with disk.full():
             for known.http in (here, there):
                 require_writes_reported(known.http, "failed")

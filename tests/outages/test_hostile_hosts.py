@@ -9,12 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.servers import QuickServer
-from witness_world import WITNESS_KEY
 
 from attestlab.log.note.note import Note
 from attestlab.log.witnessing.submission_policy import Submission
 from support.attestations import make_mint_body, mint
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer, run_command
 from support.hostile_server import (
     Answer,
@@ -29,6 +28,7 @@ from support.hostile_server import (
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
 from support.name_server import NameServer, serve_dns
+from support.witnesses import WITNESS_KEY
 
 pytestmark = pytest.mark.soak
 
@@ -57,14 +57,14 @@ class Turning:
         return (cosigned if self.is_honest else HOSTILE[self.answered % len(HOSTILE)])(request)
 
 
-def peak_bytes(server: QuickServer) -> int:
+def peak_bytes(server: ForkedServer) -> int:
     """The most memory that the process ever held."""
     assert server.process is not None
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
-def statuses_in_the_outage(server: QuickServer, issuer: dict[str, Any]) -> list[int]:
+def statuses_in_the_outage(server: ForkedServer, issuer: dict[str, Any]) -> list[int]:
     """What clients see who sign in, mint and read while domain-proof checks hang."""
     check = f"/v1/issuers/{issuer['id']}/domain-proof/check"
     person = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
@@ -119,16 +119,16 @@ def founded_among(
     folder: Path,
     database: str,
     monkeypatch: pytest.MonkeyPatch,
-) -> QuickServer:
+) -> ForkedServer:
     """An installation that asks this name server and this witness."""
     policy = folder / "witnesses.policy"
     policy.write_text(f"witness odd {WITNESS_KEY.vkey.cosigner()} {witness.url}\nquorum none\n")
     monkeypatch.setenv("ATTESTLAB_DNS_SERVER", dns.address)
     monkeypatch.setenv("ATTESTLAB_WITNESSES", str(policy))
-    return QuickServer.founded(fork_server, folder / "data", database)
+    return ForkedServer.founded(fork_server, folder / "data", database)
 
 
-def recover(server: QuickServer, issuer: dict[str, Any], dns: NameServer) -> None:
+def recover(server: ForkedServer, issuer: dict[str, Any], dns: NameServer) -> None:
     """Everything that hung is well again, without a restart."""
     with server.client() as client:
         challenge = client.get(f"/v1/issuers/{issuer['id']}/domain-proof").json()

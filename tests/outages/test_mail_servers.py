@@ -12,7 +12,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from faults.servers import QuickServer
 from sqlalchemy import func, select
 
 from attestlab.core.clock import FixedClock
@@ -27,6 +26,7 @@ from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.in_process_server import wait_until
 from support.mail_server import EVERY_FAULT, FaultKind, MailFault, MailServer, SmtpStage, serve_mail
@@ -129,7 +129,7 @@ def test_a_hanging_mail_server_delays_no_mail_health_check_or_shutdown(
     fault = MailFault(SmtpStage.RCPT, FaultKind.SILENT)
     with serve_mail(lambda connection: fault if connection < hung else None) as server:
         monkeypatch.setenv("ATTESTLAB_SMTP_URL", server.url)
-        with QuickServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
+        with ForkedServer.founded(fork_server, tmp_path / "data", empty_database) as one, one.another() as other:
             with one.client() as http, other.client() as http_of_other:
                 for number in range(hung + MAILS):
                     answer = http.post("/v1/users", json={"email": f"p{number}@people.example", "role": "member"})

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from faults.clients import UNUSED, Crowd
-from faults.servers import QuickServer
-from faults.stories import check_crowd
 
 from attestlab.core.db import postgresql
+from support.faults.checks import check_minting_clients
+from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClients
+from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
@@ -35,9 +35,9 @@ PATHS = ("/v1/issuers", "/log/checkpoint", "/v1/log/head", "/readyz")
 class Pair:
     """Two servers on one database, each behind a proxy of its own."""
 
-    servers: tuple[QuickServer, QuickServer]
+    servers: tuple[ForkedServer, ForkedServer]
     proxies: tuple[TcpProxy, TcpProxy]
-    direct: QuickServer  # never started; the same installation without a proxy
+    direct: ForkedServer  # never started; the same installation without a proxy
 
     @contextmanager
     def silent(self) -> Iterator[None]:
@@ -50,7 +50,7 @@ class Pair:
 
 @pytest.fixture
 def pair(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> Iterator[Pair]:
-    direct = QuickServer.founded(fork_server, tmp_path / "data", empty_database)
+    direct = ForkedServer.founded(fork_server, tmp_path / "data", empty_database)
     with proxy_database(empty_database) as (left, left_url), proxy_database(empty_database) as (right, right_url):
         one, other = direct.another(left_url), direct.another(right_url)
         with one, other:
@@ -63,9 +63,9 @@ def seconds_of(http: httpx.Client, path: str) -> tuple[int, float]:
     return status, time.monotonic() - began
 
 
-def require_answers_while_silent(server: QuickServer) -> None:
+def require_answers_while_silent(server: ForkedServer) -> None:
     """`/healthz` at once, everything that needs the records 503 in time."""
-    with server.client(verify=UNUSED) as http:
+    with server.client(verify=NO_TLS_CONTEXT) as http:
         for path in PATHS:
             status, took_s = seconds_of(http, path)
             assert status == 503, path
@@ -73,49 +73,49 @@ def require_answers_while_silent(server: QuickServer) -> None:
         assert seconds_of(http, "/healthz")[0] == 200
 
 
-def is_ready(server: QuickServer) -> bool:
-    with server.client(verify=UNUSED) as http:
+def is_ready(server: ForkedServer) -> bool:
+    with server.client(verify=NO_TLS_CONTEXT) as http:
         return http.get("/readyz").status_code == 200
 
 
 def test_two_servers_survive_a_silent_and_a_disconnecting_database(pair: Pair) -> None:
     one, other = pair.servers
-    with one.client(verify=UNUSED) as http:
-        crowd = Crowd(register_issuer(http), 4)
-    with crowd.at_work(one, other):
-        crowd.wait_for_answer()
+    with one.client(verify=NO_TLS_CONTEXT) as http:
+        minters = MintingClients(register_issuer(http), 4)
+    with minters.at_work(one, other):
+        minters.wait_for_answer()
         with pair.silent():
-            with one.client(verify=UNUSED) as http:
+            with one.client(verify=NO_TLS_CONTEXT) as http:
                 healthy = [seconds_of(http, "/healthz") for _ in range(20)]
             for server in pair.servers:
                 require_answers_while_silent(server)
         for server in pair.servers:
             wait_until(lambda server=server: is_ready(server), True)
-        crowd.wait_for_answer()
+        minters.wait_for_answer()
         for proxy in pair.proxies:
             proxy.cut()
         for server in pair.servers:
             wait_until(lambda server=server: is_ready(server), True)
-        crowd.wait_for_answer()
-    crowd.settle(other)
+        minters.wait_for_answer()
+    minters.settle(other)
     for server in pair.servers:
         server.stop()
     assert {status for status, _ in healthy} == {200}
     assert sorted(took_s for _, took_s in healthy)[10] < 1, "the median of twenty while every thread waits"
-    assert all(client.answers for client in crowd.clients), "both servers minted"
-    check_crowd(pair.direct, crowd)
+    assert all(client.answers for client in minters.clients), "both servers minted"
+    check_minting_clients(pair.direct, minters)
 
 
 def test_a_server_lost_in_a_write_frees_the_log_head_and_ends_on_sigterm(pair: Pair) -> None:
     """The other server writes all the time, so it holds the lock or waits for it when its network goes."""
     one, other = pair.servers
-    with one.client(verify=UNUSED) as http:
+    with one.client(verify=NO_TLS_CONTEXT) as http:
         issuer = register_issuer(http)
-    lost, crowd = Crowd(issuer, 3), Crowd(issuer, 2)
-    with crowd.at_work(one), lost.at_work(other):
+    lost, minters = MintingClients(issuer, 3), MintingClients(issuer, 2)
+    with minters.at_work(one), lost.at_work(other):
         lost.wait_for_answer()
         pair.proxies[1].fall_silent()
-        crowd.wait_for_answer(FREED_WITHIN_S + SLACK_S)
+        minters.wait_for_answer(FREED_WITHIN_S + SLACK_S)
         began = time.monotonic()
         other.stop()
         took_s = time.monotonic() - began
@@ -127,14 +127,14 @@ def test_a_server_lost_in_a_write_frees_the_log_head_and_ends_on_sigterm(pair: P
     pair.proxies[1].come_back()
     lost.settle(one)
     one.stop()
-    check_both(pair.direct, crowd, lost)
+    check_both(pair.direct, minters, lost)
 
 
-def check_both(server: QuickServer, *crowds: Crowd) -> None:
-    """All crowds as one."""
-    together = Crowd(crowds[0].clients[0].issuer, 0)
-    together.clients = [client for crowd in crowds for client in crowd.clients]
-    check_crowd(server, together)
+def check_both(server: ForkedServer, *groups_of_minters: MintingClients) -> None:
+    """All groups_of_minters as one."""
+    together = MintingClients(groups_of_minters[0].clients[0].issuer, 0)
+    together.clients = [client for minters in groups_of_minters for client in minters.clients]
+    check_minting_clients(server, together)
 
 
 @pytest.mark.parametrize("limits", [postgresql.REQUESTS], ids=["requests"])

@@ -12,7 +12,6 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from policy_world import REGISTRY, document, json_conditions, json_policies, json_rules, raw_contexts, reference, typed
 
 from attestlab.policy.analysis.smt_encoding import SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator
@@ -21,6 +20,9 @@ from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import AttributeValue
 from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.compiler import COLUMN_TYPES, case_sql, decided_sql, literal, mask_sql, quote_column
+from support.policies.documents import REGISTRY, bind_document, make_document
+from support.policies.reference_evaluator import evaluate_naively
+from support.policies.strategies import json_conditions, json_policies, json_rules, raw_contexts
 from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
@@ -90,12 +92,12 @@ def test_evaluator_and_sql_agree_with_naive_reference(
     database: duckdb.DuckDBPyConnection, raw: dict[str, Any], contexts: list[dict[str, Any]]
 ) -> None:
     """Random policies with random contexts, wrong and missing values among them; a thousand in the soak."""
-    policy = typed(raw)
+    policy = bind_document(raw)
     evaluate = Evaluator(policy)
     contexts = [*contexts, {}]
     values = [NORMALISED(context).values for context in contexts]
 
-    expected = [reference(raw, context) for context in contexts]
+    expected = [evaluate_naively(raw, context) for context in contexts]
     assert [(d.allowed, list(d.matched), list(d.monitored)) for d in map(evaluate, values)] == expected
     assert decided_by_sql(database, policy, values) == [(e[0], *e) for e in expected]
 
@@ -104,7 +106,7 @@ def test_evaluator_and_sql_agree_with_naive_reference(
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=3))
 def test_z3_agrees_with_evaluator_on_one_context(raw: dict[str, Any], contexts: list[dict[str, Any]]) -> None:
     """The formulas that proofs rest on mean the policy, for values of every class and for missing ones."""
-    policy = typed(raw)
+    policy = bind_document(raw)
     world, evaluate = SmtEncoding([policy]), Evaluator(policy)
 
     for values in (NORMALISED(context).values for context in [*contexts, {}]):
@@ -115,7 +117,7 @@ def test_z3_agrees_with_evaluator_on_one_context(raw: dict[str, Any], contexts: 
 @given(raw=json_policies(), context=raw_contexts())
 def test_explanation_marks_matching_rules(raw: dict[str, Any], context: dict[str, Any]) -> None:
     """The tree that is shown to people is no other opinion."""
-    policy, values = typed(raw), NORMALISED(context).values
+    policy, values = bind_document(raw), NORMALISED(context).values
 
     shown = [each.rule.id for each in explain(policy, values) if each.matched and each.rule.is_enforced]
     assert tuple(shown) == Evaluator(policy)(values).matched
@@ -128,9 +130,9 @@ def test_de_morgan_holds_in_deny_rules(data: st.DataObject, context: dict[str, A
     parts = data.draw(st.lists(json_conditions(), min_size=1, max_size=3))
     values = NORMALISED(context).values
     for word, other in (("all", "any"), ("any", "all")):
-        one = document({"id": "r", "effect": "DENY", "priority": 1, "when": {"not": {word: parts}}})
-        two = document({"id": "r", "effect": "DENY", "priority": 1, "when": {other: [{"not": p} for p in parts]}})
-        assert Evaluator(typed(one))(values) == Evaluator(typed(two))(values)
+        one = make_document({"id": "r", "effect": "DENY", "priority": 1, "when": {"not": {word: parts}}})
+        two = make_document({"id": "r", "effect": "DENY", "priority": 1, "when": {other: [{"not": p} for p in parts]}})
+        assert Evaluator(bind_document(one))(values) == Evaluator(bind_document(two))(values)
 
 
 @SOME
@@ -139,7 +141,7 @@ def test_adding_a_value_never_unmatches_an_allow_rule(
     data: st.DataObject, context: dict[str, Any], more: dict[str, Any]
 ) -> None:
     """Absence never grants: whatever a missing attribute turns out to be, a rule that matched still does."""
-    policy = typed(document(data.draw(json_rules(0, effect="ALLOW"))))
+    policy = bind_document(make_document(data.draw(json_rules(0, effect="ALLOW"))))
     known = NORMALISED(context).values
     completed = {**NORMALISED(more).values, **known}
 
@@ -154,4 +156,4 @@ def test_written_rule_order_has_no_effect(raw: dict[str, Any], context: dict[str
     values = NORMALISED(context).values
     permuted = {**raw, "rules": data.draw(st.permutations(raw["rules"]))}
 
-    assert Evaluator(typed(raw))(values) == Evaluator(typed(permuted))(values)
+    assert Evaluator(bind_document(raw))(values) == Evaluator(bind_document(permuted))(values)

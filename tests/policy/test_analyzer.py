@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from policy_world import document, json_policies, leaf, rule, typed
 
 from attestlab.core.errors import Unavailable
 from attestlab.policy.analysis.analyzer import AnalysisFinding, FindingKind, analyze, compare, find_dead_rules
@@ -17,17 +16,19 @@ from attestlab.policy.analysis.smt_encoding import SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator, compile_form
 from attestlab.policy.language.ast import Policy, to_normal_form
 from attestlab.policy.language.context import Values
+from support.policies.documents import bind_document, make_condition, make_document, make_rule
+from support.policies.strategies import json_policies
 from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
 
-BASIC, YOUNG = leaf("trust_tier", "eq", "BASIC"), leaf("key.age_days", "lt", 90)
-OLD = leaf("key.age_days", "gte", 90)
+BASIC, YOUNG = make_condition("trust_tier", "eq", "BASIC"), make_condition("key.age_days", "lt", 90)
+OLD = make_condition("key.age_days", "gte", 90)
 
 
 def found(*rules: dict[str, Any], **more: Any) -> list[AnalysisFinding]:
     """The findings of a policy of these rules."""
-    return analyze(typed(document(*rules, **more)))
+    return analyze(bind_document(make_document(*rules, **more)))
 
 
 def told(findings: list[AnalysisFinding]) -> list[tuple[str, str | None, tuple[str, ...]]]:
@@ -49,7 +50,7 @@ def every_context(policies: list[Policy]) -> list[Values] | None:
 @settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(raw=json_policies(most=5))
 def test_findings_agree_with_exhaustive_search(raw: dict[str, Any]) -> None:
-    policy = typed(raw)
+    policy = bind_document(raw)
     contexts = every_context([policy])
     if contexts is None:
         return
@@ -80,7 +81,7 @@ def test_findings_agree_with_exhaustive_search(raw: dict[str, Any]) -> None:
 @settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=json_policies(most=3), other=json_policies(most=3))
 def test_comparison_agrees_with_exhaustive_search(one: dict[str, Any], other: dict[str, Any]) -> None:
-    old, new = typed(one), typed(other)
+    old, new = bind_document(one), bind_document(other)
 
     comparison = compare(old, new)
 
@@ -92,37 +93,42 @@ def test_comparison_agrees_with_exhaustive_search(one: dict[str, Any], other: di
 
 
 def test_unmatchable_rule_is_dead() -> None:
-    assert told(found(rule("r", "DENY", {"all": [YOUNG, OLD]}))) == [("dead", "r", ())]
+    assert told(found(make_rule("r", "DENY", {"all": [YOUNG, OLD]}))) == [("dead", "r", ())]
 
 
 def test_no_number_lies_between_neighbouring_doubles() -> None:
     """Over the real numbers this rule is alive; no context holds what it asks for."""
-    gap = {"all": [leaf("claims.amount", "gt", 90), leaf("claims.amount", "lt", math.nextafter(90, 91))]}
+    gap = {
+        "all": [
+            make_condition("claims.amount", "gt", 90),
+            make_condition("claims.amount", "lt", math.nextafter(90, 91)),
+        ]
+    }
 
-    assert told(found(rule("r", "DENY", gap))) == [("dead", "r", ())]
+    assert told(found(make_rule("r", "DENY", gap))) == [("dead", "r", ())]
 
 
 def test_allow_rule_on_absence_is_dead() -> None:
-    assert told(found(rule("r", "ALLOW", leaf("risk_rating", "exists", False)))) == [("dead", "r", ())]
+    assert told(found(make_rule("r", "ALLOW", make_condition("risk_rating", "exists", False)))) == [("dead", "r", ())]
 
 
 def test_rules_can_shadow_only_together() -> None:
     findings = found(
-        rule("young", "DENY", YOUNG, 1),
-        rule("old", "DENY", OLD, 2),
-        rule("elsewhere", "DENY", leaf("status", "eq", "REVOKED"), 3),
-        rule("known", "ALLOW", leaf("key.age_days", "exists", True), 4),
+        make_rule("young", "DENY", YOUNG, 1),
+        make_rule("old", "DENY", OLD, 2),
+        make_rule("elsewhere", "DENY", make_condition("status", "eq", "REVOKED"), 3),
+        make_rule("known", "ALLOW", make_condition("key.age_days", "exists", True), 4),
     )
 
     assert ("shadowed", "known", ("young", "old")) in told(findings)
 
 
 def test_monitored_rule_shadows_no_rule() -> None:
-    assert found(rule("w", "DENY", BASIC, 1, mode="MONITOR"), rule("a", "ALLOW", BASIC, 2)) == []
+    assert found(make_rule("w", "DENY", BASIC, 1, mode="MONITOR"), make_rule("a", "ALLOW", BASIC, 2)) == []
 
 
 def test_contradiction_names_both_rules_with_witness() -> None:
-    (finding,) = found(rule("a", "ALLOW", BASIC, 1), rule("d", "DENY", YOUNG, 1))
+    (finding,) = found(make_rule("a", "ALLOW", BASIC, 1), make_rule("d", "DENY", YOUNG, 1))
 
     assert (finding.kind, finding.rule_id, finding.by) == (FindingKind.CONTRADICTING, "d", ("a",))
     assert finding.witness is not None
@@ -131,21 +137,24 @@ def test_contradiction_names_both_rules_with_witness() -> None:
 
 def test_unreachable_default_is_reported() -> None:
     findings = found(
-        rule("y", "DENY", leaf("status", "exists", True)), rule("n", "DENY", leaf("status", "exists", False))
+        make_rule("y", "DENY", make_condition("status", "exists", True)),
+        make_rule("n", "DENY", make_condition("status", "exists", False)),
     )
 
     assert ("default_unreachable", None, ("n", "y")) in told(findings)
 
 
 def test_equivalent_conditions_compare_as_equivalent() -> None:
-    one = typed(document(rule("d", "DENY", {"not": {"any": [BASIC, YOUNG]}}), default_effect="ALLOW"))
-    two = typed(document(rule("d", "DENY", {"all": [{"not": BASIC}, {"not": YOUNG}]}), default_effect="ALLOW"))
+    one = bind_document(make_document(make_rule("d", "DENY", {"not": {"any": [BASIC, YOUNG]}}), default_effect="ALLOW"))
+    two = bind_document(
+        make_document(make_rule("d", "DENY", {"all": [{"not": BASIC}, {"not": YOUNG}]}), default_effect="ALLOW")
+    )
 
     assert compare(one, two).equivalent
 
 
 def test_proof_times_out() -> None:
-    policy = typed(document(rule("r", "DENY", BASIC)))
+    policy = bind_document(make_document(make_rule("r", "DENY", BASIC)))
 
     with pytest.raises(Unavailable, match="took too long"):
         SmtEncoding([policy], budget_s=0).match(policy.rules[0])
@@ -153,7 +162,9 @@ def test_proof_times_out() -> None:
 
 def test_moved_threshold_has_witness_between() -> None:
     def with_bound(days: int) -> Policy:
-        return typed(document(rule("d", "DENY", leaf("key.age_days", "gte", days)), default_effect="ALLOW"))
+        return bind_document(
+            make_document(make_rule("d", "DENY", make_condition("key.age_days", "gte", days)), default_effect="ALLOW")
+        )
 
     witness = compare(with_bound(90), with_bound(91)).witness
 

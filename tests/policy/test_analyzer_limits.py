@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from policy_world import document, leaf, rule
-from team_story import Team
-
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.language.document import MAX_RULES, Document
 from attestlab.server.app import all_routes
 from support.in_process_server import serve_in_thread
+from support.orgs import TenantClients
+from support.policies.documents import make_condition, make_document, make_rule
 
 OWN = [{"path": "claims.amount", "type": "number"}, {"path": "note", "type": "text"}]
 
 
 def entangled(number: int) -> dict[str, Any]:
     """A rule that any other may match together with."""
-    alone = {"all": [leaf("note", "eq", f"x{number}"), leaf("claims.amount", "gt", number)]}
-    condition = {"any": [alone, leaf("key.age_days", "gt", number)]}
-    return rule(f"r{number}", "ALLOW" if number % 2 else "DENY", condition, number % 7)
+    alone = {"all": [make_condition("note", "eq", f"x{number}"), make_condition("claims.amount", "gt", number)]}
+    condition = {"any": [alone, make_condition("key.age_days", "gt", number)]}
+    return make_rule(f"r{number}", "ALLOW" if number % 2 else "DENY", condition, number % 7)
 
 
 def test_thousand_rules_are_examined_in_time(lab: Installation) -> None:
     """Its whole analysis takes over the twenty seconds there are; what an activation asks, about one."""
     caller = lab.orgs.service_caller(lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE).tenant_id)
     lab.policy_attributes.replace(OWN, caller=caller)
-    dead = rule("dead", "ALLOW", leaf("status", "exists", False))
-    raw = document(*map(entangled, range(MAX_RULES - 1)), dead)
+    dead = make_rule("dead", "ALLOW", make_condition("status", "exists", False))
+    raw = make_document(*map(entangled, range(MAX_RULES - 1)), dead)
     made = lab.policies.create(Document.read(raw), caller=caller)
 
     assert lab.policies.examine(made.id, caller=caller).dead_rules == ("dead",)
@@ -42,10 +41,10 @@ def test_analysis_and_verification_ignore_idempotency_keys() -> None:
 
 def test_third_concurrent_proof_is_unavailable(lab: Installation) -> None:
     """Or they would hold the threads that everybody needs who signs in."""
-    raw = document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")))
+    raw = make_document(make_rule("r", "DENY", make_condition("trust_tier", "eq", "BASIC")))
     with serve_in_thread(lab) as url:
-        team = Team(lab, url, lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE))
-        with team.owner() as owner, lab.policies.proofs.acquire():
+        tenant_clients = TenantClients(lab, url, lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE))
+        with tenant_clients.owner() as owner, lab.policies.proofs.acquire():
             policy = owner.post("/v1/policies", json=raw).json()
             second = owner.post("/v1/policies/analyze", json={"policy": raw})
             with lab.policies.proofs.acquire():

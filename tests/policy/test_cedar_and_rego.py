@@ -10,7 +10,6 @@ import pytest
 import regopy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from policy_world import HOSTILE, REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.evaluator import Evaluator
@@ -18,6 +17,8 @@ from attestlab.policy.formats.cedar import MAX_CEDAR_RULES, to_cedar, to_cedar_c
 from attestlab.policy.formats.rego import PACKAGE, to_rego
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import ContextNormalizer, Values
+from support.policies.documents import REGISTRY, bind_document, make_condition, make_document, make_rule
+from support.policies.strategies import HOSTILE_TEXTS, json_policies, raw_contexts
 from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
@@ -64,7 +65,7 @@ def by_us(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]
 @given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
 def test_cedar_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
     """Where its numbers fit into Cedar's at all; those that do not are refused, not rounded (tested below)."""
-    policy, contexts = typed(raw), [NORMALISED(each).values for each in [*raws, {}]]
+    policy, contexts = bind_document(raw), [NORMALISED(each).values for each in [*raws, {}]]
     try:
         answers = by_cedar(policy, contexts)
     except ValidationFailed:
@@ -76,14 +77,14 @@ def test_cedar_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[di
 @SOME
 @given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
 def test_rego_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
-    policy, contexts = typed(raw), [NORMALISED(each).values for each in [*raws, {}]]
+    policy, contexts = bind_document(raw), [NORMALISED(each).values for each in [*raws, {}]]
 
     assert by_rego(policy, contexts) == by_us(policy, contexts)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_hostile_text_is_escaped(text: str) -> None:
-    policy = typed(document(rule("r", "ALLOW", leaf("note", "eq", text))))
+    policy = bind_document(make_document(make_rule("r", "ALLOW", make_condition("note", "eq", text))))
     contexts: list[Values] = [{"note": text}, {"note": text + "x"}]
 
     assert by_cedar(policy, contexts) == by_rego(policy, contexts) == [(True, {"r"}), (False, set())]
@@ -91,7 +92,7 @@ def test_hostile_text_is_escaped(text: str) -> None:
 
 @pytest.mark.parametrize("number", [1e-7, 1e300, 0.12345])
 def test_number_beyond_cedar_decimal_is_rejected(number: float) -> None:
-    policy = typed(document(rule("r", "ALLOW", leaf("claims.amount", "gt", number))))
+    policy = bind_document(make_document(make_rule("r", "ALLOW", make_condition("claims.amount", "gt", number))))
 
     with pytest.raises(ValidationFailed, match="four digits"):
         to_cedar(policy)
@@ -101,7 +102,11 @@ def test_number_beyond_cedar_decimal_is_rejected(number: float) -> None:
 
 def test_cedar_export_limit_is_accepted_and_more_is_rejected() -> None:
     def of(count: int) -> Policy:
-        return typed(document(*[rule(f"r{n}", "ALLOW", leaf("claims.amount", "eq", n), n) for n in range(count)]))
+        return bind_document(
+            make_document(
+                *[make_rule(f"r{n}", "ALLOW", make_condition("claims.amount", "eq", n), n) for n in range(count)]
+            )
+        )
 
     assert by_cedar(of(MAX_CEDAR_RULES), [{"claims.amount": float(MAX_CEDAR_RULES - 1)}]) == [
         (True, {f"r{MAX_CEDAR_RULES - 1}"})
@@ -112,6 +117,10 @@ def test_cedar_export_limit_is_accepted_and_more_is_rejected() -> None:
 
 def test_exported_policy_without_enabled_rules_is_its_default() -> None:
     for default in ("ALLOW", "DENY"):
-        policy = typed(document(rule("r", "DENY", leaf("note", "eq", "x"), enabled=False), default_effect=default))
+        policy = bind_document(
+            make_document(
+                make_rule("r", "DENY", make_condition("note", "eq", "x"), enabled=False), default_effect=default
+            )
+        )
 
         assert by_cedar(policy, [{}]) == by_rego(policy, [{}]) == [(default == "ALLOW", set())]

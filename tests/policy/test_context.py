@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from policy_world import HOSTILE, REGISTRY
 
 from attestlab.policy.language.context import MAX_DIAGNOSTICS, ContextNormalizer
+from support.policies.documents import REGISTRY
+from support.policies.strategies import HOSTILE_TEXTS
 
 NORMALISED = ContextNormalizer(REGISTRY)
 
@@ -77,7 +78,7 @@ def test_negative_zero_and_whole_floats_are_normalized() -> None:
     assert type(typed.values["claims.count"]) is int
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_text_is_unchanged(text: str) -> None:
     assert NORMALISED({"note": text}).values == {"note": text}
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from policy_world import REGISTRY, document, json_policies, leaf, raw_contexts, rule, typed
 
 from attestlab.policy.analysis.partitions import partition
 from attestlab.policy.evaluation.counterfactual import find_counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.context import ContextNormalizer, Values
+from support.policies.documents import REGISTRY, bind_document, make_condition, make_document, make_rule
+from support.policies.strategies import json_policies, raw_contexts
 from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
@@ -23,7 +24,7 @@ NORMALISED = ContextNormalizer(REGISTRY)
 
 def policy_set(*documents: dict[str, Any]) -> PolicySet:
     """A set of policies that count."""
-    return PolicySet(PolicySetMember(str(n), "0" * 64, typed(raw)) for n, raw in enumerate(documents))
+    return PolicySet(PolicySetMember(str(n), "0" * 64, bind_document(raw)) for n, raw in enumerate(documents))
 
 
 def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> int | None:
@@ -59,7 +60,9 @@ def test_counterfactual_is_minimal_and_reverses_decision(raws: list[dict[str, An
 
 
 def test_counterfactual_has_nearest_value_and_bounds() -> None:
-    policies = policy_set(document(rule("old", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
+    policies = policy_set(
+        make_document(make_rule("old", "DENY", make_condition("key.age_days", "gte", 90)), default_effect="ALLOW")
+    )
 
     changes = find_counterfactual(policies, {"key.age_days": 400.0}).changes
 
@@ -70,7 +73,9 @@ def test_counterfactual_has_nearest_value_and_bounds() -> None:
 
 
 def test_immutable_attributes_are_not_proposed() -> None:
-    policies = policy_set(document(rule("where", "DENY", leaf("jurisdiction", "eq", "CH")), default_effect="ALLOW"))
+    policies = policy_set(
+        make_document(make_rule("where", "DENY", make_condition("jurisdiction", "eq", "CH")), default_effect="ALLOW")
+    )
 
     assert find_counterfactual(policies, {"jurisdiction": "CH"}).changes is None
 
@@ -82,11 +87,15 @@ def test_aborted_search_is_not_complete() -> None:
     from attestlab.policy.language.document import Document
 
     registry = REGISTRY.with_own([Attribute(f"x{n}", AttributeType.BOOLEAN) for n in range(40)])
-    pairs = [{"any": [{"attr": f"x{n}", "op": "eq", "value": n % 2 == 0}, leaf("size", "eq", "S")]} for n in range(40)]
-    twins = [
-        {"any": [leaf("is_resident", "eq", n == 0), {"attr": f"x{n}", "op": "eq", "value": True}]} for n in range(40)
+    pairs = [
+        {"any": [{"attr": f"x{n}", "op": "eq", "value": n % 2 == 0}, make_condition("size", "eq", "S")]}
+        for n in range(40)
     ]
-    raw = document(rule("a", "ALLOW", {"all": [*pairs, *twins, {"not": leaf("size", "eq", "S")}]}))
+    twins = [
+        {"any": [make_condition("is_resident", "eq", n == 0), {"attr": f"x{n}", "op": "eq", "value": True}]}
+        for n in range(40)
+    ]
+    raw = make_document(make_rule("a", "ALLOW", {"all": [*pairs, *twins, {"not": make_condition("size", "eq", "S")}]}))
     policies = PolicySet([PolicySetMember("p", "0" * 64, bind(Document.read(raw), registry))])
 
     found = find_counterfactual(policies, {f"x{n}": False for n in range(40)} | {"is_resident": False, "size": "M"})

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from policy_world import REGISTRY, document, json_policies, raw_contexts, typed
 from sqlalchemy import create_engine
 
 from attestlab.core.db.storage import database_url
@@ -23,6 +22,8 @@ from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.dialects import Dialect, groups_sql, parse_groups
 from attestlab.policy.sql.replay import DecisionGroup
 from support.databases import create_postgres_database
+from support.policies.documents import REGISTRY, bind_document, make_document
+from support.policies.strategies import json_policies, raw_contexts
 from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
@@ -101,7 +102,7 @@ def counted(policy: Policy, contexts: Sequence[Values]) -> list[DecisionGroup]:
 
 
 def agree(ask: Asked, dialect: Dialect, raw: dict[str, Any], contexts: list[dict[str, Any]]) -> None:
-    policy = typed(raw)
+    policy = bind_document(raw)
     values = [NORMALISED(context).values for context in [*contexts, {}]]
 
     found = ask(values, groups_sql(policy, dialect=dialect))
@@ -129,14 +130,14 @@ def test_spark_counts_the_groups_that_the_evaluator_counts(
 
 def test_thousand_rules_compile_to_one_query(postgres: Asked) -> None:
     rule = {"effect": "DENY", "when": {"attr": "claims.amount", "op": "gt", "value": 1}}
-    raw = document(*[{**rule, "id": f"r{n}", "priority": n} for n in range(1_000)])
+    raw = make_document(*[{**rule, "id": f"r{n}", "priority": n} for n in range(1_000)])
 
     agree(postgres, Dialect.POSTGRESQL, raw, [{"claims.amount": 2}, {"claims.amount": 0}])
 
 
 def test_table_name_must_be_plain() -> None:
-    policy = typed(
-        document({"id": "r", "effect": "DENY", "priority": 1, "when": {"attr": "note", "op": "eq", "value": "x"}})
+    policy = bind_document(
+        make_document({"id": "r", "effect": "DENY", "priority": 1, "when": {"attr": "note", "op": "eq", "value": "x"}})
     )
 
     with pytest.raises(ValidationFailed, match="lower-case letters"):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from policy_world import REGISTRY, document, leaf, rule, typed
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.policy.evaluation.binder import bind
@@ -16,19 +15,22 @@ from attestlab.policy.language.ast import Effect
 from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PLATFORM, Attribute, AttributeType
 from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import MAX_JSON_DEPTH, MAX_RULES, Document
+from support.policies.documents import REGISTRY, bind_document, make_condition, make_document, make_rule
 
-PLAIN = leaf("trust_tier", "eq", "BASIC")
+PLAIN = make_condition("trust_tier", "eq", "BASIC")
 
 
 def faults_of(raw: object) -> dict[str, str]:
     """Place to message of what is refused."""
     with pytest.raises(ValidationFailed) as refused:
-        typed(raw)  # type: ignore[arg-type]  # anything may be sent
+        bind_document(raw)  # type: ignore[arg-type]  # anything may be sent
     return {fault.field: fault.message for fault in refused.value.fields}
 
 
 def test_unknown_attribute_is_rejected_with_nearest_name() -> None:
-    faults = faults_of(document(rule("r", "DENY", {"all": [PLAIN, leaf("trust_teir", "eq", "BASIC")]})))
+    faults = faults_of(
+        make_document(make_rule("r", "DENY", {"all": [PLAIN, make_condition("trust_teir", "eq", "BASIC")]}))
+    )
 
     assert list(faults) == ["/rules/0/when/all/1/attr"]
     assert "did you mean trust_tier?" in faults["/rules/0/when/all/1/attr"]
@@ -37,32 +39,32 @@ def test_unknown_attribute_is_rejected_with_nearest_name() -> None:
 @pytest.mark.parametrize(
     ("condition", "place", "told"),
     [
-        (leaf("trust_tier", "lt", "BASIC"), "/op", "use eq, exists, in, ne, not_in"),
-        (leaf("is_resident", "in", [True]), "/op", "use eq, exists, ne"),
-        (leaf("trust_tier", "eq", "BASICK"), "/value", "did you mean BASIC?"),
-        (leaf("key.age_days", "gt", -1), "/value", "-1 is outside the domain (at least 0)."),
-        (leaf("claims.count", "gt", 6), "/value", "6 is outside the domain (-5 to 5)."),
-        (leaf("note", "in", [str(n) for n in range(1_001)]), "/value", "A list has at most 1,000 values."),
-        (leaf("trust_tier", "eqq", "BASIC"), "/op", "did you mean eq?"),
+        (make_condition("trust_tier", "lt", "BASIC"), "/op", "use eq, exists, in, ne, not_in"),
+        (make_condition("is_resident", "in", [True]), "/op", "use eq, exists, ne"),
+        (make_condition("trust_tier", "eq", "BASICK"), "/value", "did you mean BASIC?"),
+        (make_condition("key.age_days", "gt", -1), "/value", "-1 is outside the domain (at least 0)."),
+        (make_condition("claims.count", "gt", 6), "/value", "6 is outside the domain (-5 to 5)."),
+        (make_condition("note", "in", [str(n) for n in range(1_001)]), "/value", "A list has at most 1,000 values."),
+        (make_condition("trust_tier", "eqq", "BASIC"), "/op", "did you mean eq?"),
         ({"attr": "trust_tier", "op": "eq", "valeu": "BASIC"}, "/valeu", "did you mean value?"),
         ({"nott": PLAIN}, "/nott", "did you mean not?"),
-        (leaf("key.age_days", "gt", True), "/value", "expected a number, not a boolean"),
-        (leaf("key.age_days", "gt", "90"), "/value", "expected a number, not a text"),
-        (leaf("claims.count", "eq", 1.5), "/value", "expected a whole number"),
-        (leaf("note", "eq", "a\x00b"), "/value", "no NUL"),
-        (leaf("trust_tier", "eq", ["BASIC"]), "/value", "one value, not a list"),
-        (leaf("trust_tier", "in", "BASIC"), "/value", "takes a list"),
-        (leaf("trust_tier", "in", ["BASIC", "x"]), "/value/1", "not a value"),
-        (leaf("trust_tier", "exists", "yes"), "/value", "exists takes true or false"),
-        (leaf("trust_tier", "like", "B%"), "/op", "Input should be 'eq'"),
-        (leaf("trust_tier", "eq", None), "", "Invalid condition"),
+        (make_condition("key.age_days", "gt", True), "/value", "expected a number, not a boolean"),
+        (make_condition("key.age_days", "gt", "90"), "/value", "expected a number, not a text"),
+        (make_condition("claims.count", "eq", 1.5), "/value", "expected a whole number"),
+        (make_condition("note", "eq", "a\x00b"), "/value", "no NUL"),
+        (make_condition("trust_tier", "eq", ["BASIC"]), "/value", "one value, not a list"),
+        (make_condition("trust_tier", "in", "BASIC"), "/value", "takes a list"),
+        (make_condition("trust_tier", "in", ["BASIC", "x"]), "/value/1", "not a value"),
+        (make_condition("trust_tier", "exists", "yes"), "/value", "exists takes true or false"),
+        (make_condition("trust_tier", "like", "B%"), "/op", "Input should be 'eq'"),
+        (make_condition("trust_tier", "eq", None), "", "Invalid condition"),
         ({**PLAIN, "all": [PLAIN]}, "", "Invalid condition"),
         ({}, "", "Invalid condition"),
         ({"attr": "trust_tier", "op": "eq"}, "", "Invalid condition"),
     ],
 )
 def test_invalid_comparison_is_rejected_at_its_pointer(condition: dict[str, Any], place: str, told: str) -> None:
-    faults = faults_of(document(rule("r", "DENY", {"not": condition})))
+    faults = faults_of(make_document(make_rule("r", "DENY", {"not": condition})))
 
     assert told in faults[f"/rules/0/when/not{place}"]
 
@@ -70,11 +72,11 @@ def test_invalid_comparison_is_rejected_at_its_pointer(condition: dict[str, Any]
 @pytest.mark.parametrize(
     ("raw", "place"),
     [
-        (document(), "/rules"),
-        (document(rule("r", "DENY", {"all": []})), "/rules/0/when/all"),
-        (document(rule("r", "DENY", {"any": [PLAIN, {"any": []}]})), "/rules/0/when/any/1/any"),
-        (document(rule("r", "DENY", leaf("trust_tier", "in", []))), "/rules/0/when/value"),
-        (document(rule("r", "DENY", PLAIN), tests=[]), "/tests"),
+        (make_document(), "/rules"),
+        (make_document(make_rule("r", "DENY", {"all": []})), "/rules/0/when/all"),
+        (make_document(make_rule("r", "DENY", {"any": [PLAIN, {"any": []}]})), "/rules/0/when/any/1/any"),
+        (make_document(make_rule("r", "DENY", make_condition("trust_tier", "in", []))), "/rules/0/when/value"),
+        (make_document(make_rule("r", "DENY", PLAIN), tests=[]), "/tests"),
     ],
 )
 def test_empty_list_is_rejected(raw: dict[str, Any], place: str) -> None:
@@ -85,13 +87,19 @@ def test_empty_list_is_rejected(raw: dict[str, Any], place: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "place", "meant"),
     [
-        ({**document(rule("r", "DENY", PLAIN)), "defualt_effect": "DENY"}, "/defualt_effect", "default_effect"),
-        (document(rule("r", "DENY", PLAIN, efect="DENY")), "/rules/0/efect", "effect"),
-        (document(rule("r", "DENI", PLAIN)), "/rules/0/effect", "DENY"),
-        (document(rule("r", "DENY", PLAIN), category="VERIFI"), "/category", "VERIFY"),
-        (document(rule("r", "DENY", PLAIN), status="DRAF"), "/status", "DRAFT"),
         (
-            document(rule("r", "DENY", PLAIN), tests=[{"name": "n", "contxt": {}, "context": {}, "allowed": True}]),
+            {**make_document(make_rule("r", "DENY", PLAIN)), "defualt_effect": "DENY"},
+            "/defualt_effect",
+            "default_effect",
+        ),
+        (make_document(make_rule("r", "DENY", PLAIN, efect="DENY")), "/rules/0/efect", "effect"),
+        (make_document(make_rule("r", "DENI", PLAIN)), "/rules/0/effect", "DENY"),
+        (make_document(make_rule("r", "DENY", PLAIN), category="VERIFI"), "/category", "VERIFY"),
+        (make_document(make_rule("r", "DENY", PLAIN), status="DRAF"), "/status", "DRAFT"),
+        (
+            make_document(
+                make_rule("r", "DENY", PLAIN), tests=[{"name": "n", "contxt": {}, "context": {}, "allowed": True}]
+            ),
             "/tests/0/contxt",
             "context",
         ),
@@ -114,26 +122,31 @@ def test_out_of_domain_message_has_existing_bounds_only() -> None:
 
 
 def test_all_faults_are_told_at_once() -> None:
-    faults = faults_of(document(rule("a", "DENY", leaf("x", "eq", 1)), rule("b", "DENY", leaf("trust_tier", "gt", 1))))
+    faults = faults_of(
+        make_document(
+            make_rule("a", "DENY", make_condition("x", "eq", 1)),
+            make_rule("b", "DENY", make_condition("trust_tier", "gt", 1)),
+        )
+    )
 
     assert list(faults) == ["/rules/0/when/attr", "/rules/1/when/op"]
 
 
 def test_disabled_rule_is_validated() -> None:
-    assert faults_of(document(rule("r", "DENY", leaf("x", "eq", 1), enabled=False)))
+    assert faults_of(make_document(make_rule("r", "DENY", make_condition("x", "eq", 1), enabled=False)))
 
 
 @pytest.mark.parametrize(
     ("raw", "place"),
     [
-        (document(rule("r", "DENY", PLAIN), rule("r", "ALLOW", PLAIN)), "/rules/1/id"),
-        (document(rule("r", "DENY", PLAIN), surprise=1), "/surprise"),
-        (document(rule("r", "DENY", PLAIN, priority=True)), "/rules/0/priority"),
-        (document(rule("r", "DENY", PLAIN, priority="1")), "/rules/0/priority"),
-        (document(rule("r", "PERMIT", PLAIN)), "/rules/0/effect"),
-        (document(rule("a b", "DENY", PLAIN)), "/rules/0/id"),
-        (document(rule("r", "DENY", PLAIN), target_type="ISSUER"), ""),
-        (document(rule("r", "DENY", PLAIN), target_id="0193b5a0-7f3c-7abc-8def-0123456789ab"), ""),
+        (make_document(make_rule("r", "DENY", PLAIN), make_rule("r", "ALLOW", PLAIN)), "/rules/1/id"),
+        (make_document(make_rule("r", "DENY", PLAIN), surprise=1), "/surprise"),
+        (make_document(make_rule("r", "DENY", PLAIN, priority=True)), "/rules/0/priority"),
+        (make_document(make_rule("r", "DENY", PLAIN, priority="1")), "/rules/0/priority"),
+        (make_document(make_rule("r", "PERMIT", PLAIN)), "/rules/0/effect"),
+        (make_document(make_rule("a b", "DENY", PLAIN)), "/rules/0/id"),
+        (make_document(make_rule("r", "DENY", PLAIN), target_type="ISSUER"), ""),
+        (make_document(make_rule("r", "DENY", PLAIN), target_id="0193b5a0-7f3c-7abc-8def-0123456789ab"), ""),
         ([], ""),
         (None, ""),
     ],
@@ -145,13 +158,13 @@ def test_malformed_policy_is_rejected(raw: object, place: str) -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        document(*[rule(f"r{n}", "DENY", PLAIN) for n in range(MAX_RULES + 1)]),
-        document(rule("r", "DENY", {"all": [PLAIN] * 201})),
-        document(rule("r", "DENY", leaf("note", "in", [str(n) for n in range(1_001)]))),
-        document(
-            rule("r", "DENY", PLAIN), tests=[{"name": "n", "context": {"x": list(range(60_000))}, "allowed": True}]
+        make_document(*[make_rule(f"r{n}", "DENY", PLAIN) for n in range(MAX_RULES + 1)]),
+        make_document(make_rule("r", "DENY", {"all": [PLAIN] * 201})),
+        make_document(make_rule("r", "DENY", make_condition("note", "in", [str(n) for n in range(1_001)]))),
+        make_document(
+            make_rule("r", "DENY", PLAIN), tests=[{"name": "n", "context": {"x": list(range(60_000))}, "allowed": True}]
         ),
-        document(rule("r", "DENY", leaf("note", "eq", "x" * 1_025))),
+        make_document(make_rule("r", "DENY", make_condition("note", "eq", "x" * 1_025))),
     ],
     ids=["rules", "parts", "values", "nodes", "text"],
 )
@@ -165,7 +178,7 @@ def test_deeply_nested_document_is_rejected_without_recursion() -> None:
     for _ in range(100_000):
         when = {"not": when}
 
-    assert f"{MAX_JSON_DEPTH} levels" in faults_of(document(rule("r", "DENY", when)))[""]
+    assert f"{MAX_JSON_DEPTH} levels" in faults_of(make_document(make_rule("r", "DENY", when)))[""]
 
 
 def test_deepest_accepted_document_is_evaluated() -> None:
@@ -173,13 +186,15 @@ def test_deepest_accepted_document_is_evaluated() -> None:
     for _ in range(MAX_JSON_DEPTH - 6):
         when = {"not": when}
 
-    assert typed(document(rule("r", "DENY", when))).rules
+    assert bind_document(make_document(make_rule("r", "DENY", when))).rules
 
 
 def test_digest_depends_on_meaning_only() -> None:
     """Not of the order of members, of defaults that are written out, or of what the service adds."""
-    short = document(rule("r", "DENY", PLAIN))
-    long = document(rule("r", "DENY", PLAIN, enabled=True, mode="ENFORCE", reason=""), mode="ENFORCE", version=3)
+    short = make_document(make_rule("r", "DENY", PLAIN))
+    long = make_document(
+        make_rule("r", "DENY", PLAIN, enabled=True, mode="ENFORCE", reason=""), mode="ENFORCE", version=3
+    )
     long = {**dict(reversed(long.items())), "status": "ACTIVE"}
 
     assert Document.read(short).digest == Document.read(long).digest
@@ -192,13 +207,15 @@ def test_digest_is_sha256_of_canonical_json() -> None:
 
     import rfc8785
 
-    read = Document.read(document(rule("r", "DENY", PLAIN)))
+    read = Document.read(make_document(make_rule("r", "DENY", PLAIN)))
 
     assert read.digest == hashlib.sha256(rfc8785.dumps(read.content())).hexdigest()
 
 
 def test_document_round_trips() -> None:
-    read = Document.read(document(rule("r", "DENY", {"not": {"any": [PLAIN, leaf("claims.amount", "gt", 1.5)]}})))
+    read = Document.read(
+        make_document(make_rule("r", "DENY", {"not": {"any": [PLAIN, make_condition("claims.amount", "gt", 1.5)]}}))
+    )
 
     assert Document.read(read.content()) == read
 
@@ -215,24 +232,26 @@ def test_toml_and_json_are_equivalent() -> None:
     priority = 0
     when = { attr = "trust_tier", op = "eq", value = "BASIC" }
     """
-    assert Document.read(tomllib.loads(text)) == Document.read(document(rule("r", "DENY", PLAIN)))
+    assert Document.read(tomllib.loads(text)) == Document.read(make_document(make_rule("r", "DENY", PLAIN)))
 
 
 def test_enum_constants_are_case_folded() -> None:
-    policy = typed(document(rule("r", "DENY", leaf("trust_tier", "in", ["basic", "BASIC"]))))
+    policy = bind_document(
+        make_document(make_rule("r", "DENY", make_condition("trust_tier", "in", ["basic", "BASIC"])))
+    )
 
     assert policy.rules[0].when.value == ("BASIC",)  # type: ignore[union-attr]  # a leaf
 
 
 def test_rules_are_in_decision_order() -> None:
     """A lower number first, DENY before ALLOW, then the id; those that are not enabled are not there."""
-    policy = typed(
-        document(
-            rule("late", "DENY", PLAIN, 9),
-            rule("z", "ALLOW", PLAIN, 1),
-            rule("b", "DENY", PLAIN, 1),
-            rule("a", "ALLOW", PLAIN, 1),
-            rule("off", "DENY", PLAIN, 0, enabled=False),
+    policy = bind_document(
+        make_document(
+            make_rule("late", "DENY", PLAIN, 9),
+            make_rule("z", "ALLOW", PLAIN, 1),
+            make_rule("b", "DENY", PLAIN, 1),
+            make_rule("a", "ALLOW", PLAIN, 1),
+            make_rule("off", "DENY", PLAIN, 0, enabled=False),
         )
     )
     assert [each.id for each in policy.rules] == ["b", "a", "z", "late"]
@@ -271,9 +290,10 @@ def test_number_of_suggestions_for_misspelt_values_is_limited() -> None:
     """4,000 wrong countries in 22 KB took 17 s, for each was compared with every country."""
     countries = [f"{number:03x}" for number in range(4_000)]
     rules = [
-        rule(f"r{n}", "DENY", leaf("jurisdiction", "in", countries[n : n + 1_000])) for n in range(0, 4_000, 1_000)
+        make_rule(f"r{n}", "DENY", make_condition("jurisdiction", "in", countries[n : n + 1_000]))
+        for n in range(0, 4_000, 1_000)
     ]
-    written = Document.read(document(*rules))
+    written = Document.read(make_document(*rules))
 
     faults, calls = refused_with(lambda: bind(written, PLATFORM))
 
@@ -283,15 +303,15 @@ def test_number_of_suggestions_for_misspelt_values_is_limited() -> None:
 
 
 def test_error_message_counts_unreported_errors() -> None:
-    rules = [rule(f"r{number}", "DENY", leaf("x", "eq", 1)) for number in range(100)]
+    rules = [make_rule(f"r{number}", "DENY", make_condition("x", "eq", 1)) for number in range(100)]
 
     with pytest.raises(ValidationFailed, match=r"\(and 99 more\)"):
-        bind(Document.read(document(*rules)), PLATFORM)
+        bind(Document.read(make_document(*rules)), PLATFORM)
 
 
 def test_number_of_suggestions_for_misspelt_words_is_limited() -> None:
-    when = {"any": [leaf("trust_tierr", "eqq", "BASIC")] * 20}
-    raw = document(*(rule(f"r{number}", "DENNY", when) for number in range(200)))
+    when = {"any": [make_condition("trust_tierr", "eqq", "BASIC")] * 20}
+    raw = make_document(*(make_rule(f"r{number}", "DENNY", when) for number in range(200)))
 
     faults, _ = refused_with(lambda: Document.read(raw))
 

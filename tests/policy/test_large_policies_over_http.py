@@ -9,8 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from policy_world import document, leaf, rule
-from team_story import Team
 
 from attestlab.core.errors import Conflict
 from attestlab.installation import Installation
@@ -27,31 +25,38 @@ from attestlab.policy.language.document import Document
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
+from support.orgs import TenantClients
+from support.policies.documents import make_condition, make_document, make_rule
 
-LEAVES = [leaf("key.age_days", "eq", number) for number in range(1_000, 1_150)]
-LARGE = document(
-    rule("many", "DENY", {"any": LEAVES}, 1),
-    rule("basic", "ALLOW", leaf("trust_tier", "eq", "BASIC"), 2, reason="x" * 500),
-    *(rule(f"more{number}", "DENY", leaf("key.age_days", "eq", number), 3, reason="y" * 450) for number in range(20)),
+LEAVES = [make_condition("key.age_days", "eq", number) for number in range(1_000, 1_150)]
+LARGE = make_document(
+    make_rule("many", "DENY", {"any": LEAVES}, 1),
+    make_rule("basic", "ALLOW", make_condition("trust_tier", "eq", "BASIC"), 2, reason="x" * 500),
+    *(
+        make_rule(f"more{number}", "DENY", make_condition("key.age_days", "eq", number), 3, reason="y" * 450)
+        for number in range(20)
+    ),
     name="Large",
     tests=[{"name": "t", "context": {"trust_tier": "BASIC"}, "allowed": True, "matched_rules": ["basic"]}],
 )
 
 
 @pytest.fixture
-def team(lab: Installation) -> Iterator[Team]:
+def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with serve_in_thread(lab) as url:
-        yield Team(lab, url, tenant)
+        yield TenantClients(lab, url, tenant)
 
 
 @pytest.fixture
-def key(team: Team) -> Iterator[httpx.Client]:
-    with team.with_key() as client:
+def key(tenant_clients: TenantClients) -> Iterator[httpx.Client]:
+    with tenant_clients.with_key() as client:
         yield client
 
 
-def test_large_policy_is_created_updated_and_read_like_a_small_one(team: Team, key: httpx.Client) -> None:
+def test_large_policy_is_created_updated_and_read_like_a_small_one(
+    tenant_clients: TenantClients, key: httpx.Client
+) -> None:
     made = key.post("/v1/policies", json=LARGE).json()
     as_toml = key.put(
         f"/v1/policies/{made['id']}", json={"toml": format_toml(Document.read({**LARGE, "mode": "MONITOR"}))}
@@ -66,8 +71,11 @@ def test_large_policy_is_created_updated_and_read_like_a_small_one(team: Team, k
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"rules": [*LARGE["rules"], rule("r", "DENY", leaf("jurisdiction", "eq", "CHH"))]}, "/rules/22/when/value"),
-        ({"rules": [*LARGE["rules"], rule("r", "DENNY", LEAVES[0])]}, "/rules/22/effect"),
+        (
+            {"rules": [*LARGE["rules"], make_rule("r", "DENY", make_condition("jurisdiction", "eq", "CHH"))]},
+            "/rules/22/when/value",
+        ),
+        ({"rules": [*LARGE["rules"], make_rule("r", "DENNY", LEAVES[0])]}, "/rules/22/effect"),
         (
             {"tests": [{"name": "t", "context": {"trust_teir": "BASIC"}, "allowed": True}]},
             "/tests/0/context/trust_teir",
@@ -81,8 +89,10 @@ def test_invalid_large_policy_is_rejected_at_its_pointer(key: httpx.Client, chan
     assert [each["field"] for each in answer.json()["details"]["fields"]] == [field]
 
 
-def test_large_policy_is_analyzed_simulated_activated_and_explained(team: Team, key: httpx.Client) -> None:
-    admin, owner = team.person("admin")[1], team.owner()
+def test_large_policy_is_analyzed_simulated_activated_and_explained(
+    tenant_clients: TenantClients, key: httpx.Client
+) -> None:
+    admin, owner = tenant_clients.person("admin")[1], tenant_clients.owner()
     asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"key.age_days": 1_010}}
     key.post("/v1/policies/evaluate", json=asked)
     made = admin.post("/v1/policies", json=LARGE).json()
@@ -111,7 +121,7 @@ def test_policy_checked_under_outdated_attributes_is_rejected(lab: Installation)
     caller = Caller(tenant.tenant_id, "USER", "someone", frozenset(), Plan.ENTERPRISE)
     lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
     own, is_operator = lab.policies.attributes_of(caller)
-    text = json.dumps(document(rule("r", "DENY", leaf("own.a", "eq", True)))).encode()
+    text = json.dumps(make_document(make_rule("r", "DENY", make_condition("own.a", "eq", True)))).encode()
     checked = jobs.check(text, own, is_operator)
     lab.policy_attributes.replace([{"path": "own.a", "type": "number"}], caller=caller)
 
@@ -121,14 +131,16 @@ def test_policy_checked_under_outdated_attributes_is_rejected(lab: Installation)
 
 
 def test_attributes_are_checked_without_the_writers_lock(
-    team: Team, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    tenant_clients: TenantClients, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every version that a tenant ever wrote is read again; a hundred of a megabyte take half a minute."""
-    caller, threads = team.lab.orgs.service_caller(team.tenant.tenant_id), []
+    caller, threads = tenant_clients.lab.orgs.service_caller(tenant_clients.tenant.tenant_id), []
     own = [{"path": "own.a", "type": "boolean"}, {"path": "own.b", "type": "boolean"}]
     key.put("/v1/policies/attributes", json={"attributes": own}).raise_for_status()
     for path in ("own.a", "own.b"):
-        team.lab.policies.create(Document.read(document(rule("r", "DENY", leaf(path, "eq", True)))), caller=caller)
+        tenant_clients.lab.policies.create(
+            Document.read(make_document(make_rule("r", "DENY", make_condition(path, "eq", True)))), caller=caller
+        )
 
     def type_in_thread(document: Document, registry: Registry) -> Policy:
         threads.append(threading.current_thread().name)
@@ -148,7 +160,9 @@ def test_outdated_check_of_attributes_is_rejected(lab: Installation) -> None:
     caller = lab.orgs.service_caller(tenant.tenant_id)
     lab.policy_attributes.replace([{"path": "own.a", "type": "boolean"}], caller=caller)
     checked = lab.policy_attributes.check([], caller=caller)
-    lab.policies.create(Document.read(document(rule("r", "DENY", leaf("own.a", "eq", True)))), caller=caller)
+    lab.policies.create(
+        Document.read(make_document(make_rule("r", "DENY", make_condition("own.a", "eq", True)))), caller=caller
+    )
 
     with pytest.raises(Conflict, match="send the attributes again"):
         lab.policy_attributes.replace(checked, caller=caller)
@@ -174,10 +188,10 @@ def test_large_context_is_parsed_in_a_thread(key: httpx.Client, monkeypatch: pyt
 
 
 def test_event_loop_never_compiles_a_large_policy(
-    team: Team, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    tenant_clients: TenantClients, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A policy of 12,000 leaves takes a third of a second to compile, in which no other request would be answered."""
-    issuer, caller = register_issuer(key), team.lab.orgs.service_caller(team.tenant.tenant_id)
+    issuer, caller = register_issuer(key), tenant_clients.lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
     threads = []
 
     def compile_in_thread(policy: Policy) -> Evaluator:
@@ -186,8 +200,8 @@ def test_event_loop_never_compiles_a_large_policy(
 
     monkeypatch.setattr(policy_set, "Evaluator", compile_in_thread)
     for category in ("MINT", "VERIFY", "BUNDLE_EXPORT"):
-        made = team.lab.policies.create(Document.read({**LARGE, "category": category}), caller=caller)
-        team.lab.policies.shadow(made.id, caller=caller)
+        made = tenant_clients.lab.policies.create(Document.read({**LARGE, "category": category}), caller=caller)
+        tenant_clients.lab.policies.shadow(made.id, caller=caller)
     question = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"trust_tier": "BASIC"}}
     evaluated = key.post("/v1/policies/evaluate", json=question)
     minted = mint(key, make_mint_body(issuer)).json()

@@ -15,9 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rfc8785
-from policy_world import document, leaf, rule
 from sqlalchemy import update
-from team_story import Team, events_of
 
 from attestlab.core.errors import NotFound
 from attestlab.installation import Installation
@@ -26,22 +24,25 @@ from attestlab.policy import store
 from attestlab.policy.language.document import Document
 from attestlab.policy.shapes import PolicyOut
 from support.in_process_server import make_client, serve_in_thread
+from support.orgs import TenantClients
+from support.outbox import read_events_of_type
+from support.policies.documents import make_condition, make_document, make_rule
 
 pytestmark = pytest.mark.one_world
 
-BASIC = leaf("trust_tier", "eq", "BASIC")
+BASIC = make_condition("trust_tier", "eq", "BASIC")
 DIGEST = "a" * 64
 
 
 class Desk:
     """A tenant with an owner, a second admin and a key."""
 
-    def __init__(self, team: Team) -> None:
-        self.team = team
-        self.lab = team.lab
-        self.key = team.with_key()
-        self.owner = team.owner()
-        self.admin = team.person("admin")[1]
+    def __init__(self, tenant_clients: TenantClients) -> None:
+        self.tenant_clients = tenant_clients
+        self.lab = tenant_clients.lab
+        self.key = tenant_clients.with_key()
+        self.owner = tenant_clients.owner()
+        self.admin = tenant_clients.person("admin")[1]
 
     def made(self, raw: dict[str, Any], who: httpx.Client | None = None) -> dict[str, Any]:
         answer = (who or self.key).post("/v1/policies", json=raw)
@@ -77,14 +78,14 @@ class Desk:
 def desk(lab: Installation) -> Iterator[Desk]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with serve_in_thread(lab) as url:
-        made = Desk(Team(lab, url, tenant))
+        made = Desk(TenantClients(lab, url, tenant))
         yield made
         made.close()
 
 
 @pytest.mark.both_engines
 def test_policy_is_a_draft_and_each_update_a_new_version(desk: Desk) -> None:
-    raw = document(rule("r", "DENY", BASIC))
+    raw = make_document(make_rule("r", "DENY", BASIC))
     made = desk.key.post("/v1/policies", json=raw)
     policy = made.json()
     assert made.headers["Location"] == f"/v1/policies/{policy['id']}"
@@ -103,11 +104,13 @@ def test_policy_is_a_draft_and_each_update_a_new_version(desk: Desk) -> None:
     (listed,) = desk.key.get("/v1/policies").json()["items"]
     assert listed == {name: changed[name] for name in listed}
     assert set(changed) - set(listed) == {"mode", "default_effect", "rules", "tests"}
-    assert [event["version"] for event in events_of(desk.lab, "policy.updated")] == [2]
+    assert [event["version"] for event in read_events_of_type(desk.lab, "policy.updated")] == [2]
 
 
 def test_invalid_policy_is_rejected_at_its_pointer(desk: Desk) -> None:
-    answer = desk.key.post("/v1/policies", json=document(rule("r", "DENY", leaf("trust_teir", "eq", "BASIC"))))
+    answer = desk.key.post(
+        "/v1/policies", json=make_document(make_rule("r", "DENY", make_condition("trust_teir", "eq", "BASIC")))
+    )
 
     assert answer.status_code == 400
     (field,) = answer.json()["details"]["fields"]
@@ -140,8 +143,8 @@ def test_misspelt_policy_test_is_rejected_at_its_pointer(
     desk: Desk, case: dict[str, Any], place: str, told: str
 ) -> None:
     tests = [TESTED, {**TESTED, "name": "u", **case}]
-    policy = desk.made(document(rule("basic", "ALLOW", BASIC), tests=[TESTED]))
-    raw = document(rule("basic", "ALLOW", BASIC), tests=tests)
+    policy = desk.made(make_document(make_rule("basic", "ALLOW", BASIC), tests=[TESTED]))
+    raw = make_document(make_rule("basic", "ALLOW", BASIC), tests=tests)
 
     for answer in (desk.key.post("/v1/policies", json=raw), desk.key.put(f"/v1/policies/{policy['id']}", json=raw)):
         assert answer.status_code == 400
@@ -155,8 +158,8 @@ def test_stored_misspelt_test_fails_without_affecting_decisions(desk: Desk) -> N
     own = {"attributes": [{"path": "channel", "type": "text"}]}
     assert desk.key.put("/v1/policies/attributes", json=own).status_code == 200
     tests = [{"name": "by desk", "context": {"channel": "desk"}, "allowed": False}]
-    active = desk.activated(document(rule("basic", "ALLOW", BASIC), name="active", tests=tests))
-    draft = desk.made(document(rule("basic", "ALLOW", BASIC), name="draft", tests=tests))
+    active = desk.activated(make_document(make_rule("basic", "ALLOW", BASIC), name="active", tests=tests))
+    draft = desk.made(make_document(make_rule("basic", "ALLOW", BASIC), name="draft", tests=tests))
     assert desk.key.put("/v1/policies/attributes", json={"attributes": []}).status_code == 200
 
     refused = desk.owner.post(f"/v1/policies/{draft['id']}/activate", json={}).json()["details"]
@@ -171,7 +174,7 @@ def test_stored_misspelt_test_fails_without_affecting_decisions(desk: Desk) -> N
 
 
 def test_toml_is_accepted_and_returned(desk: Desk) -> None:
-    policy = desk.made(document(rule("r", "DENY", BASIC)))
+    policy = desk.made(make_document(make_rule("r", "DENY", BASIC)))
 
     answer = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "toml"})
     again = desk.made({"toml": answer.text})
@@ -185,7 +188,7 @@ def test_toml_is_accepted_and_returned(desk: Desk) -> None:
 
 def test_policy_with_null_in_context_is_returned_as_toml(desk: Desk) -> None:
     case = {"name": "none", "context": {"jurisdiction": None}, "allowed": False}
-    policy = desk.made(document(rule("r", "DENY", BASIC), tests=[case]))
+    policy = desk.made(make_document(make_rule("r", "DENY", BASIC), tests=[case]))
 
     answer = desk.key.get(f"/v1/policies/{policy['id']}", params={"format": "toml"})
     again = desk.made({"toml": answer.text})
@@ -195,22 +198,26 @@ def test_policy_with_null_in_context_is_returned_as_toml(desk: Desk) -> None:
 
 
 def test_version_with_another_target_is_rejected(desk: Desk) -> None:
-    policy = desk.made(document(rule("r", "DENY", BASIC)))
+    policy = desk.made(make_document(make_rule("r", "DENY", BASIC)))
 
-    answer = desk.key.put(f"/v1/policies/{policy['id']}", json=document(rule("r", "DENY", BASIC), category="VERIFY"))
+    answer = desk.key.put(
+        f"/v1/policies/{policy['id']}", json=make_document(make_rule("r", "DENY", BASIC), category="VERIFY")
+    )
 
     assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/category")
 
 
 def test_policy_of_unknown_issuer_is_rejected(desk: Desk) -> None:
-    raw = document(rule("r", "DENY", BASIC), target_type="ISSUER", target_id="0193b5a0-7f3c-7abc-8def-0123456789ab")
+    raw = make_document(
+        make_rule("r", "DENY", BASIC), target_type="ISSUER", target_id="0193b5a0-7f3c-7abc-8def-0123456789ab"
+    )
 
     assert desk.key.post("/v1/policies", json=raw).status_code == 404
 
 
 def test_activation_requires_a_simulation(desk: Desk) -> None:
     """A digest of anything else is none."""
-    policy = desk.made(document(rule("r", "DENY", BASIC)))
+    policy = desk.made(make_document(make_rule("r", "DENY", BASIC)))
     for body in ({}, {"simulation_digest": DIGEST}, {"simulation_digest": policy["digest"]}):
         answer = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=body)
 
@@ -220,9 +227,11 @@ def test_activation_requires_a_simulation(desk: Desk) -> None:
 
 def test_failing_tests_and_dead_rules_block_activation(desk: Desk) -> None:
     failing = desk.made(
-        document(rule("r", "DENY", BASIC), tests=[{"name": "no", "context": {"trust_tier": "BASIC"}, "allowed": True}])
+        make_document(
+            make_rule("r", "DENY", BASIC), tests=[{"name": "no", "context": {"trust_tier": "BASIC"}, "allowed": True}]
+        )
     )
-    dead = desk.made(document(rule("never", "ALLOW", leaf("status", "exists", False))))
+    dead = desk.made(make_document(make_rule("never", "ALLOW", make_condition("status", "exists", False))))
 
     one = desk.owner.post(f"/v1/policies/{failing['id']}/activate", json={}).json()["details"]
     two = desk.owner.post(f"/v1/policies/{dead['id']}/activate", json={}).json()["details"]
@@ -235,7 +244,7 @@ def test_failing_tests_and_dead_rules_block_activation(desk: Desk) -> None:
 
 @pytest.mark.own_world
 def test_author_may_not_activate(desk: Desk) -> None:
-    policy = desk.made(document(rule("r", "DENY", BASIC)), desk.owner)
+    policy = desk.made(make_document(make_rule("r", "DENY", BASIC)), desk.owner)
     digest = desk.simulated(policy["id"])
 
     own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": digest})
@@ -243,16 +252,16 @@ def test_author_may_not_activate(desk: Desk) -> None:
 
     assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
     assert (other.status_code, other.json()["status"], other.json()["active_version"]) == (200, "ACTIVE", 1)
-    assert [event["simulation_digest"] for event in events_of(desk.lab, "policy.activated")] == [digest]
+    assert [event["simulation_digest"] for event in read_events_of_type(desk.lab, "policy.activated")] == [digest]
 
 
 def test_own_api_key_is_not_a_second_person(desk: Desk) -> None:
     """Neither one that the owner makes now, nor the first one, which is handed out with the owner's password."""
     body = {"name": "mine", "scopes": ["issuers:read"]}
     secret = desk.owner.post("/v1/api-keys", json=body).json()["secret"]
-    for mine in (secret, desk.team.tenant.api_key):
-        with make_client(desk.team.url, key=mine) as key:
-            policy = desk.made(document(rule("r", "DENY", BASIC)), key)
+    for mine in (secret, desk.tenant_clients.tenant.api_key):
+        with make_client(desk.tenant_clients.url, key=mine) as key:
+            policy = desk.made(make_document(make_rule("r", "DENY", BASIC)), key)
         activation = {"simulation_digest": desk.simulated(policy["id"])}
         own = desk.owner.post(f"/v1/policies/{policy['id']}/activate", json=activation)
         assert (own.status_code, own.json()["details"]["reason"]) == (403, "second_person_required")
@@ -270,9 +279,9 @@ def test_everything_is_allowed_without_a_policy(desk: Desk) -> None:
 
 @pytest.mark.both_engines
 def test_denial_names_its_rules_and_can_be_explained(desk: Desk) -> None:
-    raw = document(
-        rule("young", "DENY", leaf("key.age_days", "lt", 90), 1, reason="The key is too young."),
-        rule("basic", "ALLOW", BASIC, 2),
+    raw = make_document(
+        make_rule("young", "DENY", make_condition("key.age_days", "lt", 90), 1, reason="The key is too young."),
+        make_rule("basic", "ALLOW", BASIC, 2),
         name="Minting",
     )
     policy = desk.activated(raw)
@@ -348,11 +357,19 @@ def test_target_id_is_required_unless_tenant_default(desk: Desk, target: dict[st
 def test_issuer_default_and_platform_policies_combine(desk: Desk) -> None:
     issuer = desk.key.post("/v1/issuers", json={"name": "Registry", "domain": "registry.example"}).json()
     desk.activated(
-        document(rule("tenant", "ALLOW", leaf("status", "exists", True)), name="tenant", default_effect="ALLOW")
+        make_document(
+            make_rule("tenant", "ALLOW", make_condition("status", "exists", True)),
+            name="tenant",
+            default_effect="ALLOW",
+        )
     )
     desk.activated(
-        document(
-            rule("own", "DENY", BASIC), name="own", default_effect="ALLOW", target_type="ISSUER", target_id=issuer["id"]
+        make_document(
+            make_rule("own", "DENY", BASIC),
+            name="own",
+            default_effect="ALLOW",
+            target_type="ISSUER",
+            target_id=issuer["id"],
         )
     )
     about = {"target_type": "ISSUER", "target_id": issuer["id"]}
@@ -367,7 +384,7 @@ def test_platform_policy_applies_to_every_tenant(desk: Desk, lab: Installation) 
     """The defaults of the operator's tenant apply to all tenants."""
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(
-        Document.read(document(rule("no", "DENY", BASIC), default_effect="ALLOW")), caller=operator
+        Document.read(make_document(make_rule("no", "DENY", BASIC), default_effect="ALLOW")), caller=operator
     )
     with lab.simulations.of(made.id, caller=operator) as simulation:
         digest = simulation.report().digest
@@ -383,7 +400,7 @@ def test_platform_policy_applies_to_every_tenant(desk: Desk, lab: Installation) 
 
 @pytest.mark.own_world
 def test_shadow_policy_is_evaluated_but_not_enforced(desk: Desk) -> None:
-    policy = desk.made(document(rule("no", "DENY", BASIC)))
+    policy = desk.made(make_document(make_rule("no", "DENY", BASIC)))
     assert desk.key.post(f"/v1/policies/{policy['id']}/shadow").json()["status"] == "SHADOW"
 
     answer = desk.ask({"trust_tier": "BASIC"}).json()
@@ -395,7 +412,7 @@ def test_shadow_policy_is_evaluated_but_not_enforced(desk: Desk) -> None:
 
 @pytest.mark.own_world
 def test_archived_policy_is_not_enforced_and_stays_explainable(desk: Desk) -> None:
-    policy = desk.activated(document(rule("no", "DENY", BASIC)))
+    policy = desk.activated(make_document(make_rule("no", "DENY", BASIC)))
     before = desk.ask({"trust_tier": "BASIC"}).json()
 
     archived = desk.owner.post(f"/v1/policies/{policy['id']}/archive").json()
@@ -403,15 +420,18 @@ def test_archived_policy_is_not_enforced_and_stays_explainable(desk: Desk) -> No
     assert (archived["status"], archived["active_version"]) == ("ARCHIVED", None)
     assert desk.ask({"trust_tier": "BASIC"}).json()["allowed"] is True
     assert desk.key.get(f"/v1/policies/decisions/{before['decision_id']}").json()["reproduced"] is True
-    assert desk.key.put(f"/v1/policies/{policy['id']}", json=document(rule("x", "DENY", BASIC))).status_code == 409
+    assert (
+        desk.key.put(f"/v1/policies/{policy['id']}", json=make_document(make_rule("x", "DENY", BASIC))).status_code
+        == 409
+    )
     assert desk.owner.post(f"/v1/policies/{policy['id']}/archive").status_code == 409
 
 
 def test_active_version_remains_active_after_an_update(desk: Desk) -> None:
-    policy = desk.activated(document(rule("no", "DENY", BASIC), default_effect="ALLOW"))
+    policy = desk.activated(make_document(make_rule("no", "DENY", BASIC), default_effect="ALLOW"))
 
     changed = desk.key.put(
-        f"/v1/policies/{policy['id']}", json=document(rule("yes", "ALLOW", BASIC), default_effect="ALLOW")
+        f"/v1/policies/{policy['id']}", json=make_document(make_rule("yes", "ALLOW", BASIC), default_effect="ALLOW")
     ).json()
 
     assert (changed["status"], changed["version"], changed["active_version"]) == ("ACTIVE", 2, 1)
@@ -424,7 +444,9 @@ def test_policy_uses_own_attributes_of_the_tenant(desk: Desk) -> None:
     answer = desk.key.put("/v1/policies/attributes", json={"attributes": own})
     assert answer.status_code == 200, answer.text
     assert [each["path"] for each in answer.json()["items"] if each["own"]] == ["claims.amount", "channel"]
-    desk.activated(document(rule("much", "DENY", leaf("claims.amount", "gt", 1_000)), default_effect="ALLOW"))
+    desk.activated(
+        make_document(make_rule("much", "DENY", make_condition("claims.amount", "gt", 1_000)), default_effect="ALLOW")
+    )
 
     assert desk.ask({"claims": {"amount": 1_001}}).json()["matched_rules"] == ["much"]
     used = desk.key.put("/v1/policies/attributes", json={"attributes": own[1:]})
@@ -450,7 +472,7 @@ def test_policy_response_matches_its_model(desk: Desk, more: dict[str, Any]) -> 
     profile = desk.key.post("/v1/verification-profiles", json={"name": "p"}).json()["id"]
 
     for target in ({}, {"category": "VERIFY", "target_type": "VERIFICATION_PROFILE", "target_id": profile}):
-        made = desk.made(document(rule("r", "DENY", BASIC), **target, **more))
+        made = desk.made(make_document(make_rule("r", "DENY", BASIC), **target, **more))
 
         assert PolicyOut.model_validate_json(json.dumps(made))
         assert set(made) == set(PolicyOut.model_fields)
@@ -459,17 +481,17 @@ def test_policy_response_matches_its_model(desk: Desk, more: dict[str, Any]) -> 
 @pytest.mark.both_engines
 def test_lists_omit_policy_documents(desk: Desk) -> None:
     """A page of a hundred had 23 MB."""
-    rules = [rule(f"r{number}", "DENY", BASIC, reason="x" * 500) for number in range(200)]
-    policy = [desk.made(document(*rules, name=f"p{number}")) for number in range(3)][-1]
+    rules = [make_rule(f"r{number}", "DENY", BASIC, reason="x" * 500) for number in range(200)]
+    policy = [desk.made(make_document(*rules, name=f"p{number}")) for number in range(3)][-1]
 
     for path in ("/v1/policies", f"/v1/policies/{policy['id']}/versions"):
         assert len(desk.key.get(path).content) < 3_000
 
 
 def test_policies_of_other_tenants_are_not_found(desk: Desk, lab: Installation) -> None:
-    policy = desk.made(document(rule("r", "DENY", BASIC)))
+    policy = desk.made(make_document(make_rule("r", "DENY", BASIC)))
     decision = desk.ask({}).json()["decision_id"]
-    with desk.team.with_key(tenant=lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
+    with desk.tenant_clients.with_key(tenant=lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
         for path in (
             f"/v1/policies/{policy['id']}",
             f"/v1/policies/{policy['id']}/versions",
@@ -481,10 +503,10 @@ def test_policies_of_other_tenants_are_not_found(desk: Desk, lab: Installation) 
 
 
 def test_analysis_reports_findings(desk: Desk) -> None:
-    raw = document(
-        rule("young", "DENY", leaf("key.age_days", "lt", 90), 1),
-        rule("old", "DENY", leaf("key.age_days", "gte", 90), 2),
-        rule("any", "ALLOW", leaf("key.age_days", "exists", True), 3),
+    raw = make_document(
+        make_rule("young", "DENY", make_condition("key.age_days", "lt", 90), 1),
+        make_rule("old", "DENY", make_condition("key.age_days", "gte", 90), 2),
+        make_rule("any", "ALLOW", make_condition("key.age_days", "exists", True), 3),
     )
     moved = json.loads(json.dumps(raw).replace('"lt", "value": 90', '"lt", "value": 91'))
     policy = desk.made(raw)
@@ -507,7 +529,7 @@ def test_analysis_reports_findings(desk: Desk) -> None:
 def test_tampered_version_is_detected(lab: Installation) -> None:
     """A version is never changed; whoever does it in the database is found by fsck."""
     operator = lab.operator  # type: ignore[attr-defined]
-    made = lab.policies.create(Document.read(document(rule("r", "DENY", BASIC))), caller=operator)
+    made = lab.policies.create(Document.read(make_document(make_rule("r", "DENY", BASIC))), caller=operator)
 
     with lab.storage.write() as tx:
         changed = update(store.versions).where(store.versions.c.policy_id == made.id)
@@ -516,7 +538,7 @@ def test_tampered_version_is_detected(lab: Installation) -> None:
 
 def test_policy_is_replayed_over_parquet_history(lab: Installation, tmp_path: Path) -> None:
     operator = lab.operator  # type: ignore[attr-defined]
-    made = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=operator)
+    made = lab.policies.create(Document.read(make_document(make_rule("r", "ALLOW", BASIC))), caller=operator)
     pq.write_table(pa.table({"trust_tier": ["BASIC", "VERIFIED", None, "basic"]}), tmp_path / "past.parquet")
 
     decided = lab.policies.replay(made.id, contexts=tmp_path / "past.parquet", caller=operator)
@@ -525,6 +547,6 @@ def test_policy_is_replayed_over_parquet_history(lab: Installation, tmp_path: Pa
     whose = lab.policies.replay(made.id, contexts=tmp_path / "past.parquet")  # the operator's own, as lab.decisions
     assert whose.groups() == decided.groups()
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE).tenant_id)
-    theirs = lab.policies.create(Document.read(document(rule("r", "ALLOW", BASIC))), caller=other)
+    theirs = lab.policies.create(Document.read(make_document(make_rule("r", "ALLOW", BASIC))), caller=other)
     with pytest.raises(NotFound):
         lab.policies.replay(theirs.id, contexts=tmp_path / "past.parquet")

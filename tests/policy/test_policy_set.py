@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from policy_world import document, leaf, rule, typed
 
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.ast import Effect
+from support.policies.documents import bind_document, make_condition, make_document, make_rule
 
-YOUNG = leaf("key.age_days", "lt", 90)
-BASIC = leaf("trust_tier", "eq", "BASIC")
+YOUNG = make_condition("key.age_days", "lt", 90)
+BASIC = make_condition("trust_tier", "eq", "BASIC")
 NOW = {"key.age_days": 5.0, "trust_tier": "BASIC"}
 
 
 def member(name: str, *rules: dict[str, Any], in_shadow: bool = False, **more: Any) -> PolicySetMember:
     """A policy of a set."""
-    return PolicySetMember(name, "0" * 64, typed(document(*rules, name=name, **more)), in_shadow)
+    return PolicySetMember(name, "0" * 64, bind_document(make_document(*rules, name=name, **more)), in_shadow)
 
 
 def test_first_match_decides_and_all_matches_are_reported() -> None:
-    policy = typed(
-        document(
-            rule("third", "ALLOW", BASIC, 3), rule("first", "DENY", YOUNG, 1), rule("never", "ALLOW", {"not": BASIC})
+    policy = bind_document(
+        make_document(
+            make_rule("third", "ALLOW", BASIC, 3),
+            make_rule("first", "DENY", YOUNG, 1),
+            make_rule("never", "ALLOW", {"not": BASIC}),
         )
     )
 
@@ -32,20 +34,24 @@ def test_first_match_decides_and_all_matches_are_reported() -> None:
 
 
 def test_deny_precedes_allow_at_equal_priority() -> None:
-    policy = typed(document(rule("a", "ALLOW", BASIC, 1), rule("b", "DENY", BASIC, 1)))
+    policy = bind_document(make_document(make_rule("a", "ALLOW", BASIC, 1), make_rule("b", "DENY", BASIC, 1)))
 
     assert Evaluator(policy)(NOW).matched == ("b", "a")
 
 
 def test_monitored_rule_is_reported_but_not_enforced() -> None:
-    policy = typed(document(rule("w", "DENY", BASIC, mode="MONITOR"), rule("a", "ALLOW", BASIC, 5)))
+    policy = bind_document(
+        make_document(make_rule("w", "DENY", BASIC, mode="MONITOR"), make_rule("a", "ALLOW", BASIC, 5))
+    )
 
     assert Evaluator(policy)(NOW) == (Effect.ALLOW, ("a",), ("w",))
 
 
 def test_policy_without_enabled_rules_returns_its_default() -> None:
     for default in Effect:
-        policy = typed(document(rule("off", "DENY", BASIC, enabled=False), default_effect=default.value))
+        policy = bind_document(
+            make_document(make_rule("off", "DENY", BASIC, enabled=False), default_effect=default.value)
+        )
 
         assert Evaluator(policy)(NOW) == (default, (), ())
 
@@ -53,21 +59,23 @@ def test_policy_without_enabled_rules_returns_its_default() -> None:
 def test_missing_attribute_never_causes_allow() -> None:
     """Not even by way of `ne`, `not`, or asking whether something exists."""
     for when in (
-        leaf("risk_rating", "ne", "HIGH"),
-        {"not": leaf("risk_rating", "eq", "HIGH")},
-        leaf("risk_rating", "not_in", ["HIGH"]),
-        leaf("risk_rating", "exists", False),
-        {"not": leaf("risk_rating", "exists", True)},
+        make_condition("risk_rating", "ne", "HIGH"),
+        {"not": make_condition("risk_rating", "eq", "HIGH")},
+        make_condition("risk_rating", "not_in", ["HIGH"]),
+        make_condition("risk_rating", "exists", False),
+        {"not": make_condition("risk_rating", "exists", True)},
     ):
-        assert not Evaluator(typed(document(rule("a", "ALLOW", when))))({}).allowed
+        assert not Evaluator(bind_document(make_document(make_rule("a", "ALLOW", when))))({}).allowed
 
 
 def test_missing_attribute_matches_negated_deny_comparison() -> None:
-    for when in (leaf("risk_rating", "ne", "LOW"), leaf("risk_rating", "exists", False)):
-        policy = typed(document(rule("d", "DENY", when), default_effect="ALLOW"))
+    for when in (make_condition("risk_rating", "ne", "LOW"), make_condition("risk_rating", "exists", False)):
+        policy = bind_document(make_document(make_rule("d", "DENY", when), default_effect="ALLOW"))
 
         assert not Evaluator(policy)({}).allowed
-    positive = typed(document(rule("d", "DENY", leaf("risk_rating", "eq", "HIGH")), default_effect="ALLOW"))
+    positive = bind_document(
+        make_document(make_rule("d", "DENY", make_condition("risk_rating", "eq", "HIGH")), default_effect="ALLOW")
+    )
     assert Evaluator(positive)({}).allowed
 
 
@@ -80,8 +88,12 @@ def test_empty_policy_set_allows() -> None:
 def test_every_policy_must_allow_and_denying_one_decides() -> None:
     policies = PolicySet(
         [
-            member("wide", rule("w1", "ALLOW", BASIC)),
-            member("strict", rule("s1", "DENY", YOUNG, reason="The key is too young."), rule("s2", "ALLOW", BASIC, 2)),
+            member("wide", make_rule("w1", "ALLOW", BASIC)),
+            member(
+                "strict",
+                make_rule("s1", "DENY", YOUNG, reason="The key is too young."),
+                make_rule("s2", "ALLOW", BASIC, 2),
+            ),
         ]
     )
     decision = policies(NOW)
@@ -97,8 +109,8 @@ def test_denying_default_overrides_match_of_another_policy() -> None:
     """Every matching rule is named; that none of them decided is said beside it."""
     for order in (1, -1):
         members = [
-            member("closed", rule("a-allow", "ALLOW", {"not": BASIC})),
-            member("open", rule("b", "ALLOW", BASIC)),
+            member("closed", make_rule("a-allow", "ALLOW", {"not": BASIC})),
+            member("open", make_rule("b", "ALLOW", BASIC)),
         ]
         decision = PolicySet(members[::order])(NOW)
 
@@ -110,26 +122,26 @@ def test_denying_default_overrides_match_of_another_policy() -> None:
 @pytest.mark.parametrize(
     ("members", "decides", "reason"),
     [
-        ([member("p", rule("d", "DENY", BASIC, reason="Basic."))], ("p", "d"), "Basic."),
+        ([member("p", make_rule("d", "DENY", BASIC, reason="Basic."))], ("p", "d"), "Basic."),
         (
-            [member("p", rule("d", "DENY", YOUNG)), member("q", rule("a", "ALLOW", BASIC))],
+            [member("p", make_rule("d", "DENY", YOUNG)), member("q", make_rule("a", "ALLOW", BASIC))],
             ("p", "d"),
             "Rule d matched.",
         ),
         (
             [
-                member("p", rule("x", "DENY", {"not": BASIC}), default_effect="ALLOW"),
-                member("q", rule("a", "ALLOW", BASIC)),
+                member("p", make_rule("x", "DENY", {"not": BASIC}), default_effect="ALLOW"),
+                member("q", make_rule("a", "ALLOW", BASIC)),
             ],
             ("q", "a"),
             "Rule a matched.",
         ),
         (
-            [member("p", rule("x", "DENY", {"not": BASIC}), default_effect="ALLOW")],
+            [member("p", make_rule("x", "DENY", {"not": BASIC}), default_effect="ALLOW")],
             ("p", None),
             "No rule of the policy p matched, and its default is ALLOW.",
         ),
-        ([member("p", rule("d", "DENY", BASIC), in_shadow=True)], (None, None), None),
+        ([member("p", make_rule("d", "DENY", BASIC), in_shadow=True)], (None, None), None),
         ([], (None, None), None),
     ],
 )
@@ -143,7 +155,7 @@ def test_decision_names_deciding_policy_and_rule(
 
 
 def test_denying_default_has_a_reason() -> None:
-    decision = PolicySet([member("closed", rule("a", "ALLOW", {"not": BASIC}))])(NOW)
+    decision = PolicySet([member("closed", make_rule("a", "ALLOW", {"not": BASIC}))])(NOW)
 
     assert decision.reasons == ("No rule of the policy closed matched, and its default is DENY.",)
     assert decision.matched_rules == ()
@@ -152,8 +164,8 @@ def test_denying_default_has_a_reason() -> None:
 def test_shadow_and_monitor_are_evaluated_but_not_enforced() -> None:
     policies = PolicySet(
         [
-            member("shadow", rule("a", "DENY", BASIC), in_shadow=True),
-            member("monitor", rule("b", "DENY", BASIC), mode="MONITOR"),
+            member("shadow", make_rule("a", "DENY", BASIC), in_shadow=True),
+            member("monitor", make_rule("b", "DENY", BASIC), mode="MONITOR"),
         ]
     )
     decision = policies(NOW)
@@ -163,7 +175,7 @@ def test_shadow_and_monitor_are_evaluated_but_not_enforced() -> None:
 
 
 def test_set_digest_depends_on_enforced_members() -> None:
-    one, two = member("p", rule("a", "DENY", BASIC)), member("p", rule("a", "DENY", BASIC), in_shadow=True)
+    one, two = member("p", make_rule("a", "DENY", BASIC)), member("p", make_rule("a", "DENY", BASIC), in_shadow=True)
 
     assert PolicySet([one]).digest != PolicySet([two]).digest
     assert PolicySet([one]).digest == PolicySet([one]).digest

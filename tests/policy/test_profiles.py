@@ -9,14 +9,15 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from policy_world import document, leaf, rule
-from team_story import Team, events_of, trail
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.policy.language.document import Document
 from support.in_process_server import serve_in_thread
+from support.orgs import TenantClients, read_audit_trail
+from support.outbox import read_events_of_type
+from support.policies.documents import make_condition, make_document, make_rule
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
@@ -24,15 +25,15 @@ PATH = "/v1/verification-profiles"
 
 
 @pytest.fixture
-def team(lab: Installation) -> Iterator[Team]:
+def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
     tenant = lab.orgs.create_tenant("Verifier", plan=Plan.ENTERPRISE)
     with serve_in_thread(lab) as url:
-        yield Team(lab, url, tenant)
+        yield TenantClients(lab, url, tenant)
 
 
 @pytest.fixture
-def key(team: Team) -> Iterator[httpx.Client]:
-    with team.with_key() as opened:
+def key(tenant_clients: TenantClients) -> Iterator[httpx.Client]:
+    with tenant_clients.with_key() as opened:
         yield opened
 
 
@@ -43,15 +44,15 @@ def made(key: httpx.Client, name: str = "Degrees that we accept", **more: Any) -
     return body
 
 
-def test_profile_is_created_returned_published_and_audited(key: httpx.Client, team: Team) -> None:
+def test_profile_is_created_returned_published_and_audited(key: httpx.Client, tenant_clients: TenantClients) -> None:
     answer = key.post(PATH, json={"name": "  Degrees that we accept ", "description": "For admissions."})
 
     profile = answer.json()
     assert (answer.status_code, answer.headers["Location"]) == (201, f"{PATH}/{profile['id']}")
     assert (profile["name"], profile["description"]) == ("Degrees that we accept", "For admissions.")
     assert key.get(answer.headers["Location"]).json() == profile
-    assert events_of(team.lab, "verification_profile.created")[0]["profile_id"] == profile["id"]
-    assert trail(team.lab, profile["id"]) == [("verification_profile.create", "API_KEY")]
+    assert read_events_of_type(tenant_clients.lab, "verification_profile.created")[0]["profile_id"] == profile["id"]
+    assert read_audit_trail(tenant_clients.lab, profile["id"]) == [("verification_profile.create", "API_KEY")]
 
 
 def test_profiles_are_listed_newest_first_page_by_page(key: httpx.Client, clock: FixedClock) -> None:
@@ -84,7 +85,7 @@ def test_malformed_profile_is_rejected(key: httpx.Client, body: dict[str, Any]) 
 @pytest.mark.parametrize("category", ["MINT", "BUNDLE_EXPORT"])
 def test_profile_policy_for_other_action_than_verify_is_rejected(key: httpx.Client, category: str) -> None:
     """A version that was stored before is read as ever: reading a document refuses nothing of this."""
-    raw = document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), category=category)
+    raw = make_document(make_rule("r", "DENY", make_condition("status", "eq", "REVOKED")), category=category)
     bound = {**raw, "target_type": "VERIFICATION_PROFILE", "target_id": made(key)["id"]}
 
     answer = key.post("/v1/policies", json=bound)
@@ -95,12 +96,12 @@ def test_profile_policy_for_other_action_than_verify_is_rejected(key: httpx.Clie
     assert Document.read(bound).category == category
 
 
-def test_policy_is_bound_to_profile_of_its_own_tenant(key: httpx.Client, team: Team) -> None:
-    raw = document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), category="VERIFY")
+def test_policy_is_bound_to_profile_of_its_own_tenant(key: httpx.Client, tenant_clients: TenantClients) -> None:
+    raw = make_document(make_rule("r", "DENY", make_condition("status", "eq", "REVOKED")), category="VERIFY")
     bound = {**raw, "target_type": "VERIFICATION_PROFILE", "target_id": made(key)["id"]}
     assert key.post("/v1/policies", json=bound).status_code == 201
 
-    with team.with_key(tenant=team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
+    with tenant_clients.with_key(tenant=tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
         theirs = other.post("/v1/policies", json=bound)
     nobodys = key.post("/v1/policies", json={**bound, "target_id": str(uuid4())})
 

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from policy_world import HOSTILE, REGISTRY, document, leaf, rule, typed, values_of
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.evaluator import Evaluator
@@ -19,6 +18,8 @@ from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
 from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.sql.replay import Replay, ReplayRoute, replay
+from support.policies.documents import REGISTRY, bind_document, make_condition, make_document, make_rule
+from support.policies.strategies import HOSTILE_TEXTS, sample_values
 
 ARROW = {
     AttributeType.ENUM: pa.string(),
@@ -50,7 +51,7 @@ def contexts() -> list[dict[str, Any]]:
     made = [
         {
             name: chance.choice(
-                [*map(_typed(a.type), values_of(a)), None, *(ODD[a.type] if chance.random() < 0.1 else [])]
+                [*map(_typed(a.type), sample_values(a)), None, *(ODD[a.type] if chance.random() < 0.1 else [])]
             )
             for name, a in REGISTRY.items()
         }
@@ -76,11 +77,11 @@ def many_rules(count: int) -> Policy:
         parts = []
         for attribute in chance.sample(list(REGISTRY.values()), 2):
             op = chance.choice(sorted(attribute.ops() - {"exists"}))
-            value = [chance.choice(values_of(attribute)) for _ in range(2)]
-            parts.append(leaf(attribute.path, op, value if op in {"in", "not_in"} else value[0]))
+            value = [chance.choice(sample_values(attribute)) for _ in range(2)]
+            parts.append(make_condition(attribute.path, op, value if op in {"in", "not_in"} else value[0]))
         mode = "MONITOR" if n % 9 == 0 else "ENFORCE"
-        rules.append(rule(f"r{n}", chance.choice(["ALLOW", "DENY"]), {"all": parts}, n // 3, mode=mode))
-    return typed(document(*rules))
+        rules.append(make_rule(f"r{n}", chance.choice(["ALLOW", "DENY"]), {"all": parts}, n // 3, mode=mode))
+    return bind_document(make_document(*rules))
 
 
 def matched_in(done: Replay, row: dict[str, Any]) -> tuple[str, ...]:
@@ -128,8 +129,8 @@ def test_route_depends_on_data(tmp_path: Path) -> None:
     """A thousand times the same context is decided once, if there is enough to decide."""
     few = written(tmp_path / "few.parquet", [{"claims.amount": float(n % 3)} for n in range(3_000)])
     many = written(tmp_path / "many.parquet", [{"claims.amount": float(n)} for n in range(3_000)])
-    bounds = [leaf("claims.amount", "gt", n) for n in range(60)]
-    policy = typed(document(*[rule(f"r{n}", "DENY", when) for n, when in enumerate(bounds)]))
+    bounds = [make_condition("claims.amount", "gt", n) for n in range(60)]
+    policy = bind_document(make_document(*[make_rule(f"r{n}", "DENY", when) for n, when in enumerate(bounds)]))
 
     assert replay(policy, few).route is ReplayRoute.DISTINCT
     assert replay(policy, many).route is ReplayRoute.ROWS
@@ -138,7 +139,9 @@ def test_route_depends_on_data(tmp_path: Path) -> None:
 def test_small_policy_uses_rows_and_groups_need_no_route(tmp_path: Path) -> None:
     """To count distinct contexts takes longer than to decide each row by fewer than sixty leaves."""
     few = written(tmp_path / "few.parquet", [{"claims.amount": float(n % 3)} for n in range(3_000)])
-    policy = typed(document(*[rule(f"r{n}", "DENY", leaf("claims.amount", "gt", n)) for n in range(59)]))
+    policy = bind_document(
+        make_document(*[make_rule(f"r{n}", "DENY", make_condition("claims.amount", "gt", n)) for n in range(59)])
+    )
 
     assert replay(policy, few).route is ReplayRoute.ROWS
     counted = replay(many_rules(20), few)
@@ -165,7 +168,9 @@ def _nodes(plan: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def test_absent_column_is_missing(tmp_path: Path) -> None:
     pq.write_table(pa.table({"unrelated": [1, 2]}), tmp_path / "c.parquet")
-    policy = typed(document(rule("d", "DENY", leaf("status", "exists", False)), default_effect="ALLOW"))
+    policy = bind_document(
+        make_document(make_rule("d", "DENY", make_condition("status", "exists", False)), default_effect="ALLOW")
+    )
 
     assert replay(policy, tmp_path / "c.parquet").groups()[0].matched == ("d",)
 
@@ -175,14 +180,20 @@ def test_absent_column_is_missing(tmp_path: Path) -> None:
 )
 def test_column_of_wrong_type_is_rejected(tmp_path: Path, name: str, values: list[Any]) -> None:
     pq.write_table(pa.table({name: values}), tmp_path / "c.parquet")
-    policy = typed(document(*[rule(f"r{n}", "DENY", leaf(p, "exists", True)) for n, p in enumerate(REGISTRY)]))
+    policy = bind_document(
+        make_document(*[make_rule(f"r{n}", "DENY", make_condition(p, "exists", True)) for n, p in enumerate(REGISTRY)])
+    )
 
     with pytest.raises(ValidationFailed, match=f"The column {name} is"):
         replay(policy, tmp_path / "c.parquet")
 
 
 def test_policy_without_enabled_rules_returns_its_default(past: Path, contexts: list[dict[str, Any]]) -> None:
-    policy = typed(document(rule("r", "DENY", leaf("status", "exists", True), enabled=False), default_effect="ALLOW"))
+    policy = bind_document(
+        make_document(
+            make_rule("r", "DENY", make_condition("status", "exists", True), enabled=False), default_effect="ALLOW"
+        )
+    )
 
     (group,) = replay(policy, past).groups()
     assert (group.allowed, group.matched, group.count) == (True, (), len(contexts))
@@ -191,10 +202,14 @@ def test_policy_without_enabled_rules_returns_its_default(past: Path, contexts: 
 
 def test_hostile_texts_are_values(tmp_path: Path) -> None:
     """Neither in a policy nor in a file."""
-    path = written(tmp_path / "c.parquet", [{"note": text} for text in HOSTILE])
-    for text in HOSTILE:
+    path = written(tmp_path / "c.parquet", [{"note": text} for text in HOSTILE_TEXTS])
+    for text in HOSTILE_TEXTS:
         (group,) = [
-            g for g in replay(typed(document(rule("r", "ALLOW", leaf("note", "eq", text)))), path).groups() if g.allowed
+            g
+            for g in replay(
+                bind_document(make_document(make_rule("r", "ALLOW", make_condition("note", "eq", text)))), path
+            ).groups()
+            if g.allowed
         ]
 
         assert group.count == 1
@@ -212,9 +227,11 @@ def test_attributes_may_have_names_of_internal_columns(tmp_path: Path, route: Re
     registry = PLATFORM.with_own(Attribute(name, AttributeType.NUMBER) for name in OUR_OWN_NAMES)
     columns = {name: [100.0 + n, 200.0 + n, None] for n, name in enumerate(OUR_OWN_NAMES)}
     pq.write_table(pa.table(columns), tmp_path / "past.parquet")
-    rules = [rule(f"r{n}", "ALLOW", leaf(name, "eq", 200 + n), n) for n, name in enumerate(OUR_OWN_NAMES)]
+    rules = [
+        make_rule(f"r{n}", "ALLOW", make_condition(name, "eq", 200 + n), n) for n, name in enumerate(OUR_OWN_NAMES)
+    ]
 
-    done = replay(typed(document(*rules), registry), tmp_path / "past.parquet", route=route)
+    done = replay(bind_document(make_document(*rules), registry), tmp_path / "past.parquet", route=route)
 
     assert done.df()["allowed"].tolist() == [False, True, False]
     assert [(g.matched, g.count) for g in done.groups()] == [((), 2), (tuple(done.rules), 1)]
@@ -224,7 +241,10 @@ def test_attributes_may_have_names_of_internal_columns(tmp_path: Path, route: Re
 def test_unused_column_may_have_any_name(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({name: [7, 7], 'q"@': [1, 1], "note": ["a", "b"]}), tmp_path / "past.parquet")
 
-    done = replay(typed(document(rule("r", "ALLOW", leaf("note", "eq", "b")))), tmp_path / "past.parquet")
+    done = replay(
+        bind_document(make_document(make_rule("r", "ALLOW", make_condition("note", "eq", "b")))),
+        tmp_path / "past.parquet",
+    )
 
     assert done.df()[["row", "allowed"]].to_numpy().tolist() == [[0, False], [1, True]]
 

@@ -6,11 +6,11 @@ import cProfile
 from typing import Any
 
 import pytest
-from policy_world import document, leaf, rule
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.formats.toml import format_toml, parse_toml
 from attestlab.policy.language.document import Document
+from support.policies.documents import make_condition, make_document, make_rule
 
 HEAD = """
 name = "p"
@@ -39,7 +39,9 @@ def with_test(context: str) -> str:
 
 def document_with_test(context: dict[str, Any]) -> Document:
     case = {"name": "t", "context": context, "allowed": True}
-    return Document.read(document(rule("r", "DENY", leaf("trust_tier", "eq", "BASIC")), tests=[case]))
+    return Document.read(
+        make_document(make_rule("r", "DENY", make_condition("trust_tier", "eq", "BASIC")), tests=[case])
+    )
 
 
 def test_nul_is_rejected_anywhere() -> None:
@@ -106,8 +108,8 @@ def test_a_large_policy_is_written_as_toml_in_linear_time() -> None:
 
 
 def _steps_of_writing(leaves: int) -> int:
-    rules = [rule(f"r{number}", "DENY", leaf("key.age_days", "eq", number)) for number in range(leaves)]
-    written = Document.read(document(*rules))
+    rules = [make_rule(f"r{number}", "DENY", make_condition("key.age_days", "eq", number)) for number in range(leaves)]
+    written = Document.read(make_document(*rules))
     format_toml(written)  # what is loaded at first use is no part of it
     profile = cProfile.Profile()
     profile.runcall(format_toml, written)

@@ -17,7 +17,6 @@ from uuid import UUID, uuid4
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
-from portal_story import DOCUMENT, behind_the_services_back, mint
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
@@ -26,6 +25,7 @@ from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
 from attestlab.orgs.rules import Caller
 from support.in_process_server import serve_in_thread
+from support.portal import DOCUMENT, mint_document, tamper_with_records
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Whatever the browser would like to know from elsewhere, it gets no address for.
@@ -91,8 +91,8 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation
     VALID, VALID with a remark and a brand that cannot be read, NOT_FOUND; with the key and plain; on a desk and on
     a small phone.
     """
-    plain = mint(lab, caller)
-    branded = mint(lab, caller, profile={"primary_color": "#ffee00", "accent_color": "#eeeeee"})
+    plain = mint_document(lab, caller)
+    branded = mint_document(lab, caller, profile={"primary_color": "#ffee00", "accent_color": "#eeeeee"})
     issuer_id = lab.attestations.get(branded, caller=caller).issuer_id
     lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
     lab.logos.upload(issuer_id, LOGO, caller=caller)
@@ -110,7 +110,7 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation
 def test_the_code_on_the_plain_page_is_drawn_large_enough_to_scan(
     visit: Any, lab: Installation, caller: Caller
 ) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     for width in (1280, 320):
         with visit(attestation_id, with_key=False, viewport={"width": width, "height": 640}) as page:
             box = page.get_by_role("img", name="QR code of this page").locator("svg").bounding_box()
@@ -120,13 +120,13 @@ def test_the_code_on_the_plain_page_is_drawn_large_enough_to_scan(
 @pytest.mark.tampered
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_pages_that_warn(visit: Any, lab: Installation, caller: Caller, scheme: str) -> None:
-    revoked, superseded, invalid = (mint(lab, caller) for _ in range(3))
+    revoked, superseded, invalid = (mint_document(lab, caller) for _ in range(3))
     kid = lab.attestations.get(invalid, caller=caller).kid
     for attestation_id, status in ((revoked, "REVOKED"), (superseded, "SUPERSEDED")):
         changes = {"status": status, "revocation_reason": "misspelt", "superseded_by": invalid}
         of_it = attestations.c.id == attestation_id
-        behind_the_services_back(lab, update(attestations).where(of_it).values(**changes))
-    behind_the_services_back(lab, update(keys).where(keys.c.kid == kid).values(status="revoked", changed_index=0))
+        tamper_with_records(lab, update(attestations).where(of_it).values(**changes))
+    tamper_with_records(lab, update(keys).where(keys.c.kid == kid).values(status="revoked", changed_index=0))
     for attestation_id, verdict in ((revoked, "REVOKED"), (superseded, "SUPERSEDED"), (invalid, "INVALID")):
         with visit(attestation_id, color_scheme=scheme, bypass_csp=True) as page:
             assert page.locator(".word").inner_text() == verdict
@@ -139,7 +139,7 @@ def test_the_attested_file_matches_and_another_does_not(
     right, wrong = tmp_path / "diploma.pdf", tmp_path / "forged.pdf"
     right.write_bytes(DOCUMENT)
     wrong.write_bytes(DOCUMENT + b"!")
-    with visit(mint(lab, caller)) as page:
+    with visit(mint_document(lab, caller)) as page:
         outcome = page.locator("#outcome")
         page.set_input_files("#file", right)
         outcome.get_by_text("It matches").wait_for()
@@ -152,8 +152,8 @@ def test_the_attested_file_matches_and_another_does_not(
 
 @pytest.mark.tampered
 def test_a_file_that_matches_makes_nothing_valid(visit: Any, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
-    behind_the_services_back(lab, update(attestations).values(status="REVOKED"))
+    attestation_id = mint_document(lab, caller)
+    tamper_with_records(lab, update(attestations).values(status="REVOKED"))
     with visit(attestation_id) as page:
         page.set_input_files("#file", {"name": "diploma.pdf", "mimeType": "application/pdf", "buffer": DOCUMENT})
         page.locator("#outcome").get_by_text("It matches").wait_for()
@@ -166,7 +166,7 @@ def test_the_browsers_hash_is_that_of_another_implementation(visit: Any, lab: In
     """
     At every edge of padding and of reading: one block, two blocks, a whole slice, one byte more.
     """
-    with visit(mint(lab, caller)) as page:
+    with visit(mint_document(lab, caller)) as page:
         for size in (0, 1, 55, 56, 63, 64, 65, 119, 120, 128, SLICE - 1, SLICE, SLICE + 1, 2 * SLICE + 60):
             content = bytes(number % 251 for number in range(min(size, 4096))) * (size // 4096 + 1)
             content = content[:size]
@@ -177,7 +177,7 @@ def test_the_browsers_hash_is_that_of_another_implementation(visit: Any, lab: In
 
 
 def test_without_scripts_the_verdict_is_there(visit: Any, lab: Installation, caller: Caller) -> None:
-    with visit(mint(lab, caller), java_script_enabled=False) as page:
+    with visit(mint_document(lab, caller), java_script_enabled=False) as page:
         shown = page.locator("body").inner_text()
 
     assert "This attestation is valid" in shown
@@ -206,7 +206,7 @@ def test_nothing_that_an_issuer_writes_runs_or_becomes_an_element(
 
     elements = []
     for texts in (["plain"] * len(payloads), list(payloads)):
-        attestation_id = mint(lab, caller, claims=claims(texts), profile={"display_name": texts[1]})
+        attestation_id = mint_document(lab, caller, claims=claims(texts), profile={"display_name": texts[1]})
         with visit(attestation_id, bypass_csp=True) as page:
             elements.append(page.evaluate(names))
             assert page.evaluate("window.hit") is None

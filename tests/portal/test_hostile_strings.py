@@ -9,7 +9,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from portal_story import Seen, behind_the_services_back, mint
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
@@ -17,6 +16,7 @@ from attestlab.installation import Installation
 from attestlab.issuers.store import issuers
 from attestlab.orgs.rules import Caller
 from attestlab.portal import rules
+from support.portal import ParsedPage, mint_document, tamper_with_records
 
 PAYLOADS = (
     "<script>window.hit=1</script>",
@@ -51,7 +51,7 @@ def mint_with(lab: Installation, caller: Caller, text: str, **profile: str) -> U
         "document": {"title": text},
     }
     noted = {"subject_reference": f"note {text}"[:200], "metadata": {text[:60]: text}}
-    return mint(lab, caller, claims=claims, profile=profile, **noted)
+    return mint_document(lab, caller, claims=claims, profile=profile, **noted)
 
 
 def write_everywhere(lab: Installation, attestation_id: UUID, text: str, *, color: str) -> None:
@@ -59,14 +59,14 @@ def write_everywhere(lab: Installation, attestation_id: UUID, text: str, *, colo
     profile = {"name": text[:200], "display_name": f"{text} "[:200], "domain": text, "logo_url": text}
     minted = {"status": "REVOKED", "revocation_reason": text, "schema_id": text[:40], "content_type": text[:40]}
     then = {"snapshot_trust_tier": text[:12], "snapshot_jurisdiction": text[:2]}
-    behind_the_services_back(
+    tamper_with_records(
         lab,
         update(issuers).values(**profile, primary_color=color, accent_color=color),
         update(attestations).where(attestations.c.id == attestation_id).values(**minted, **then),
     )
 
 
-def inventory(page: Seen) -> list[tuple[str, list[tuple[str, str]]]]:
+def inventory(page: ParsedPage) -> list[tuple[str, list[tuple[str, str]]]]:
     """Every element with its attributes and their values, but for ids and the lines of the code to scan."""
     return [
         (
@@ -86,16 +86,16 @@ def unseen(html: str) -> list[str]:
     return [sign for sign in html if rules.escape_invisible(sign) != sign]
 
 
-def times_told(page: Seen, text: str) -> int:
+def times_told(page: ParsedPage, text: str) -> int:
     return page.text.count(" ".join(rules.escape_invisible(text).split()))
 
 
 @pytest.mark.both_engines
 def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    plain = Seen(anyone.get(f"/a/{mint_with(lab, caller, HARMLESS, display_name=HARMLESS)}").text)
+    plain = ParsedPage(anyone.get(f"/a/{mint_with(lab, caller, HARMLESS, display_name=HARMLESS)}").text)
     for payload in PAYLOADS:
         name = rules.escape_invisible(payload)[:200]  # a name with anything invisible in it is refused
-        page = Seen(anyone.get(f"/a/{mint_with(lab, caller, payload, display_name=name)}").text)
+        page = ParsedPage(anyone.get(f"/a/{mint_with(lab, caller, payload, display_name=name)}").text)
 
         assert inventory(page) == inventory(plain), payload
         assert times_told(page, payload) >= 3, payload
@@ -112,7 +112,7 @@ def test_stored_values_appear_as_text(anyone: httpx.Client, lab: Installation, c
     for payload in (HARMLESS, *PAYLOADS):
         attestation_id = mint_with(lab, caller, payload)
         write_everywhere(lab, attestation_id, payload, color="red;}*{")
-        seen[payload] = Seen(anyone.get(f"/a/{attestation_id}").text)
+        seen[payload] = ParsedPage(anyone.get(f"/a/{attestation_id}").text)
 
     for payload in PAYLOADS:
         assert inventory(seen[payload]) == inventory(seen[HARMLESS]), payload
@@ -122,9 +122,9 @@ def test_stored_values_appear_as_text(anyone: httpx.Client, lab: Installation, c
 
 
 def test_a_path_that_is_no_id_appears_as_text(anyone: httpx.Client) -> None:
-    plain = Seen(anyone.get("/a/plain").text)
+    plain = ParsedPage(anyone.get("/a/plain").text)
     for payload in ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "\u202egnp", "{{7*7}}"):
-        page = Seen(anyone.get(f"/a/{quote(payload, safe='')}").text)
+        page = ParsedPage(anyone.get(f"/a/{quote(payload, safe='')}").text)
 
         assert inventory(page) == inventory(plain)
         assert times_told(page, payload) == 1

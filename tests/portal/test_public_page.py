@@ -13,7 +13,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from portal_story import DOCUMENT, Seen, behind_the_services_back, mint
 from sqlalchemy import Connection, delete, func, select, text, update
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
@@ -34,6 +33,7 @@ from support.attestations import mint as mint_over_http
 from support.in_process_server import make_client, wait_until
 from support.issuers import register_issuer
 from support.lab_checks import check_bundle
+from support.portal import DOCUMENT, ParsedPage, mint_document, tamper_with_records
 from support.server_process import COMMAND, ServerProcess
 
 pytestmark = pytest.mark.one_world
@@ -43,13 +43,13 @@ ELSEWHERE = re.compile(r"(?:https?:)?//\w[^\s\"'<>]*")
 UNKNOWN = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 
 
-def look(anyone: httpx.Client, attestation_id: object) -> Seen:
+def look(anyone: httpx.Client, attestation_id: object) -> ParsedPage:
     answer = anyone.get(f"/a/{attestation_id}")
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    return Seen(answer.text)
+    return ParsedPage(answer.text)
 
 
-def says(page: Seen, verdict: Verdict) -> bool:
+def says(page: ParsedPage, verdict: Verdict) -> bool:
     """Whether the page gives this verdict, with its sentences and with no other's."""
     said = messages.VERDICTS[verdict]
     others = [other.headline for name, other in messages.VERDICTS.items() if name is not verdict]
@@ -61,10 +61,10 @@ def says(page: Seen, verdict: Verdict) -> bool:
 def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    attestation_id = mint(lab, caller, expiry_at=lab.clock.now() + timedelta(days=365))
+    attestation_id = mint_document(lab, caller, expiry_at=lab.clock.now() + timedelta(days=365))
 
     answer = anyone.get(f"/a/{attestation_id}")
-    page = Seen(answer.text)
+    page = ParsedPage(answer.text)
 
     assert answer.status_code == 200
     assert says(page, Verdict.VALID)
@@ -81,7 +81,7 @@ def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
 def test_an_attestation_that_has_run_out_is_expired(
     anyone: httpx.Client, lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
-    attestation_id = mint(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
+    attestation_id = mint_document(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
     clock.advance(timedelta(hours=1))
 
     page = look(anyone, attestation_id)
@@ -94,7 +94,7 @@ def test_an_attestation_that_has_run_out_is_expired(
 def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     lab.attestations.revoke(attestation_id, reason="The name was misspelt", caller=caller)
 
     page = look(anyone, attestation_id)
@@ -109,18 +109,18 @@ def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
 
 
 def test_extra_query_parameters_are_ignored(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
 
     answer = anyone.get(f"/a/{attestation_id}", params={"utm_source": "mail", "fbclid": "x"})
 
     assert answer.status_code == 200
-    assert says(Seen(answer.text), Verdict.VALID)
+    assert says(ParsedPage(answer.text), Verdict.VALID)
 
 
 def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
-    newer = mint(lab, caller, supersedes=attestation_id)
-    newest = mint(lab, caller, supersedes=newer)
+    attestation_id = mint_document(lab, caller)
+    newer = mint_document(lab, caller, supersedes=attestation_id)
+    newest = mint_document(lab, caller, supersedes=newer)
 
     page = look(anyone, attestation_id)
 
@@ -144,8 +144,8 @@ def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Ins
 def test_an_invalid_one_names_the_check_that_failed(
     anyone: httpx.Client, lab: Installation, caller: Caller, change: Any, sentence: str
 ) -> None:
-    attestation_id = mint(lab, caller)
-    behind_the_services_back(lab, change)
+    attestation_id = mint_document(lab, caller)
+    tamper_with_records(lab, change)
 
     page = look(anyone, attestation_id)
 
@@ -158,7 +158,7 @@ def test_an_invalid_one_names_the_check_that_failed(
 def test_where_the_issuer_is_gone_the_page_says_so_and_offers_no_bundle(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     with lab.storage.engine.connect() as connection:
         _forget_foreign_keys(connection, is_sqlite=lab.storage.is_sqlite)
         connection.execute(delete(issuers))
@@ -181,7 +181,7 @@ def test_an_unknown_one_is_a_page_of_its_own_with_404(anyone: httpx.Client) -> N
     answer = anyone.get(f"/a/{uuid4()}")
 
     assert answer.status_code == 404
-    assert says(Seen(answer.text), Verdict.NOT_FOUND)
+    assert says(ParsedPage(answer.text), Verdict.NOT_FOUND)
 
 
 @pytest.mark.parametrize("path", ["assets", "index.html", "1", "0193b5a0-7f3c-7abc-8def-0123456789a", "%3Cscript%3E"])
@@ -189,12 +189,12 @@ def test_what_cannot_be_an_id_is_not_found_either(anyone: httpx.Client, path: st
     answer = anyone.get(f"/a/{path}")
 
     assert answer.status_code == 404
-    assert says(Seen(answer.text), Verdict.NOT_FOUND)
+    assert says(ParsedPage(answer.text), Verdict.NOT_FOUND)
     assert anyone.get(f"/a/{path}", headers=JSON).json()["code"] == "NOT_FOUND"
 
 
 def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
     lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, trust_tier=TrustTier.BASIC, caller=caller)
 
@@ -209,7 +209,7 @@ def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: I
 def test_without_a_file_the_page_says_that_there_is_nothing_to_compare(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    page = look(anyone, mint(lab, caller, file_sha256=None, file_size=None))
+    page = look(anyone, mint_document(lab, caller, file_sha256=None, file_size=None))
 
     assert "There is no hash stored that a file could be compared with." in page.text
     assert page.all("input") == []
@@ -218,7 +218,7 @@ def test_without_a_file_the_page_says_that_there_is_nothing_to_compare(
 def test_without_scripts_the_hash_and_the_way_to_compare_it_are_there(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    html = look(anyone, mint(lab, caller)).html
+    html = look(anyone, mint_document(lab, caller)).html
     noscript = html.partition("<noscript>")[2].partition("</noscript>")[0]
 
     assert "sha256sum" in noscript
@@ -226,7 +226,7 @@ def test_without_scripts_the_hash_and_the_way_to_compare_it_are_there(
 
 
 def test_as_json_it_is_what_a_verification_answers(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
 
     answer = anyone.get(f"/a/{attestation_id}", headers=JSON)
     missing = anyone.get(f"/a/{UNKNOWN}", headers=JSON)
@@ -241,7 +241,7 @@ def test_as_json_it_is_what_a_verification_answers(anyone: httpx.Client, lab: In
 def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     """It is the bundle of `proof-bundle`, without what the issuer noted for itself."""
     noted = {"subject_reference": "person 17", "metadata": {"case": "private"}}
-    attestation_id = mint(lab, caller, **noted)
+    attestation_id = mint_document(lab, caller, **noted)
 
     answer = anyone.get(f"/a/{attestation_id}/bundle.json")
     with make_client(str(anyone.base_url), key=key_with_every_scope(lab, caller)) as owner:
@@ -257,7 +257,7 @@ def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: I
 def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
     anyone: httpx.Client, lab: Installation, caller: Caller, tmp_path: Path
 ) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     page = look(anyone, attestation_id)
     downloaded = anyone.get(f"/a/{attestation_id}/bundle.json")
     named = downloaded.headers["Content-Disposition"].partition('"')[2].rstrip('"')
@@ -275,7 +275,7 @@ def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
 def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: ServerProcess) -> None:
     with server.client() as client:
         minted = register_and_mint(client)
-        page = Seen(client.get(minted["share_url"]).text)
+        page = ParsedPage(client.get(minted["share_url"]).text)
 
     assert minted["share_url"].startswith(f"{minted['verify_url']}?k=")
     assert [part["aria-label"] for part in page.all("div") if part.get("role") == "img"] == [
@@ -287,10 +287,10 @@ def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: Serv
 def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
     passer_by: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     plain, shared = lab.links.public_url(attestation_id), lab.links.share_url(attestation_id)
 
-    pages = [Seen(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", "?k=wrong")]
+    pages = [ParsedPage(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", "?k=wrong")]
 
     for page in pages:
         labels = [part["aria-label"] for part in page.all("div") if part.get("role") == "img"]
@@ -302,12 +302,14 @@ def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
 
 def test_page_without_key_shows_the_verdict_only(passer_by: httpx.Client, lab: Installation, caller: Caller) -> None:
     """Ids stand in the public log; so neither claims, nor a reason, nor the bundle are for everybody."""
-    attestation_id, other = mint(lab, caller), mint(lab, caller)
+    attestation_id, other = mint_document(lab, caller), mint_document(lab, caller)
     lab.attestations.revoke(other, reason="a secret reason", caller=caller)
     wrong = lab.links.share_key(other)
 
-    pages = [Seen(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", f"?k={wrong}", "?k=\u00fc")]
-    revoked = Seen(passer_by.get(f"/a/{other}").text)
+    pages = [
+        ParsedPage(passer_by.get(f"/a/{attestation_id}{more}").text) for more in ("", "?k=", f"?k={wrong}", "?k=\u00fc")
+    ]
+    revoked = ParsedPage(passer_by.get(f"/a/{other}").text)
     bundles = [passer_by.get(f"/a/{attestation_id}/bundle.json{more}") for more in ("", f"?k={wrong}")]
 
     assert [page for page in pages if not says(page, Verdict.VALID)] == []
@@ -333,7 +335,7 @@ def test_a_bundle_of_nothing_is_not_found(anyone: httpx.Client) -> None:
 
 
 def test_page_view_is_not_metered(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     before = count_rows(lab, caller)
 
     for path in (f"/a/{attestation_id}", f"/a/{attestation_id}/bundle.json", f"/a/{uuid4()}"):
@@ -356,7 +358,7 @@ def count_rows(lab: Installation, caller: Caller) -> tuple[int, ...]:
 
 
 def test_page_view_counts_against_the_rate_limit(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
 
     left = [int(anyone.get(f"/a/{attestation_id}").headers["X-RateLimit-Remaining"]) for _ in range(3)]
 
@@ -367,7 +369,7 @@ def test_page_view_counts_against_the_rate_limit(anyone: httpx.Client, lab: Inst
 def test_the_headers_let_the_page_do_what_it_must_and_nothing_else(
     anyone: httpx.Client, lab: Installation, caller: Caller, path: str
 ) -> None:
-    answer = anyone.get(path.replace("{id}", str(mint(lab, caller))))
+    answer = anyone.get(path.replace("{id}", str(mint_document(lab, caller))))
     policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
 
     closed = ("default-src", "connect-src", "base-uri", "frame-ancestors", "trusted-types")
@@ -393,7 +395,7 @@ def inline(html: str, tag: str) -> list[str]:
 def test_no_element_has_a_handler_or_a_style_of_its_own(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    page = look(anyone, mint(lab, caller))
+    page = look(anyone, mint_document(lab, caller))
 
     names = {name for _, attributes in page.elements for name in attributes}
     assert [name for name in names if name.startswith("on") or name in ("style", "src", "srcdoc", "action")] == []
@@ -402,7 +404,7 @@ def test_no_element_has_a_handler_or_a_style_of_its_own(
 
 def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     """Also where the issuer's logo is: it is shown only where we hold it."""
-    linked = mint(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
+    linked = mint_document(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
     page = look(anyone, linked)
 
     own = lab.links.share_url(linked)
@@ -414,7 +416,7 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Insta
 
 
 def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     page = look(anyone, attestation_id)
 
     links = [str(part["href"]) for tag in ("a", "link") for part in page.all(tag)]
@@ -425,7 +427,7 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, cal
 
 
 def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    attestation_id = mint(lab, caller)
+    attestation_id = mint_document(lab, caller)
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
     lab.logos.upload(issuer_id, b"GIF89a-and-some-more", caller=caller)
 
@@ -456,7 +458,7 @@ def test_a_condition_makes_no_success_of_a_page_that_is_not_there(anyone: httpx.
 
 
 def test_head_request_returns_the_same_headers(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    path = f"/a/{mint(lab, caller)}"
+    path = f"/a/{mint_document(lab, caller)}"
 
     head, whole = anyone.head(path), anyone.get(path)
 
@@ -468,7 +470,7 @@ def test_head_request_returns_the_same_headers(anyone: httpx.Client, lab: Instal
 def test_very_many_claims_are_cut_and_say_so(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     claims = {"student_name": "x" * 5000, **{f"claim {number}": number for number in range(120)}}
 
-    page = look(anyone, mint(lab, caller, claims=claims))
+    page = look(anyone, mint_document(lab, caller, claims=claims))
 
     assert "(5000 characters; the proof bundle has them all)" in page.text
     assert "21 more claims" in page.text

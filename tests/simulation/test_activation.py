@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from policy_world import document, leaf, rule
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Conflict
@@ -16,12 +15,13 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
+from support.policies.documents import make_condition, make_document, make_rule
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
 
-BASIC = leaf("trust_tier", "eq", "BASIC")
-DRAFT = document(rule("no", "DENY", BASIC), default_effect="ALLOW")
-OTHER = document(rule("other", "DENY", leaf("status", "exists", True)), default_effect="ALLOW")
+BASIC = make_condition("trust_tier", "eq", "BASIC")
+DRAFT = make_document(make_rule("no", "DENY", BASIC), default_effect="ALLOW")
+OTHER = make_document(make_rule("other", "DENY", make_condition("status", "exists", True)), default_effect="ALLOW")
 
 
 def made(lab: Installation, caller: Caller, raw: dict[str, Any] = DRAFT) -> UUID:

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from policy_world import document, leaf, rule
 from sqlalchemy import update
 
 from attestlab.core.clock import FixedClock
@@ -22,11 +21,12 @@ from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.simulation.simulation import Simulation
 from attestlab.simulation.store import reports
+from support.policies.documents import make_condition, make_document, make_rule
 
 pytestmark = pytest.mark.one_world
 
-BASIC = leaf("trust_tier", "eq", "BASIC")
-NOT_BASIC = document(rule("no", "DENY", BASIC, reason="Basic issuers may not."), default_effect="ALLOW")
+BASIC = make_condition("trust_tier", "eq", "BASIC")
+NOT_BASIC = make_document(make_rule("no", "DENY", BASIC, reason="Basic issuers may not."), default_effect="ALLOW")
 MINT = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
 OUR_OWN_NAMES = [
@@ -85,7 +85,9 @@ def test_added_draft_only_denies_and_replacement_may_allow(story: Story) -> None
         story.decide(trust_tier=tier)
     story.lab.lake.export()
     story.decide(trust_tier="ENTERPRISE")
-    other = document(rule("no", "DENY", leaf("trust_tier", "eq", "VERIFIED")), default_effect="ALLOW")
+    other = make_document(
+        make_rule("no", "DENY", make_condition("trust_tier", "eq", "VERIFIED")), default_effect="ALLOW"
+    )
     story.lab.policies.update(policy, Document.read(other), caller=story.caller)
 
     assert transitions(story.of(other)) == [("ALLOW", "ALLOW", 2), ("ALLOW", "DENY", 1), ("DENY", "DENY", 2)]
@@ -100,9 +102,11 @@ def test_self_check_reproduces_every_decision(story: Story) -> None:
     first = story.activated(NOT_BASIC)
     story.decide(trust_tier="BASIC", status="ACTIVE")
     story.activated({**NOT_BASIC, "name": "watched", "mode": "MONITOR"})
-    both = document(rule("no", "DENY", leaf("status", "eq", "ACTIVE")), rule("yes", "ALLOW", BASIC, 1))
+    both = make_document(
+        make_rule("no", "DENY", make_condition("status", "eq", "ACTIVE")), make_rule("yes", "ALLOW", BASIC, 1)
+    )
     story.activated(both)
-    shadow = story.made(document(rule("s", "DENY", BASIC)))
+    shadow = story.made(make_document(make_rule("s", "DENY", BASIC)))
     story.lab.policies.shadow(shadow, caller=story.caller)
     for context in ({"trust_tier": "BASIC", "status": "ACTIVE"}, {}, {"trust_tier": "VERIFIED"}):
         story.decide(**context)
@@ -131,7 +135,9 @@ def test_self_check_detects_tampered_decision(story: Story, column: str) -> None
     with story.lab.storage.write() as tx:
         changed = update(store.decisions).where(store.decisions.c.id == decided[2])
         tx.exec(changed.values({column: other[column]}))
-    draft = story.made(document(rule("r", "DENY", leaf("status", "exists", True)), default_effect="ALLOW"))
+    draft = story.made(
+        make_document(make_rule("r", "DENY", make_condition("status", "exists", True)), default_effect="ALLOW")
+    )
 
     with story.of(draft) as simulation:
         checked = simulation.self_check()
@@ -149,7 +155,9 @@ def test_retyped_attribute_is_counted_separately(story: Story) -> None:
     issuer = story.lab.issuers.create({"name": "R", "domain": "r.example"}, caller=story.caller).issuer.id
     about = {"target_type": "ISSUER", "target_id": str(issuer)}
     question = PolicyQuery(Category.MINT, TargetType.ISSUER, issuer)
-    raw = document(rule("sized", "DENY", leaf("size", "exists", True)), default_effect="ALLOW", **about)
+    raw = make_document(
+        make_rule("sized", "DENY", make_condition("size", "exists", True)), default_effect="ALLOW", **about
+    )
     story.activated(raw)
     story.decide(question, size=3)
     story.decide(question)
@@ -189,7 +197,9 @@ def test_default_draft_is_simulated_for_each_target(story: Story) -> None:
         for n in range(2)
     ]
     about = {"target_type": "ISSUER", "target_id": str(issuers[0])}
-    own = document(rule("own", "DENY", leaf("status", "eq", "ACTIVE")), default_effect="ALLOW", **about)
+    own = make_document(
+        make_rule("own", "DENY", make_condition("status", "eq", "ACTIVE")), default_effect="ALLOW", **about
+    )
     story.activated(own)
     questions = [MINT, *(PolicyQuery(Category.MINT, TargetType.ISSUER, issuer) for issuer in issuers)]
     for question in (*questions, PolicyQuery(Category.VERIFY, TargetType.TENANT_DEFAULT)):
@@ -251,9 +261,9 @@ def test_attributes_may_have_names_of_internal_columns(story: Story) -> None:
     story.lab.policy_attributes.replace(own, caller=story.caller)
     values = dict.fromkeys(OUR_OWN_NAMES, 1)
     decided = story.decide(**values)
-    every = rule("r", "DENY", {"all": [leaf(name, "gt", 0) for name in OUR_OWN_NAMES]})
+    every = make_rule("r", "DENY", {"all": [make_condition(name, "gt", 0) for name in OUR_OWN_NAMES]})
 
-    with story.of(document(every, default_effect="ALLOW"), by=OUR_OWN_NAMES[:3]) as simulation:
+    with story.of(make_document(every, default_effect="ALLOW"), by=OUR_OWN_NAMES[:3]) as simulation:
         (example,) = simulation.compare().examples.rows()
         flips = [simulation.compare(OUR_OWN_NAMES[n : n + 3]).flips.rows() for n in range(0, len(OUR_OWN_NAMES), 3)]
         segments = simulation.report().content["flips"][0]["segments"]

@@ -9,7 +9,6 @@ from uuid import UUID
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from policy_world import document, leaf, rule
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
@@ -23,9 +22,12 @@ from attestlab.policy.language.document import Document
 from attestlab.policy.sql.compiler import quote_column
 from attestlab.simulation.history import AT_MINT
 from attestlab.simulation.simulation import Simulation
+from support.policies.documents import make_condition, make_document, make_rule
 
-OLD_KEY = document(rule("old", "DENY", leaf("key.age_days", "gte", 30)), default_effect="ALLOW")
-ANYTHING = document(rule("never", "DENY", leaf("trust_tier", "eq", "SELF_SIGNED")), default_effect="ALLOW")
+OLD_KEY = make_document(make_rule("old", "DENY", make_condition("key.age_days", "gte", 30)), default_effect="ALLOW")
+ANYTHING = make_document(
+    make_rule("never", "DENY", make_condition("trust_tier", "eq", "SELF_SIGNED")), default_effect="ALLOW"
+)
 
 
 class Mints:

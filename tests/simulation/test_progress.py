@@ -10,13 +10,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from policy_world import document, leaf, rule
-from simulation_world import member, simulation_of, trial_of
 
 from attestlab.simulation.progress import Progress
 from attestlab.simulation.simulation import Simulation
+from support.policies.documents import make_condition, make_document, make_rule
+from support.simulations import make_member, make_scenario, make_simulation
 
-OLD = document(rule("old", "DENY", leaf("key.age_days", "gt", 100)), default_effect="ALLOW")
+OLD = make_document(make_rule("old", "DENY", make_condition("key.age_days", "gt", 100)), default_effect="ALLOW")
 ROWS = 400_000
 
 
@@ -101,7 +101,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_observer_sees_progress_grow_and_end(past: Path, verb: str) -> None:
-    with simulation_of(past, trial_of(member("draft", OLD))) as simulation:
+    with make_simulation(past, make_scenario(make_member("draft", OLD))) as simulation:
         assert simulation.progress == 0
         with sampled(simulation) as seen:
             VERBS[verb](simulation)

@@ -11,19 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from policy_world import document, json_policies, leaf, raw_contexts, rule, typed
-from simulation_world import (
-    allowed_by,
-    counted,
-    label,
-    member,
-    sides,
-    simulation_of,
-    trial_of,
-    without,
-    word,
-    written,
-)
 
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.policy.evaluation.counterfactual import find_counterfactual
@@ -33,7 +20,21 @@ from attestlab.simulation.history import ContextsHistory, open_connection
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario
 from attestlab.simulation.simulation import Simulation
+from support.policies.documents import bind_document, make_condition, make_document, make_rule
+from support.policies.strategies import json_policies, raw_contexts
 from support.property_tests import examples
+from support.simulations import (
+    count_rows,
+    deciding_policy_and_rule,
+    effect_name,
+    evaluate_draft,
+    make_member,
+    make_scenario,
+    make_simulation,
+    policy_sets,
+    remove_rule,
+    write_contexts,
+)
 
 pytestmark = pytest.mark.more_in_soak
 
@@ -44,17 +45,17 @@ SOME = settings(
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
 CONTEXTS = st.lists(raw_contexts(), min_size=0, max_size=12)
-BASIC = leaf("trust_tier", "eq", "BASIC")
+BASIC = make_condition("trust_tier", "eq", "BASIC")
 
 
 def trial_drawn(data: st.DataObject) -> Scenario:
     """A draft beside up to two others; it joins them, or takes another version's place."""
-    draft = member(
+    draft = make_member(
         "draft", {**data.draw(json_policies()), "mode": data.draw(st.sampled_from(["ENFORCE"] * 4 + ["MONITOR"]))}
     )
-    others = [member(f"other{n}", data.draw(json_policies(3))) for n in range(data.draw(st.integers(0, 2)))]
-    replaced = member("draft", data.draw(json_policies(3))) if data.draw(st.booleans()) else None
-    return trial_of(draft, *others, replaced=replaced)
+    others = [make_member(f"other{n}", data.draw(json_policies(3))) for n in range(data.draw(st.integers(0, 2)))]
+    replaced = make_member("draft", data.draw(json_policies(3))) if data.draw(st.booleans()) else None
+    return make_scenario(draft, *others, replaced=replaced)
 
 
 @SOME
@@ -64,14 +65,14 @@ def test_new_decisions_agree_with_evaluator(
 ) -> None:
     """Effect, deciding policy and rule, and every rule that matches, in the order in which a decision names them."""
     scenario, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
-    values = written(path, raw)
-    after = sides(scenario)[1]
+    values = write_contexts(path, raw)
+    after = policy_sets(scenario)[1]
 
-    with simulation_of(path, scenario) as simulation:
-        found = counted(simulation.decide().rows(), "allowed", "policy", "rule", "matched_rules")
+    with make_simulation(path, scenario) as simulation:
+        found = count_rows(simulation.decide().rows(), "allowed", "policy", "rule", "matched_rules")
 
     decisions = [after(each) for each in values]
-    assert found == Counter((d.allowed, *label(d), d.matched_rules) for d in decisions)
+    assert found == Counter((d.allowed, *deciding_policy_and_rule(d), d.matched_rules) for d in decisions)
 
 
 @SOME
@@ -81,27 +82,32 @@ def test_comparison_is_difference_of_two_policy_sets(
 ) -> None:
     """Transitions, flips by two attributes, and who decided before and after."""
     scenario, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
-    values = written(path, raw)
-    before, after = sides(scenario)
+    values = write_contexts(path, raw)
+    before, after = policy_sets(scenario)
 
-    with simulation_of(path, scenario) as simulation:
+    with make_simulation(path, scenario) as simulation:
         compared = simulation.compare(["trust_tier", "claims.count"])
         frames = {name: frame.rows() for name, frame in vars(compared).items()}
 
     pairs = [(each, before(each), after(each)) for each in values]
-    moved = [(v, b, a, word(b.allowed), word(a.allowed)) for v, b, a in pairs]
+    moved = [(v, b, a, effect_name(b.allowed), effect_name(a.allowed)) for v, b, a in pairs]
     flipped = [each for each in moved if each[3] != each[4]]
-    assert counted(frames["transitions"], "from", "to") == Counter((old, new) for *_, old, new in moved)
-    assert counted(frames["flips"], "from", "to", "trust_tier", "claims.count") == Counter(
+    assert count_rows(frames["transitions"], "from", "to") == Counter((old, new) for *_, old, new in moved)
+    assert count_rows(frames["flips"], "from", "to", "trust_tier", "claims.count") == Counter(
         (old, new, v.get("trust_tier"), v.get("claims.count")) for v, _, _, old, new in flipped
     )
     whys = ("policy_before", "rule_before", "policy_after", "rule_after")
-    assert counted(frames["why"], "from", "to", *whys) == Counter(
-        (old, new, *label(b), *label(a)) for _, b, a, old, new in flipped
+    assert count_rows(frames["why"], "from", "to", *whys) == Counter(
+        (old, new, *deciding_policy_and_rule(b), *deciding_policy_and_rule(a)) for _, b, a, old, new in flipped
     )
     for row in frames["examples"]:
         _, b, a, old, new = moved[row["number"]]
-        assert (row["from"], row["to"], *(row[name] for name in whys)) == (old, new, *label(b), *label(a))
+        assert (row["from"], row["to"], *(row[name] for name in whys)) == (
+            old,
+            new,
+            *deciding_policy_and_rule(b),
+            *deciding_policy_and_rule(a),
+        )
 
 
 @SOME
@@ -110,12 +116,12 @@ def test_coverage_and_marginal_agree_with_evaluator(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, raw: list[dict[str, Any]]
 ) -> None:
     scenario, path = trial_drawn(data), tmp_path_factory.mktemp("past") / "c.parquet"
-    values = written(path, raw)
+    values = write_contexts(path, raw)
     policy = scenario.draft.policy
     said = [Evaluator(policy)(each) for each in values]
-    now = allowed_by(scenario, policy, values)
+    now = evaluate_draft(scenario, policy, values)
 
-    with simulation_of(path, scenario) as simulation:
+    with make_simulation(path, scenario) as simulation:
         covered, marginal = simulation.coverage().rows(), simulation.marginal().rows()
 
     assert [(row["rule"], row["hits"], row["decisive"]) for row in covered] == [
@@ -123,7 +129,7 @@ def test_coverage_and_marginal_agree_with_evaluator(
         for each in policy.enforced_rules
     ]
     for row in marginal:
-        then = allowed_by(scenario, without(policy, row["rule"]), values)
+        then = evaluate_draft(scenario, remove_rule(policy, row["rule"]), values)
         flips = Counter(zip(now, then, strict=True))
         assert (row["would_allow"], row["would_deny"]) == (flips[False, True], flips[True, False])
     assert [row["rule"] for row in marginal] == [each.id for each in policy.enforced_rules]
@@ -132,45 +138,50 @@ def test_coverage_and_marginal_agree_with_evaluator(
 def test_more_than_64_rules_are_distinguished(tmp_path: Path) -> None:
     """The 65th rule and the 130th have words of their own; one of them decides where those before do not match."""
     rules = [
-        rule(f"r{n:03}", "DENY" if n % 2 else "ALLOW", leaf("claims.amount", "gte", 130 - n), n) for n in range(130)
+        make_rule(f"r{n:03}", "DENY" if n % 2 else "ALLOW", make_condition("claims.amount", "gte", 130 - n), n)
+        for n in range(130)
     ]
-    scenario = trial_of(member("draft", document(*rules)))
-    values = written(tmp_path / "c.parquet", [{"claims.amount": n} for n in (1, 30, 64, 65, 66, 67, 129, 130)])
+    scenario = make_scenario(make_member("draft", make_document(*rules)))
+    values = write_contexts(tmp_path / "c.parquet", [{"claims.amount": n} for n in (1, 30, 64, 65, 66, 67, 129, 130)])
 
-    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
-        found = counted(simulation.decide().rows(), "allowed", "matched_rules")
+    with make_simulation(tmp_path / "c.parquet", scenario) as simulation:
+        found = count_rows(simulation.decide().rows(), "allowed", "matched_rules")
         marginal = {row["rule"]: (row["would_allow"], row["would_deny"]) for row in simulation.marginal().rows()}
 
-    after = sides(scenario)[1]
+    after = policy_sets(scenario)[1]
     assert found == Counter((d.allowed, d.matched_rules) for d in map(after, values))
-    now = allowed_by(scenario, scenario.draft.policy, values)
+    now = evaluate_draft(scenario, scenario.draft.policy, values)
     for name in ("r000", "r063", "r064", "r065", "r066", "r129"):
-        then = allowed_by(scenario, without(scenario.draft.policy, name), values)
+        then = evaluate_draft(scenario, remove_rule(scenario.draft.policy, name), values)
         flips = Counter(zip(now, then, strict=True))
         assert marginal[name] == (flips[False, True], flips[True, False])
 
 
 def test_first_policy_with_match_decides_unless_denied(tmp_path: Path) -> None:
     """And where none matches the first; a rule that two policies have is named once."""
-    written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
-    silent = member("silent", document(rule("r", "DENY", leaf("status", "eq", "REVOKED")), default_effect="ALLOW"))
-    first = member(
-        "first", document(rule("yes", "ALLOW", BASIC), rule("too", "ALLOW", BASIC, 1), default_effect="ALLOW")
+    write_contexts(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
+    silent = make_member(
+        "silent",
+        make_document(make_rule("r", "DENY", make_condition("status", "eq", "REVOKED")), default_effect="ALLOW"),
     )
-    draft = member("draft", document(rule("too", "ALLOW", BASIC), default_effect="ALLOW"))
+    first = make_member(
+        "first",
+        make_document(make_rule("yes", "ALLOW", BASIC), make_rule("too", "ALLOW", BASIC, 1), default_effect="ALLOW"),
+    )
+    draft = make_member("draft", make_document(make_rule("too", "ALLOW", BASIC), default_effect="ALLOW"))
 
-    with simulation_of(tmp_path / "c.parquet", trial_of(draft, silent, first)) as simulation:
-        found = counted(simulation.decide().rows(), "policy", "rule", "matched_rules")
+    with make_simulation(tmp_path / "c.parquet", make_scenario(draft, silent, first)) as simulation:
+        found = count_rows(simulation.decide().rows(), "policy", "rule", "matched_rules")
 
     assert found == {("first", "yes", ("yes", "too")): 1, ("silent", None, ()): 1}
 
 
 def test_draft_without_enforced_rules_is_its_default(tmp_path: Path) -> None:
-    written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
-    idle = [rule("off", "DENY", BASIC, enabled=False), rule("seen", "DENY", BASIC, mode="MONITOR")]
-    draft = member("draft", document(*idle, default_effect="DENY"))
+    write_contexts(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}, {}])
+    idle = [make_rule("off", "DENY", BASIC, enabled=False), make_rule("seen", "DENY", BASIC, mode="MONITOR")]
+    draft = make_member("draft", make_document(*idle, default_effect="DENY"))
 
-    with simulation_of(tmp_path / "c.parquet", trial_of(draft)) as simulation:
+    with make_simulation(tmp_path / "c.parquet", make_scenario(draft)) as simulation:
         assert simulation.decide().rows() == [
             {"allowed": False, "policy": "draft", "rule": None, "matched_rules": [], "count": 2}
         ]
@@ -179,10 +190,10 @@ def test_draft_without_enforced_rules_is_its_default(tmp_path: Path) -> None:
 
 
 def test_empty_history_has_no_flips(tmp_path: Path) -> None:
-    written(tmp_path / "c.parquet", [])
-    draft = member("draft", document(rule("r", "DENY", leaf("key.age_days", "gt", 5))))
+    write_contexts(tmp_path / "c.parquet", [])
+    draft = make_member("draft", make_document(make_rule("r", "DENY", make_condition("key.age_days", "gt", 5))))
 
-    with simulation_of(tmp_path / "c.parquet", trial_of(draft)) as simulation:
+    with make_simulation(tmp_path / "c.parquet", make_scenario(draft)) as simulation:
         compared = simulation.compare(["trust_tier"])
         assert simulation.load() == 0
         assert [frame.rows() for frame in vars(compared).values()] == [[], [], [], []]
@@ -190,9 +201,9 @@ def test_empty_history_has_no_flips(tmp_path: Path) -> None:
 
 
 def test_frame_has_its_sql(tmp_path: Path) -> None:
-    written(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}] * 3)
-    with simulation_of(
-        tmp_path / "c.parquet", trial_of(member("draft", document(rule("r", "DENY", BASIC))))
+    write_contexts(tmp_path / "c.parquet", [{"trust_tier": "BASIC"}] * 3)
+    with make_simulation(
+        tmp_path / "c.parquet", make_scenario(make_member("draft", make_document(make_rule("r", "DENY", BASIC))))
     ) as simulation:
         frame = simulation.compare().transitions
 
@@ -204,13 +215,15 @@ def test_frame_has_its_sql(tmp_path: Path) -> None:
 def test_rows_are_not_cached_if_contexts_are_distinct(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is the same; only what is held in memory is not."""
     monkeypatch.setattr("attestlab.simulation.history.MAX_CACHED_CONTEXTS", 10)
-    written(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
-    written(tmp_path / "few.parquet", [{"claims.amount": n % 8} for n in range(800)])
-    scenario = trial_of(member("draft", document(rule("r", "ALLOW", leaf("claims.amount", "lt", 4)))))
+    write_contexts(tmp_path / "many.parquet", [{"claims.amount": n / 8} for n in range(800)])
+    write_contexts(tmp_path / "few.parquet", [{"claims.amount": n % 8} for n in range(800)])
+    scenario = make_scenario(
+        make_member("draft", make_document(make_rule("r", "ALLOW", make_condition("claims.amount", "lt", 4))))
+    )
 
     with (
-        simulation_of(tmp_path / "many.parquet", scenario) as many,
-        simulation_of(tmp_path / "few.parquet", scenario) as few,
+        make_simulation(tmp_path / "many.parquet", scenario) as many,
+        make_simulation(tmp_path / "few.parquet", scenario) as few,
     ):
         assert [s.compare().transitions.rows() for s in (many, few)] == [
             [{"from": "ALLOW", "to": "ALLOW", "count": 32}, {"from": "ALLOW", "to": "DENY", "count": 768}],
@@ -220,12 +233,15 @@ def test_rows_are_not_cached_if_contexts_are_distinct(tmp_path: Path, monkeypatc
 
 
 def test_counterfactual_of_row_and_of_context(tmp_path: Path) -> None:
-    (values, _) = written(tmp_path / "c.parquet", [{"key.age_days": 91.0}, {}])
-    scenario = trial_of(
-        member("draft", document(rule("r", "DENY", leaf("key.age_days", "gt", 90)), default_effect="ALLOW"))
+    (values, _) = write_contexts(tmp_path / "c.parquet", [{"key.age_days": 91.0}, {}])
+    scenario = make_scenario(
+        make_member(
+            "draft",
+            make_document(make_rule("r", "DENY", make_condition("key.age_days", "gt", 90)), default_effect="ALLOW"),
+        )
     )
-    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
-        expected = find_counterfactual(sides(scenario)[1], values)
+    with make_simulation(tmp_path / "c.parquet", scenario) as simulation:
+        expected = find_counterfactual(policy_sets(scenario)[1], values)
 
         assert simulation.counterfactual(0) == simulation.counterfactual(values) == expected
         assert expected.changes is not None
@@ -236,15 +252,19 @@ def test_counterfactual_of_row_and_of_context(tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", [["trust_teir"], ["status", "trust_tier", "risk_rating", "key.status"]])
 def test_segments_must_be_few_known_attributes(tmp_path: Path, by: list[str]) -> None:
     with pytest.raises(ValidationFailed):
-        simulation_of(
-            tmp_path / "c.parquet", trial_of(member("draft", typed(document(rule("r", "DENY", BASIC))))), by=by
+        make_simulation(
+            tmp_path / "c.parquet",
+            make_scenario(make_member("draft", bind_document(make_document(make_rule("r", "DENY", BASIC))))),
+            by=by,
         )
 
 
 @pytest.mark.parametrize("of", [{"key.age_days": "old"}, {"key.age_dys": 3}, {"trust_tier": 7}, 1.5, None])
 def test_invalid_counterfactual_argument_is_rejected(tmp_path: Path, of: Any) -> None:
-    written(tmp_path / "c.parquet", [{}])
-    with simulation_of(tmp_path / "c.parquet", trial_of(member("draft", document(rule("no", "DENY", BASIC))))) as it:
+    write_contexts(tmp_path / "c.parquet", [{}])
+    with make_simulation(
+        tmp_path / "c.parquet", make_scenario(make_member("draft", make_document(make_rule("no", "DENY", BASIC))))
+    ) as it:
         with pytest.raises(ValidationFailed, match=r"not valid|neither a decision id"):
             it.counterfactual(of)
         for number in (-1, 1 << 63, 10**40):
@@ -255,12 +275,12 @@ def test_invalid_counterfactual_argument_is_rejected(tmp_path: Path, of: Any) ->
 def test_column_may_be_named_file_row_number(tmp_path: Path) -> None:
     """DuckDB adds one of that name, and an attribute may have it too."""
     registry = PLATFORM.with_own([Attribute("file_row_number", AttributeType.NUMBER)])
-    late = document(rule("r", "DENY", leaf("file_row_number", "gt", 7)), default_effect="ALLOW")
-    draft = member("d", typed(late, registry))
+    late = make_document(make_rule("r", "DENY", make_condition("file_row_number", "gt", 7)), default_effect="ALLOW")
+    draft = make_member("d", bind_document(late, registry))
     pq.write_table(pa.table({"file_row_number": [7.0, 8.0, 9.0]}), tmp_path / "c.parquet")
 
     past = ContextsHistory(str(tmp_path / "c.parquet"))
-    with Simulation(QuerySession(open_connection()), past, trial_of(draft), registry) as simulation:
+    with Simulation(QuerySession(open_connection()), past, make_scenario(draft), registry) as simulation:
         (example,) = simulation.compare().examples.rows()
 
     assert (example["number"], example["count"], example["context"]) == (1, 2, {"file_row_number": 8.0})

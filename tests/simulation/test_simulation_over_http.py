@@ -15,9 +15,6 @@ import pytest
 import rfc8785
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
-from lake_world import damage
-from policy_world import document, leaf, rule
-from team_story import Team
 
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.concurrency import ConcurrencyLimit
@@ -26,13 +23,16 @@ from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.simulation.store import reports
 from support.in_process_server import serve_in_thread
+from support.lake import corrupt_parquet
+from support.orgs import TenantClients
+from support.policies.documents import make_condition, make_document, make_rule
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.one_world
 
-RAW = document(
-    rule("young", "DENY", leaf("key.age_days", "lt", 90), 1),
-    rule("basic", "ALLOW", leaf("trust_tier", "eq", "BASIC"), 2),
+RAW = make_document(
+    make_rule("young", "DENY", make_condition("key.age_days", "lt", 90), 1),
+    make_rule("basic", "ALLOW", make_condition("trust_tier", "eq", "BASIC"), 2),
     name="Minting",
 )
 ASKED = [{"trust_tier": "BASIC", "key.age_days": age} for age in (10, 50, 100, 400)] + [{"trust_tier": "VERIFIED"}]
@@ -41,16 +41,16 @@ SIMULATE = "/v1/policies/simulate"
 
 
 @pytest.fixture
-def team(lab: Installation) -> Iterator[Team]:
+def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with serve_in_thread(lab) as url:
-        yield Team(lab, url, tenant)
+        yield TenantClients(lab, url, tenant)
 
 
 @pytest.fixture
-def key(team: Team) -> Iterator[httpx.Client]:
+def key(tenant_clients: TenantClients) -> Iterator[httpx.Client]:
     """A key of a tenant that has asked five times, when nothing was in force."""
-    with team.with_key() as client:
+    with tenant_clients.with_key() as client:
         for context in ASKED:
             asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": context}
             assert client.post("/v1/policies/evaluate", json=asked).json()["allowed"] is True
@@ -88,7 +88,7 @@ def test_draft_is_simulated_over_history(key: httpx.Client) -> None:
 
 def test_response_includes_sweep(key: httpx.Client) -> None:
     one = [AGE]
-    lower = {**RAW, "rules": [*RAW["rules"], rule("old", "DENY", leaf("key.age_days", "gt", 300), 1)]}
+    lower = {**RAW, "rules": [*RAW["rules"], make_rule("old", "DENY", make_condition("key.age_days", "gt", 300), 1)]}
 
     swept = simulated(key, policy=RAW, sweep=one)["sweep"]
     both = simulated(key, policy=lower, sweep=[*one, {"rule_id": "old", "attribute": "key.age_days"}])["sweep"]
@@ -126,8 +126,8 @@ def test_response_has_groups_contexts_and_counterfactual(key: httpx.Client) -> N
 
 
 def test_operator_selects_one_of_two_thresholds(key: httpx.Client) -> None:
-    between = {"all": [leaf("key.age_days", "gte", 50), leaf("key.age_days", "lt", 400)]}
-    raw = document(rule("young", "DENY", between), default_effect="ALLOW")
+    between = {"all": [make_condition("key.age_days", "gte", 50), make_condition("key.age_days", "lt", 400)]}
+    raw = make_document(make_rule("young", "DENY", between), default_effect="ALLOW")
 
     unnamed = key.post(SIMULATE, json={"policy": raw, "sweep": [AGE]})
     low = simulated(key, policy=raw, sweep=[{**AGE, "op": "gte"}])["sweep"]
@@ -138,9 +138,9 @@ def test_operator_selects_one_of_two_thresholds(key: httpx.Client) -> None:
     assert [(each["values"], each["denied"]) for each in both if each["is_current"]] == [([50, 400], 2)]
 
 
-def test_report_signature_is_publicly_verifiable(team: Team, key: httpx.Client) -> None:
+def test_report_signature_is_publicly_verifiable(tenant_clients: TenantClients, key: httpx.Client) -> None:
     made = simulated(key, policy=RAW)
-    with team.anonymous() as anyone:
+    with tenant_clients.anonymous() as anyone:
         (jwk,) = anyone.get("/v1/policies/simulations/jwks.json").json()["keys"]
 
     kept = key.get(f"/v1/policies/simulations/{made['report_digest']}").json()
@@ -154,10 +154,10 @@ def test_report_signature_is_publicly_verifiable(team: Team, key: httpx.Client) 
     assert {name: made[name] for name in kept["report"]} == kept["report"]
 
 
-def test_policy_is_simulated_and_activated_end_to_end(team: Team, key: httpx.Client) -> None:
+def test_policy_is_simulated_and_activated_end_to_end(tenant_clients: TenantClients, key: httpx.Client) -> None:
     policy = key.post("/v1/policies", json=RAW).json()
     digest = simulated(key, policy_id=policy["id"])["report_digest"]
-    with team.owner() as owner:
+    with tenant_clients.owner() as owner:
         answer = owner.post(f"/v1/policies/{policy['id']}/activate", json={"simulation_digest": digest})
 
     assert (answer.status_code, answer.json()["status"]) == (200, "ACTIVE")
@@ -192,9 +192,9 @@ def test_invalid_simulation_is_rejected_at_its_pointer(key: httpx.Client, body: 
     assert field in {each["field"] for each in answer.json()["details"]["fields"]}
 
 
-def test_timeout_and_excess_simulations_are_503(team: Team, key: httpx.Client) -> None:
+def test_timeout_and_excess_simulations_are_503(tenant_clients: TenantClients, key: httpx.Client) -> None:
     """Nothing is kept of it, and the next one runs."""
-    simulations = team.lab.simulations
+    simulations = tenant_clients.lab.simulations
     simulations.time_limit_s = 0
     late = key.post(SIMULATE, json={"policy": RAW})
     simulations.time_limit_s = 20
@@ -238,9 +238,11 @@ def is_free(few: ConcurrencyLimit) -> bool:
 @pytest.mark.both_engines
 @pytest.mark.own_world
 @pytest.mark.parametrize("patience_s", [0.01, 1], ids=["at once", "while it is computed"])
-def test_simulation_ends_when_client_disconnects(team: Team, key: httpx.Client, patience_s: float) -> None:
+def test_simulation_ends_when_client_disconnects(
+    tenant_clients: TenantClients, key: httpx.Client, patience_s: float
+) -> None:
     """Long before its own end or its limit; nothing is stored, and the next client is served."""
-    simulations = team.lab.simulations
+    simulations = tenant_clients.lab.simulations
     simulations.time_limit_s = 10 * WAIT_TIMEOUT_S
     endless, whole = Endless(simulations.lake), simulations.lake
     simulations.lake = endless  # type: ignore[assignment]
@@ -254,17 +256,17 @@ def test_simulation_ends_when_client_disconnects(team: Team, key: httpx.Client, 
     assert time.monotonic() - left_at < WAIT_TIMEOUT_S
     simulations.lake = whole
     assert simulated(key, policy=RAW)["decided"] == 5
-    with team.lab.storage.read() as connection:
+    with tenant_clients.lab.storage.read() as connection:
         assert len(connection.execute(reports.select()).all()) == 1
 
 
-def test_damaged_part_changes_no_report(team: Team, key: httpx.Client) -> None:
-    lake = team.lab.lake
+def test_damaged_part_changes_no_report(tenant_clients: TenantClients, key: httpx.Client) -> None:
+    lake = tenant_clients.lab.lake
     lake.export()
     intact = simulated(key, policy=RAW)
-    (part,) = lake.folder.glob(f"decisions/{team.tenant.tenant_id}/*.parquet")
+    (part,) = lake.folder.glob(f"decisions/{tenant_clients.tenant.tenant_id}/*.parquet")
 
-    damage(part)
+    corrupt_parquet(part)
     damaged = simulated(key, policy=RAW)
     part.write_bytes(b"garbage")
     unreadable = simulated(key, policy=RAW)
@@ -274,10 +276,10 @@ def test_damaged_part_changes_no_report(team: Team, key: httpx.Client) -> None:
 
 
 @pytest.mark.both_engines
-def test_reports_of_other_tenants_are_not_found(team: Team, key: httpx.Client) -> None:
+def test_reports_of_other_tenants_are_not_found(tenant_clients: TenantClients, key: httpx.Client) -> None:
     digest = simulated(key, policy=RAW)["report_digest"]
     policy = key.post("/v1/policies", json=RAW).json()["id"]
-    with team.with_key(tenant=team.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
+    with tenant_clients.with_key(tenant=tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)) as other:
         assert other.get(f"/v1/policies/simulations/{digest}").status_code == 404
         assert other.post(SIMULATE, json={"policy_id": policy}).status_code == 404
         assert other.post(SIMULATE, json={"policy": RAW, "policy_id": policy}).status_code == 404

@@ -10,15 +10,24 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from policy_world import document, json_policies, leaf, raw_contexts, rule
-from simulation_world import allowed_by, member, sides, simulation_of, trial_of, with_threshold, written
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.context import Values
 from attestlab.simulation.scenarios import Scenario
 from attestlab.simulation.sweeps import Threshold
+from support.policies.documents import make_condition, make_document, make_rule
+from support.policies.strategies import json_policies, raw_contexts
 from support.property_tests import examples
+from support.simulations import (
+    evaluate_draft,
+    make_member,
+    make_scenario,
+    make_simulation,
+    policy_sets,
+    replace_threshold,
+    write_contexts,
+)
 
 pytestmark = pytest.mark.more_in_soak
 
@@ -50,16 +59,16 @@ def contexts_of(rows: list[Any]) -> list[dict[str, Any]]:
 @st.composite
 def swept_rules(draw: st.DrawFn, name: str, attribute: str) -> dict[str, Any]:
     """A rule with one threshold, bare, under NOT, or beside something else; ALLOW or DENY."""
-    bare = leaf(attribute, draw(OPS), draw(st.sampled_from([0, 1, 2, 3])))
-    beside = leaf("trust_tier", draw(st.sampled_from(["eq", "ne"])), "BASIC")
+    bare = make_condition(attribute, draw(OPS), draw(st.sampled_from([0, 1, 2, 3])))
+    beside = make_condition("trust_tier", draw(st.sampled_from(["eq", "ne"])), "BASIC")
     when = draw(st.sampled_from([bare, {"not": bare}, {"all": [bare, beside]}, {"not": {"any": [beside, bare]}}]))
-    return rule(name, draw(st.sampled_from(["ALLOW", "DENY"])), when, draw(st.integers(0, 4)))
+    return make_rule(name, draw(st.sampled_from(["ALLOW", "DENY"])), when, draw(st.integers(0, 4)))
 
 
 def expected(scenario: Scenario, draft: Policy, values: list[Values]) -> tuple[int, int, int, int]:
     """Allowed, denied, opened, closed with this text in the draft's place."""
-    before = sides(scenario)[0]
-    then = allowed_by(scenario, draft, values)
+    before = policy_sets(scenario)[0]
+    then = evaluate_draft(scenario, draft, values)
     flips = Counter(zip([before(each).allowed for each in values], then, strict=True))
     return sum(then), len(then) - sum(then), flips[False, True], flips[True, False]
 
@@ -75,18 +84,18 @@ def test_sweep_agrees_with_policies_of_each_constant(
 ) -> None:
     """Beside the draft's other rules and other policies; with missing values, under NOT, in ALLOW and DENY rules."""
     raw = data.draw(json_policies(3))
-    draft = member("draft", {**raw, "rules": [*raw["rules"], data.draw(swept_rules("swept", attribute))]})
-    others = [member("other", data.draw(json_policies(3)))][: data.draw(st.integers(0, 1))]
-    scenario = trial_of(draft, *others, replaced=data.draw(st.sampled_from([None, member("draft", raw)])))
+    draft = make_member("draft", {**raw, "rules": [*raw["rules"], data.draw(swept_rules("swept", attribute))]})
+    others = [make_member("other", data.draw(json_policies(3)))][: data.draw(st.integers(0, 1))]
+    scenario = make_scenario(draft, *others, replaced=data.draw(st.sampled_from([None, make_member("draft", raw)])))
     path = tmp_path_factory.mktemp("past") / "c.parquet"
-    values = written(path, contexts_of(rows))
+    values = write_contexts(path, contexts_of(rows))
     threshold = Threshold.find(scenario.rules, "swept", attribute)
 
-    with simulation_of(path, scenario) as simulation:
+    with make_simulation(path, scenario) as simulation:
         swept = simulation.sweep("swept", attribute).rows()
 
     for row in swept:
-        policy = with_threshold(draft.policy, "swept", threshold.leaf, row["value"])
+        policy = replace_threshold(draft.policy, "swept", threshold.leaf, row["value"])
         assert told(row) == expected(scenario, policy, values), row
     assert [row["value"] for row in swept if row["is_current"]] == [threshold.value]
     assert {each[attribute] for each in values if attribute in each} <= {row["value"] for row in swept}
@@ -102,51 +111,63 @@ def test_sweep2_agrees_with_policies_of_each_pair(
     if same:
         first, second = (
             {**first, "when": {"all": [first["when"], second["when"]]}},
-            {**second, "id": "b", "when": leaf("size", "eq", "S")},
+            {**second, "id": "b", "when": make_condition("size", "eq", "S")},
         )
-    draft = member("draft", document(first, second, default_effect=data.draw(st.sampled_from(["ALLOW", "DENY"]))))
-    scenario = trial_of(draft, member("other", data.draw(json_policies(2))))
+    draft = make_member(
+        "draft", make_document(first, second, default_effect=data.draw(st.sampled_from(["ALLOW", "DENY"])))
+    )
+    scenario = make_scenario(draft, make_member("other", data.draw(json_policies(2))))
     path = tmp_path_factory.mktemp("past") / "c.parquet"
-    values = written(path, contexts_of(rows))
+    values = write_contexts(path, contexts_of(rows))
     names = [("a", "claims.amount"), ("a" if same else "b", "key.age_days")]
     one, two = (Threshold.find(scenario.rules, *name) for name in names)
 
-    with simulation_of(path, scenario) as simulation:
+    with make_simulation(path, scenario) as simulation:
         swept = simulation.sweep2(names[0], names[1]).rows()
 
     sampled = random.Random(len(swept)).sample(swept, min(len(swept), 25))
     for row in sampled:
-        policy = with_threshold(draft.policy, one.rule_id, one.leaf, row["value_0"])
-        policy = with_threshold(policy, two.rule_id, two.leaf, row["value_1"])
+        policy = replace_threshold(draft.policy, one.rule_id, one.leaf, row["value_0"])
+        policy = replace_threshold(policy, two.rule_id, two.leaf, row["value_1"])
         assert told(row) == expected(scenario, policy, values), row
     assert sum(row["is_current"] for row in swept) == 1
 
 
 def test_sweep_with_more_than_64_rules(tmp_path: Path) -> None:
     rules = [
-        rule(f"r{n:02}", "DENY", {"all": [leaf("claims.amount", "eq", n), leaf("claims.count", "gt", n % 3)]}, n)
+        make_rule(
+            f"r{n:02}",
+            "DENY",
+            {"all": [make_condition("claims.amount", "eq", n), make_condition("claims.count", "gt", n % 3)]},
+            n,
+        )
         for n in range(90)
     ]
-    draft = member("draft", document(*rules, default_effect="ALLOW"))
-    scenario = trial_of(draft)
-    values = written(tmp_path / "c.parquet", [{"claims.amount": n % 90, "claims.count": n % 7 - 3} for n in range(500)])
+    draft = make_member("draft", make_document(*rules, default_effect="ALLOW"))
+    scenario = make_scenario(draft)
+    values = write_contexts(
+        tmp_path / "c.parquet", [{"claims.amount": n % 90, "claims.count": n % 7 - 3} for n in range(500)]
+    )
     threshold = Threshold.find(scenario.rules, "r70", "claims.count")
 
-    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
+    with make_simulation(tmp_path / "c.parquet", scenario) as simulation:
         swept = simulation.sweep("r70", "claims.count").rows()
         assert len(swept) >= 3
         for row in swept:
             assert told(row) == expected(
-                scenario, with_threshold(draft.policy, "r70", threshold.leaf, row["value"]), values
+                scenario, replace_threshold(draft.policy, "r70", threshold.leaf, row["value"]), values
             )
 
 
 def test_long_axis_is_thinned_and_exact(tmp_path: Path) -> None:
-    draft = member("draft", document(rule("r", "DENY", leaf("key.age_days", "gte", 90)), default_effect="ALLOW"))
-    scenario = trial_of(draft)
-    written(tmp_path / "c.parquet", [{"key.age_days": n / 4} for n in range(4_000)])
+    draft = make_member(
+        "draft",
+        make_document(make_rule("r", "DENY", make_condition("key.age_days", "gte", 90)), default_effect="ALLOW"),
+    )
+    scenario = make_scenario(draft)
+    write_contexts(tmp_path / "c.parquet", [{"key.age_days": n / 4} for n in range(4_000)])
 
-    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
+    with make_simulation(tmp_path / "c.parquet", scenario) as simulation:
         swept = simulation.sweep("r", "key.age_days", points=50).rows()
 
     assert 50 <= len(swept) <= 55
@@ -159,10 +180,16 @@ def test_long_axis_is_thinned_and_exact(tmp_path: Path) -> None:
     [("none", "key.age_days", None), ("r", "status", None), ("r", "claims.amount", None), ("r", "key.age_days", "gt")],
 )
 def test_invalid_threshold_is_rejected(tmp_path: Path, rule_id: str, attribute: str, op: str | None) -> None:
-    between = {"all": [leaf("claims.amount", "gt", 1), leaf("claims.amount", "lt", 9), leaf("key.age_days", "lt", 9)]}
-    written(tmp_path / "c.parquet", [{}])
-    with simulation_of(
-        tmp_path / "c.parquet", trial_of(member("draft", document(rule("r", "DENY", between))))
+    between = {
+        "all": [
+            make_condition("claims.amount", "gt", 1),
+            make_condition("claims.amount", "lt", 9),
+            make_condition("key.age_days", "lt", 9),
+        ]
+    }
+    write_contexts(tmp_path / "c.parquet", [{}])
+    with make_simulation(
+        tmp_path / "c.parquet", make_scenario(make_member("draft", make_document(make_rule("r", "DENY", between))))
     ) as simulation:
         assert simulation.sweep("r", "claims.amount", op="gt").rows()
         with pytest.raises(ValidationFailed):
@@ -173,10 +200,10 @@ def test_invalid_threshold_is_rejected(tmp_path: Path, rule_id: str, attribute: 
 
 @pytest.mark.parametrize("points", [0, -1, 2.5])
 def test_points_below_one_are_rejected(tmp_path: Path, points: Any) -> None:
-    written(tmp_path / "c.parquet", [{}])
-    both = {"all": [leaf("claims.amount", "gt", 1), leaf("key.age_days", "lt", 9)]}
-    scenario = trial_of(member("draft", document(rule("r", "DENY", both))))
-    with simulation_of(tmp_path / "c.parquet", scenario) as simulation:
+    write_contexts(tmp_path / "c.parquet", [{}])
+    both = {"all": [make_condition("claims.amount", "gt", 1), make_condition("key.age_days", "lt", 9)]}
+    scenario = make_scenario(make_member("draft", make_document(make_rule("r", "DENY", both))))
+    with make_simulation(tmp_path / "c.parquet", scenario) as simulation:
         with pytest.raises(ValidationFailed, match="points"):
             simulation.sweep("r", "key.age_days", points=points)
         with pytest.raises(ValidationFailed, match="points"):

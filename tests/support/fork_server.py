@@ -23,11 +23,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from faults import dying, exporting, minting
-
 from attestlab.cli import main as cli
 from attestlab.cli import serve
 from attestlab.core import clock
+from support.faults import crash_points, export_job, mint_jobs
 from support.password_hashing import use_cheap_passwords
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -157,10 +156,10 @@ def _attestlab_ahead(seconds: str, *arguments: str) -> None:
 JOBS: dict[str, Callable[..., None]] = {
     "attestlab": _attestlab,
     "attestlab_ahead": _attestlab_ahead,
-    "init": minting.init,
-    "mint": minting.mint,
-    "die": dying.die,
-    "export": exporting.export,
+    "init": mint_jobs.init,
+    "mint": mint_jobs.mint,
+    "die": crash_points.crash_during_change,
+    "export": export_job.export_until_killed,
 }
 
 

@@ -18,3 +18,11 @@ def read_events(lab: Installation, caller: Caller) -> list[tuple[str, Any]]:
     with lab.storage.read() as connection:
         rows = connection.execute(events.order_by(OutboxEvent.seq)).all()
     return [(row.type, parse_json(row.body)["data"]) for row in rows]  # type: ignore[index]
+
+
+def read_events_of_type(lab: Installation, kind: str) -> list[dict[str, Any]]:
+    """The data of every event of this type, oldest first."""
+    with lab.storage.read() as connection:
+        query = select(OutboxEvent.body).where(OutboxEvent.type == kind).order_by(OutboxEvent.seq)
+        bodies: list[Any] = [parse_json(body) for body in connection.scalars(query)]
+    return [body["data"] for body in bodies]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from faults.in_process import serving
-
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
+from support.faults.statement_faults import serve_in_process
 from support.in_process_server import make_client
 
 ISSUER = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": "Ed25519"}
@@ -16,7 +15,11 @@ KEY = {"Idempotency-Key": "one"}
 
 def test_a_key_in_flight_is_rejected_immediately(lab: Installation) -> None:
     tenant = lab.orgs.create_tenant("Northfield", plan=Plan.ENTERPRISE)
-    with serving(lab) as server, make_client(server.url, key=tenant.api_key) as client, ThreadPoolExecutor(1) as pool:
+    with (
+        serve_in_process(lab) as server,
+        make_client(server.url, key=tenant.api_key) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
         with lab.storage.write():  # the writer's lock, for which the first request waits
             first = pool.submit(client.post, "/v1/issuers", json=ISSUER, headers=KEY)
             server.wait_for_writes(1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from witness_world import AT_S, ORIGIN, log_signer, opened_witness
 
 from attestlab.core.errors import AttestLabError
 from attestlab.log.note.note import TreeHead, sign_checkpoint
 from attestlab.log.witnessing.submission_policy import Submission
 from support import vectors
+from support.witnesses import NOON_S, ORIGIN, make_log_signer, open_witness
 
 CASES = vectors.merkle("consistency")
 
@@ -23,7 +23,7 @@ def test_consistency_matches_published_vectors(name: str, tmp_path: Path) -> Non
     case = CASES[name]
     heads = [TreeHead(ORIGIN, case[f"size{n}"], case[f"root{n}"]) for n in (1, 2)]
     is_good = not case["wantErr"] and all(len(head.root) == 32 for head in heads)
-    with opened_witness(tmp_path / "w1") as witness:
+    with open_witness(tmp_path / "w1") as witness:
         try:
             if heads[0].size:
                 witness.add_checkpoint(_handed_over(0, (), heads[0]))
@@ -34,4 +34,4 @@ def test_consistency_matches_published_vectors(name: str, tmp_path: Path) -> Non
 
 
 def _handed_over(old: int, proof: tuple[bytes, ...], head: TreeHead) -> bytes:
-    return Submission(old, proof, sign_checkpoint(log_signer(), head, at_s=AT_S)).text.encode()
+    return Submission(old, proof, sign_checkpoint(make_log_signer(), head, at_s=NOON_S)).text.encode()

@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 import pytest
-from witness_world import RunningWitness
 
 from attestlab.witness.service import create_witness
 from support.attestations import make_mint_body, mint
@@ -21,6 +20,7 @@ from support.fork_server import run_command
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
+from support.witnesses import WitnessProcess
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Story:
 
     honest: ServerProcess
     false: ServerProcess
-    witness: RunningWitness
+    witness: WitnessProcess
     issuer: dict[str, Any]
     revoked: str
     size: int  # of the honest log, and of the last tree that follower and witness saw
@@ -56,7 +56,7 @@ class Story:
 def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
     vkey = create_witness(tmp_path / "w", name="witness.example/w", environ={})
     honest = ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'data' / 'records.db'}")
-    with RunningWitness(tmp_path / "w", honest.made["log_vkey"]) as witness:
+    with WitnessProcess(tmp_path / "w", honest.made["log_vkey"]) as witness:
         log_line = f"log {honest.made['log_vkey']}\n"
         (tmp_path / "alone.policy").write_text(f"{log_line}quorum none\n")
         (tmp_path / "witnessed.policy").write_text(f"{log_line}witness w {vkey} {witness.url}\nquorum w\n")

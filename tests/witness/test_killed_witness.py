@@ -13,7 +13,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from witness_world import Branch, RunningWitness, opened_witness
 
 from attestlab.core.errors import IntegrityFailed, ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
@@ -22,15 +21,16 @@ from attestlab.witness.service import create_witness
 from support.fork_server import run_command
 from support.in_process_server import wait_until
 from support.timeouts import WAIT_TIMEOUT_S
+from support.witnesses import LogBranch, WitnessProcess, open_witness
 
-LOG = Branch.of(60)
-FORK = Branch.of(60, other_from=0)
+LOG = LogBranch.of(60)
+FORK = LogBranch.of(60, other_from=0)
 # The true witness with a key that kills the process instead of signing: what was decided never leaves.
 DIES_BEFORE_IT_SIGNS = """
 import os, signal, sys
 from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from witness_world import log_signer
+from support.witnesses import make_log_signer
 from attestlab.core.clock import SystemClock
 from attestlab.log.note.note import NoteSigner
 from attestlab.witness.rules import WitnessedLog
@@ -43,7 +43,7 @@ class Deadly(NoteSigner):
 
 signer = Deadly("witness.example/w", Ed25519PrivateKey.generate())
 with WitnessStore.open(Path(sys.argv[1])) as store:
-    logs = [WitnessedLog.of(log_signer().vkey)]
+    logs = [WitnessedLog.of(make_log_signer().vkey)]
     Witness(store, signer, logs=logs, clock=SystemClock()).add_checkpoint(sys.stdin.buffer.read())
 """
 
@@ -61,7 +61,7 @@ def test_accepted_head_survives_a_kill_before_the_response(tmp_path: Path) -> No
     create_witness(tmp_path / "w", name="witness.example/w", environ={})
     killed_while_signing(tmp_path / "w", LOG.body(0, 9))
 
-    with opened_witness(tmp_path / "w") as witness:
+    with open_witness(tmp_path / "w") as witness:
         with pytest.raises(SizeConflict) as refused:
             witness.add_checkpoint(FORK.body(0, 9))
         assert refused.value.size == 9
@@ -76,7 +76,7 @@ def test_witness_killed_at_any_moment_cosigns_one_history(tmp_path: Path) -> Non
     """
     chance, cosigned = random.Random(4), dict[int, set[bytes]]()
     create_witness(tmp_path / "w", name="witness.example/w", environ={})
-    running = RunningWitness(tmp_path / "w", str(LOG.signer.vkey))
+    running = WitnessProcess(tmp_path / "w", str(LOG.signer.vkey))
     for life in range(4):
         with running:
             clients = [threading.Thread(target=_fed, args=(running.url, branch, cosigned)) for branch in (LOG, FORK)]
@@ -94,7 +94,7 @@ def test_witness_killed_at_any_moment_cosigns_one_history(tmp_path: Path) -> Non
     assert len(histories) == 1
 
 
-def _fed(url: str, branch: Branch, cosigned: dict[int, set[bytes]]) -> None:
+def _fed(url: str, branch: LogBranch, cosigned: dict[int, set[bytes]]) -> None:
     """Hand over one size after the other, from where the witness says that it stands, until it is gone."""
     known, size = 0, 1
     with httpx.Client(base_url=url, timeout=WAIT_TIMEOUT_S) as client:
@@ -128,5 +128,5 @@ def test_a_key_of_another_witness_does_not_open(tmp_path: Path) -> None:
     for name in ("w", "v"):
         create_witness(tmp_path / name, name="witness.example/w", environ={})
     (tmp_path / "w" / "keyring.key").write_bytes((tmp_path / "v" / "keyring.key").read_bytes())
-    with pytest.raises(IntegrityFailed), opened_witness(tmp_path / "w"):
+    with pytest.raises(IntegrityFailed), open_witness(tmp_path / "w"):
         pass

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from witness_world import AT_S, ORIGIN, Branch, RunningWitness, log_signer, opened_witness, witness_served
 
 from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.note import Note, TreeHead, VerifierKey, sign_checkpoint
@@ -23,19 +22,20 @@ from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PAT
 from attestlab.witness.server import MAX_DISCARDED_BYTES
 from attestlab.witness.service import Witness, create_witness
 from support.timeouts import WAIT_TIMEOUT_S
+from support.witnesses import NOON_S, ORIGIN, LogBranch, WitnessProcess, make_log_signer, open_witness, serve_witness
 
-LOG = Branch.of(30)
-FORK = Branch.of(30, other_from=5)
-STRANGER = Branch(LOG.leaves, log_signer(seed=9))
-ELSEWHERE = Branch(LOG.leaves, log_signer("log.example/elsewhere"))
+LOG = LogBranch.of(30)
+FORK = LogBranch.of(30, other_from=5)
+STRANGER = LogBranch(LOG.leaves, make_log_signer(seed=9))
+ELSEWHERE = LogBranch(LOG.leaves, make_log_signer("log.example/elsewhere"))
 GOOD = LOG.body(9, 12)
 NOTE = LOG.checkpoint(12).encode()
 
 
-def by(branch: Branch, head: TreeHead) -> bytes:
+def by(branch: LogBranch, head: TreeHead) -> bytes:
     """A submission of any head, signed with the key of a log, under that log's origin."""
     named = TreeHead(branch.signer.vkey.name, head.size, head.root)
-    return Submission(0, (), sign_checkpoint(branch.signer, named, at_s=AT_S)).text.encode()
+    return Submission(0, (), sign_checkpoint(branch.signer, named, at_s=NOON_S)).text.encode()
 
 
 OTHER_EMPTY_HEAD = TreeHead(ORIGIN, 0, bytes(32))
@@ -44,7 +44,7 @@ OTHER_EMPTY = by(LOG, OTHER_EMPTY_HEAD)
 
 @pytest.fixture
 def witness(tmp_path: Path) -> Iterator[Witness]:
-    with opened_witness(tmp_path / "w1") as opened:
+    with open_witness(tmp_path / "w1") as opened:
         yield opened
 
 
@@ -53,7 +53,7 @@ def client(witness: Witness) -> Iterator[httpx.Client]:
     """A witness that knows nine entries of the log."""
     witness.add_checkpoint(LOG.body(0, 9))
     with (
-        witness_served(witness, idle_s=1, body_s=1) as url,
+        serve_witness(witness, idle_s=1, body_s=1) as url,
         httpx.Client(base_url=url, timeout=WAIT_TIMEOUT_S) as opened,
     ):
         yield opened
@@ -119,13 +119,13 @@ def test_conflict_returns_the_known_size(client: httpx.Client) -> None:
 
 
 def test_conflict_about_the_first_checkpoint_returns_zero(tmp_path: Path) -> None:
-    with opened_witness(tmp_path / "fresh") as fresh, witness_served(fresh) as url:
+    with open_witness(tmp_path / "fresh") as fresh, serve_witness(fresh) as url:
         answer = httpx.post(url + PATH, content=LOG.body(3, 12))
     assert (answer.status_code, answer.text) == (409, "0\n")
 
 
 def test_first_empty_tree_is_cosigned_if_its_root_is_right(tmp_path: Path) -> None:
-    with opened_witness(tmp_path / "fresh") as fresh, witness_served(fresh) as url:
+    with open_witness(tmp_path / "fresh") as fresh, serve_witness(fresh) as url:
         statuses = [
             httpx.post(url + PATH, content=body).status_code
             for body in (OTHER_EMPTY, by(LOG, TreeHead(ORIGIN, 0, EMPTY_ROOT)), OTHER_EMPTY, LOG.body(0, 3))
@@ -152,19 +152,19 @@ def test_the_latest_cosigned_checkpoint_is_served_under_the_hash_of_the_origin(
 
 @pytest.mark.parametrize("origin", [ELSEWHERE.signer.vkey.name, "", "log.example/silent"])
 def test_a_log_without_a_cosigned_checkpoint_has_none_to_serve(tmp_path: Path, origin: str) -> None:
-    silent = log_signer("log.example/silent", seed=7).vkey
-    with opened_witness(tmp_path / "w1", silent) as witness, witness_served(witness) as url:
+    silent = make_log_signer("log.example/silent", seed=7).vkey
+    with open_witness(tmp_path / "w1", silent) as witness, serve_witness(witness) as url:
         assert httpx.get(f"{url}/{hashlib.sha256(origin.encode()).hexdigest()}/checkpoint").status_code == 404
 
 
 def test_a_log_may_sign_with_a_key_of_another_name_than_its_origin(tmp_path: Path) -> None:
-    key = log_signer("keys.example/2026", seed=6)
+    key = make_log_signer("keys.example/2026", seed=6)
     text = TreeHead("log.example/with a space", 3, LOG.head(3).root).text
     body = Submission(0, (), f"{text}\n{key.sign(text)}").text.encode()
     create_witness(tmp_path / "w", name="witness.example/w", environ={})
-    with RunningWitness(tmp_path / "w", f"log.example/with a space {key.vkey}") as running:
+    with WitnessProcess(tmp_path / "w", f"log.example/with a space {key.vkey}") as running:
         answer = httpx.post(running.url + PATH, content=body)
-        by_name = httpx.post(running.url + PATH, content=by(Branch(LOG.leaves, key), LOG.head(3)))
+        by_name = httpx.post(running.url + PATH, content=by(LogBranch(LOG.leaves, key), LOG.head(3)))
         served = httpx.get(f"{running.url}/{hashlib.sha256(b'log.example/with a space').hexdigest()}/checkpoint")
         running.stop()
 
@@ -290,8 +290,8 @@ def test_concurrent_submissions_get_one_tree_per_size_cosigned(tmp_path: Path) -
     Two processes of one witness, many threads, a log with two histories: what was cosigned is one history.
     """
     with ExitStack() as stack:
-        doors = [stack.enter_context(opened_witness(tmp_path / "w1")) for _ in range(2)]
-        urls = [stack.enter_context(witness_served(door)) for door in doors]
+        doors = [stack.enter_context(open_witness(tmp_path / "w1")) for _ in range(2)]
+        urls = [stack.enter_context(serve_witness(door)) for door in doors]
         pool = stack.enter_context(ThreadPoolExecutor(8))
         cosigned: list[TreeHead] = []
         for size in range(1, 13):
@@ -304,7 +304,7 @@ def test_concurrent_submissions_get_one_tree_per_size_cosigned(tmp_path: Path) -
     assert any(all(branch.head(size).root == root for size, root in roots) for branch in (LOG, FORK))
 
 
-def _submit(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
+def _submit(url: str, branch: LogBranch, old: int, size: int) -> TreeHead | None:
     answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=WAIT_TIMEOUT_S)
     assert answer.status_code in (200, 409, 422)
     return branch.head(size) if answer.status_code == 200 else None
@@ -312,7 +312,7 @@ def _submit(url: str, branch: Branch, old: int, size: int) -> TreeHead | None:
 
 def test_command_serves_until_sigterm(tmp_path: Path) -> None:
     vkey = create_witness(tmp_path / "w", name="witness.example/w", environ={})
-    with RunningWitness(tmp_path / "w", str(LOG.signer.vkey), str(ELSEWHERE.signer.vkey)) as running:
+    with WitnessProcess(tmp_path / "w", str(LOG.signer.vkey), str(ELSEWHERE.signer.vkey)) as running:
         line = httpx.post(running.url + PATH, content=LOG.body(0, 12)).text
         other = httpx.post(running.url + PATH, content=ELSEWHERE.body(0, 3))
         running.stop()

@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-from witness_world import RunningWitness
 
 from attestlab.core import fetching
 from attestlab.witness.service import create_witness
@@ -20,6 +19,7 @@ from support.fork_server import run_command
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
+from support.witnesses import WitnessProcess
 
 pytestmark = pytest.mark.both_engines
 
@@ -52,7 +52,7 @@ def test_bundle_can_require_a_witness_without_delaying_mints(
     """
     vkeys = [create_witness(tmp_path / name, name=f"witness.example/{name}", environ={}) for name in ("w1", "w2")]
     server = ServerProcess.initialised(tmp_path / "data", empty_database)
-    with RunningWitness(tmp_path / "w1", server.made["log_vkey"]) as required:
+    with WitnessProcess(tmp_path / "w1", server.made["log_vkey"]) as required:
         lines = f"witness required {vkeys[0]} {required.url}\nwitness optional {vkeys[1]} {silent}\n"
         log_line = f"log {server.made['log_vkey']}\n"
         for name, quorum in (("pinned", "required"), ("stricter", "optional"), ("trusting", "none")):

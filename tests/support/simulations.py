@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from policy_world import REGISTRY, typed
 
 from attestlab.lake.context_columns import ARROW
 from attestlab.policy.evaluation.evaluator import Evaluator
@@ -23,51 +22,54 @@ from attestlab.simulation.history import ContextsHistory
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario, ScenarioSets, TargetSets
 from attestlab.simulation.simulation import Simulation
+from support.policies.documents import REGISTRY, bind_document
 
-KINDS = {
+ARROW_TYPES = {
     AttributeType.ENUM: ARROW["text"],
     AttributeType.TEXT: ARROW["text"],
     AttributeType.NUMBER: ARROW["number"],
     AttributeType.INTEGER: pa.int64(),
     AttributeType.BOOLEAN: ARROW["truth"],
 }
-NORMALISED = ContextNormalizer(REGISTRY)
+NORMALIZE = ContextNormalizer(REGISTRY)
 
 
-def member(name: str, raw: Mapping[str, Any] | Policy) -> PolicySetMember:
+def make_member(name: str, raw: Mapping[str, Any] | Policy) -> PolicySetMember:
     """A policy as a member of a set."""
-    return PolicySetMember(name, name.ljust(64, "0"), raw if isinstance(raw, Policy) else typed(raw))
+    return PolicySetMember(name, name.ljust(64, "0"), raw if isinstance(raw, Policy) else bind_document(raw))
 
 
-def trial_of(draft: PolicySetMember, *others: PolicySetMember, replaced: PolicySetMember | None = None) -> Scenario:
+def make_scenario(
+    draft: PolicySetMember, *others: PolicySetMember, replaced: PolicySetMember | None = None
+) -> Scenario:
     """A draft that stands behind others, or takes the place of one that stands there."""
     before = tuple(each for each in (*others, replaced) if each is not None and each.is_enforced)
     after = tuple(each for each in (*others, draft) if each.is_enforced)
     return Scenario(draft, ScenarioSets.of([TargetSets(None, before, after)], draft))
 
 
-def written(path: Path, contexts: Sequence[Mapping[str, Any]]) -> list[Values]:
+def write_contexts(path: Path, contexts: Sequence[Mapping[str, Any]]) -> list[Values]:
     """Contexts as a Parquet file, normalised; as evaluators see them."""
-    values = [NORMALISED(context).values for context in contexts]
-    columns = {name: pa.array([each.get(name) for each in values], KINDS[a.type]) for name, a in REGISTRY.items()}
+    values = [NORMALIZE(context).values for context in contexts]
+    columns = {name: pa.array([each.get(name) for each in values], ARROW_TYPES[a.type]) for name, a in REGISTRY.items()}
     pq.write_table(pa.table(columns), path)
     return values
 
 
-def simulation_of(path: Path, scenario: Scenario, *, by: Sequence[str] = ()) -> Simulation:
+def make_simulation(path: Path, scenario: Scenario, *, by: Sequence[str] = ()) -> Simulation:
     """A simulation of a file."""
     return Simulation(
         QuerySession(duckdb.connect(config={"threads": 1})), ContextsHistory(str(path)), scenario, REGISTRY, by=by
     )
 
 
-def sides(scenario: Scenario) -> tuple[PolicySet, PolicySet]:
+def policy_sets(scenario: Scenario) -> tuple[PolicySet, PolicySet]:
     """The policies before and after."""
     (place,) = scenario.sets.places
     return PolicySet(place.before), PolicySet(place.after)
 
 
-def label(decision: SetDecision) -> tuple[str | None, str | None]:
+def deciding_policy_and_rule(decision: SetDecision) -> tuple[str | None, str | None]:
     """Who decided: policy and rule."""
     said = decision.deciding_result
     if said is None:
@@ -75,11 +77,11 @@ def label(decision: SetDecision) -> tuple[str | None, str | None]:
     return said.member.id, next(iter(said.decision.matched), None)
 
 
-def word(allowed: bool) -> str:
+def effect_name(allowed: bool) -> str:
     return "ALLOW" if allowed else "DENY"
 
 
-def counted(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any, ...]]:
+def count_rows(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any, ...]]:
     """Rows of a frame as counts by some of their columns."""
     found: Counter[tuple[Any, ...]] = Counter()
     for row in rows:
@@ -87,7 +89,7 @@ def counted(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[tuple[Any
     return found
 
 
-def with_threshold(policy: Policy, rule_id: str, leaf: Comparison, value: float) -> Policy:
+def replace_threshold(policy: Policy, rule_id: str, leaf: Comparison, value: float) -> Policy:
     """The same policy with another constant in one leaf."""
     return replace(
         policy, rules=tuple(_moved(rule, leaf, value) if rule.id == rule_id else rule for rule in policy.rules)
@@ -106,12 +108,12 @@ def _moved(rule: Rule, leaf: Comparison, value: float) -> Rule:
     return replace(rule, when=moved(rule.when))
 
 
-def without(policy: Policy, rule_id: str) -> Policy:
+def remove_rule(policy: Policy, rule_id: str) -> Policy:
     """The same policy without a rule."""
     return replace(policy, rules=tuple(rule for rule in policy.rules if rule.id != rule_id))
 
 
-def allowed_by(scenario: Scenario, draft: Policy, values: Sequence[Values]) -> list[bool]:
+def evaluate_draft(scenario: Scenario, draft: Policy, values: Sequence[Values]) -> list[bool]:
     """What the policies say with another text in the draft's place."""
     (place,) = scenario.sets.places
     found = [replace(each, policy=draft) if each == scenario.draft else each for each in place.after]

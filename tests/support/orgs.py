@@ -8,17 +8,15 @@ from secrets import token_hex
 from typing import Any
 
 import httpx
-from sign_in_story import add_person
 from sqlalchemy import select
 
 from attestlab.core.records.audit import AuditEvent
-from attestlab.core.records.outbox import OutboxEvent
-from attestlab.core.strict_json import parse_json
 from attestlab.installation import Installation
 from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.service import ConsumerCreated, TenantCreated
+from support.identity import add_user
 from support.in_process_server import make_client
 
 PASSWORD = "correct horse battery staple"
@@ -26,7 +24,7 @@ _TOKEN = re.compile(r"/invitations/accept\?token=([A-Za-z0-9_-]{43})\s")
 
 
 @dataclass
-class Team:
+class TenantClients:
     """A served installation, and one tenant of it."""
 
     lab: Installation
@@ -38,7 +36,7 @@ class Team:
 
     def with_key(self, *scopes: Scope, tenant: TenantCreated | None = None) -> httpx.Client:
         """A client with a fresh key that has these scopes."""
-        return make_client(self.url, key=key_of(self.lab, tenant or self.tenant, *scopes))
+        return make_client(self.url, key=create_api_key(self.lab, tenant or self.tenant, *scopes))
 
     def sign_in(self, email: str, password: str = PASSWORD) -> httpx.Client:
         with self.anonymous() as client:
@@ -53,7 +51,7 @@ class Team:
     def person(self, roles: str, *, tenant: TenantCreated | None = None, email: str = "") -> tuple[str, httpx.Client]:
         """Let a person join with these roles and sign in; return their id and a client."""
         email = email or f"{roles.replace(' ', '.')}.{token_hex(3)}@people.example"
-        row = add_person(self.lab, tenant or self.tenant, email, PASSWORD, roles=roles)
+        row = add_user(self.lab, tenant or self.tenant, email, PASSWORD, roles=roles)
         return str(row.id), self.sign_in(email)
 
     def consumer(self, email: str = "ada@consumers.example") -> tuple[ConsumerCreated, httpx.Client]:
@@ -61,41 +59,33 @@ class Team:
         return made, self.sign_in(email)
 
 
-def key_of(lab: Installation, tenant: TenantCreated, *scopes: Scope) -> str:
+def create_api_key(lab: Installation, tenant: TenantCreated, *scopes: Scope) -> str:
     """The secret of a fresh key of the tenant's."""
     caller = lab.orgs.service_caller(tenant.tenant_id)
     return lab.api_keys.create("A key", scopes=frozenset(scopes or Scope), caller=caller).secret
 
 
-def mailed_token(lab: Installation, address: str) -> str:
+def read_mailed_token(lab: Installation, address: str) -> str:
     """The token in the last mail to this address that waits to be carried."""
     with lab.storage.read() as connection:
         waiting = select(*mails.c).where(mails.c.recipient == address, mails.c.sealed != b"").order_by(mails.c.id)
         row = connection.execute(waiting).all()[-1]
     text = lab.mails.text_of(LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed))
-    return token_in(text)
+    return extract_token(text)
 
 
-def token_in(text: str) -> str:
+def extract_token(text: str) -> str:
     """The token of the link in an invitation."""
     found = _TOKEN.search(text)
     assert found is not None, text
     return found[1]
 
 
-def accept(client: httpx.Client, token: str, password: str = PASSWORD, **more: Any) -> httpx.Response:
+def accept_invitation(client: httpx.Client, token: str, password: str = PASSWORD, **more: Any) -> httpx.Response:
     return client.post("/v1/users/accept-invite", json={"token": token, "password": password, **more})
 
 
-def events_of(lab: Installation, kind: str) -> list[dict[str, Any]]:
-    """The data of every event of this type, oldest first."""
-    with lab.storage.read() as connection:
-        query = select(OutboxEvent.body).where(OutboxEvent.type == kind).order_by(OutboxEvent.seq)
-        bodies: list[Any] = [parse_json(body) for body in connection.scalars(query)]
-    return [body["data"] for body in bodies]
-
-
-def trail(lab: Installation, resource_id: str) -> list[tuple[str, str]]:
+def read_audit_trail(lab: Installation, resource_id: str) -> list[tuple[str, str]]:
     """What was done to something and by what kind of actor, oldest first."""
     with lab.storage.read() as connection:
         query = select(AuditEvent.action, AuditEvent.actor_type).where(AuditEvent.resource_id == resource_id)

@@ -38,7 +38,7 @@ class Attested:
 
 
 @dataclass
-class Model:
+class AttestationModel:
     """Everything that one issuer did, by the names that the story gives."""
 
     keys: dict[str, Key] = field(default_factory=dict)

@@ -20,7 +20,7 @@ def mutate(folder: Path, place: str, chance: random.Random) -> str:
     """Change one thing of a table or a file, `place`; what was done, to be told when nobody notices."""
     if place in FILES:
         return flip_file(folder / place, chance)
-    with opened(folder / RECORDS) as records:
+    with open_records(folder / RECORDS) as records:
         for _ in range(TRIES):
             mutation = chance.choice(MUTATIONS)
             try:
@@ -37,7 +37,7 @@ def mutate(folder: Path, place: str, chance: random.Random) -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
+def open_records(path: Path) -> Iterator[sqlite3.Connection]:
     """The records as their owner can open them: no foreign key in the way, and each trigger put back afterwards."""
     records = sqlite3.connect(path)
     triggers = records.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()

@@ -18,20 +18,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults import tracing
-from faults.minting import Acknowledged
-
+from support.faults import strace
+from support.faults.mint_jobs import AcknowledgedMint
 from support.fork_server import ForkServer
 
 SECTOR = 512
-CALLS = (*tracing.CHANGING, "openat", "write")
+CALLS = (*strace.CHANGING, "openat", "write")
 _CALL = re.compile(r"^\d+ +(\w+)\((.*)\) += (\d+)(?:<.*>)?$", re.MULTILINE)
 _HEX = re.compile(r"(?:\\x[0-9a-f]{2})+")
 _QUOTED = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
 
 @dataclass(frozen=True)
-class Event:
+class DiskEvent:
     """One thing that happened: `kind` to the file `name`, or to the folder, whose name is empty."""
 
     kind: str  # write, resize, sync, create, link, remove, told
@@ -41,11 +40,11 @@ class Event:
 
 
 @dataclass
-class File:
+class SimulatedFile:
     """What is surely on the disk, and what was written since."""
 
     synced: bytearray = field(default_factory=bytearray)
-    pending: list[Event] = field(default_factory=list)
+    pending: list[DiskEvent] = field(default_factory=list)
 
     def sync(self) -> None:
         for event in self.pending:
@@ -61,16 +60,16 @@ class File:
 
 
 @dataclass
-class Image:
+class DiskImage:
     """A folder as it may be found after the power came back, and what had been told before it went."""
 
     files: dict[str, bytes]
     told: list[dict[str, Any]]
 
     @property
-    def acknowledged(self) -> list[Acknowledged]:
+    def acknowledged(self) -> list[AcknowledgedMint]:
         """What a run of mints had told."""
-        return [Acknowledged(**line) for line in self.told]
+        return [AcknowledgedMint(**line) for line in self.told]
 
     def write_to(self, folder: Path) -> Path:
         folder.mkdir()
@@ -80,15 +79,15 @@ class Image:
         return folder
 
 
-class Disk:
+class SimulatedDisk:
     """One folder on a disk that may lose power at any time."""
 
     def __init__(self, folder: Path) -> None:
-        self.names = {path.name: File(bytearray(path.read_bytes())) for path in folder.iterdir()}
+        self.names = {path.name: SimulatedFile(bytearray(path.read_bytes())) for path in folder.iterdir()}
         self.synced_names = dict(self.names)
-        self.pending_names: list[dict[str, File]] = []
+        self.pending_names: list[dict[str, SimulatedFile]] = []
 
-    def happen(self, event: Event) -> None:
+    def happen(self, event: DiskEvent) -> None:
         """Let one event of the recording happen."""
         if event.kind in ("write", "resize"):
             self.names[event.name].pending.append(event)
@@ -100,9 +99,9 @@ class Disk:
         else:
             self._rename(event)
 
-    def _rename(self, event: Event) -> None:
+    def _rename(self, event: DiskEvent) -> None:
         if event.kind == "create":
-            self.names[event.name] = File()
+            self.names[event.name] = SimulatedFile()
         elif event.kind == "link":
             self.names[event.name] = self.names[event.data.decode()]
         elif event.kind == "remove":
@@ -116,13 +115,13 @@ class Disk:
 
     def as_written(self) -> dict[str, bytes]:
         """The folder as a process finds it after another was killed: every write is there, synced or not."""
-        found = {name: File(bytearray(file.synced), list(file.pending)) for name, file in self.names.items()}
+        found = {name: SimulatedFile(bytearray(file.synced), list(file.pending)) for name, file in self.names.items()}
         for file in found.values():
             file.sync()
         return {name: bytes(file.synced) for name, file in found.items()}
 
 
-def _apply(content: bytearray, event: Event) -> None:
+def _apply(content: bytearray, event: DiskEvent) -> None:
     if event.kind == "resize":
         del content[event.at :]
         content.extend(bytes(event.at - len(content)))
@@ -131,7 +130,7 @@ def _apply(content: bytearray, event: Event) -> None:
         content[event.at : event.at + len(event.data)] = event.data
 
 
-def _survivors(pending: list[Event], chance: random.Random) -> list[Event]:
+def _survivors(pending: list[DiskEvent], chance: random.Random) -> list[DiskEvent]:
     """Some of what was never synced."""
     fate = chance.choice(("none", "all", "beginning", "some", "sectors"))
     if fate == "all":
@@ -146,98 +145,99 @@ def _survivors(pending: list[Event], chance: random.Random) -> list[Event]:
     return []
 
 
-def _sectors(event: Event, chance: random.Random, *, ordered: bool) -> list[Event]:
+def _sectors(event: DiskEvent, chance: random.Random, *, ordered: bool) -> list[DiskEvent]:
     """A write that is torn: its first sectors, or any of them."""
     if event.kind != "write":
         return []
     first = SECTOR - event.at % SECTOR
     cuts = [0, *range(first, len(event.data), SECTOR), len(event.data)]
     whole = [
-        Event("write", event.name, event.at + start, event.data[start:end]) for start, end in itertools.pairwise(cuts)
+        DiskEvent("write", event.name, event.at + start, event.data[start:end])
+        for start, end in itertools.pairwise(cuts)
     ]
     return whole[: chance.randrange(len(whole) + 1)] if ordered else [s for s in whole if chance.random() < 0.5]
 
 
 @dataclass
-class Recording:
+class SyscallRecording:
     """A run of the fork server: the folder it began with, and everything that happened in it."""
 
     before: Path
-    events: list[Event]
+    events: list[DiskEvent]
 
     @classmethod
-    def of(cls, fork_server: ForkServer, job: str, *arguments: str, before: Path, scratch: Path) -> Recording:
+    def of(cls, fork_server: ForkServer, job: str, *arguments: str, before: Path, scratch: Path) -> SyscallRecording:
         """Let a job run on a copy of a folder under the eyes of strace."""
         folder, log, out = scratch / "data", scratch / "strace.log", scratch / "out"
         shutil.copytree(before, folder)
         process = fork_server.start(job, str(folder), *arguments, out=out, errors=scratch / "errors", is_traced=True)
-        with tracing.attached(process.pid, *tracing.recording(log, CALLS), "-xx", "-s", "65536"):
+        with strace.attach(process.pid, *strace.recording_options(log, CALLS), "-xx", "-s", "65536"):
             assert process.wait() == 0, (scratch / "errors").read_text()
         events = list(_events(log.read_text(), folder, out, {path.name for path in before.iterdir()}))
         log.unlink()
         return cls(before, events)
 
-    def power_cuts(self, chance: random.Random, count: int) -> Iterator[Image]:
+    def power_cuts(self, chance: random.Random, count: int) -> Iterator[DiskImage]:
         """Images of as many power cuts, in the order of time."""
-        disk, told = Disk(self.before), list[dict[str, Any]]()
+        disk, told = SimulatedDisk(self.before), list[dict[str, Any]]()
         moments = sorted(chance.randrange(len(self.events) + 1) for _ in range(count))
         for number, event in enumerate([*self.events, None]):
             while moments and moments[0] == number:
                 del moments[0]
-                yield Image(disk.after_power_cut(chance), list(told))
+                yield DiskImage(disk.after_power_cut(chance), list(told))
             if event is not None:
                 _happen(event, disk, told)
 
-    def kills(self, numbers: Collection[int]) -> Iterator[Image]:
+    def kills(self, numbers: Collection[int]) -> Iterator[DiskImage]:
         """What is found when the process is killed before the calls of these numbers, counted from 1."""
-        disk, told = Disk(self.before), list[dict[str, Any]]()
+        disk, told = SimulatedDisk(self.before), list[dict[str, Any]]()
         for number, event in enumerate(self.events, 1):
             if number in numbers:
-                yield Image(disk.as_written(), list(told))
+                yield DiskImage(disk.as_written(), list(told))
             _happen(event, disk, told)
 
 
-def _happen(event: Event, disk: Disk, told: list[dict[str, Any]]) -> None:
+def _happen(event: DiskEvent, disk: SimulatedDisk, told: list[dict[str, Any]]) -> None:
     if event.kind == "told":
         told.append(json.loads(event.data))
     else:
         disk.happen(event)
 
 
-def _events(log: str, folder: Path, out: Path, names: set[str]) -> Iterator[Event]:
+def _events(log: str, folder: Path, out: Path, names: set[str]) -> Iterator[DiskEvent]:
     """The recording, read back; SQLite's index of the WAL is left out, it is made anew after a crash."""
     ends: Counter[str] = Counter()
     for call, arguments, _result in _CALL.findall(log):
         paths = [_plain(path) for path in re.findall(r'[<"]((?:\\x[0-9a-f]{2})+)[>"]', arguments)]
         inside = [Path(path) for path in paths if path.startswith(str(folder))]
         if call == "write" and paths[:1] == [str(out)]:
-            yield Event("told", data=_data(arguments))
+            yield DiskEvent("told", data=_data(arguments))
         elif inside and not inside[-1].name.endswith("-shm"):
             yield from _event(call, arguments, ["" if path == folder else path.name for path in inside], names, ends)
 
 
-def _event(call: str, arguments: str, paths: list[str], names: set[str], ends: Counter[str]) -> Iterator[Event]:
+def _event(call: str, arguments: str, paths: list[str], names: set[str], ends: Counter[str]) -> Iterator[DiskEvent]:
     """What one call did; `ends` are those of the files that are written from beginning to end."""
     name = paths[-1]
     numbers = [int(number) for number in re.findall(r", (\d+)", arguments)]
     if call == "pwrite64":
-        yield Event("write", name, numbers[-1], _data(arguments))
+        yield DiskEvent("write", name, numbers[-1], _data(arguments))
     elif call == "write":
-        yield Event("write", name, ends[name], _data(arguments))
+        yield DiskEvent("write", name, ends[name], _data(arguments))
         ends[name] += numbers[-1]
     elif call == "ftruncate":
-        yield Event("resize", name, numbers[-1])
+        yield DiskEvent("resize", name, numbers[-1])
     elif call in ("fdatasync", "fsync"):
-        yield Event("sync", name)
+        yield DiskEvent("sync", name)
     elif call == "link":
         names.add(name)
-        yield Event("link", name, data=paths[0].encode())
+        yield DiskEvent("link", name, data=paths[0].encode())
     elif call == "unlink":
         names.discard(name)
-        yield Event("remove", name)
+        yield DiskEvent("remove", name)
     elif call == "openat" and "O_CREAT" in arguments and name not in names:
         names.add(name)
-        yield Event("create", name)
+        yield DiskEvent("create", name)
     else:
         assert call == "openat", f"a {call} of {paths} is more than this disk can do"
 

@@ -26,12 +26,12 @@ from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.policy.store import decisions
 
-NAMES = ("decisions", "attestations", "log_entries", "audit", "verifications")
+DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications")
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
 
 @dataclass
-class Owner:
+class LakeTenant:
     """A tenant with an issuer and what it minted; `ended` says how many of that are revoked."""
 
     lab: Installation
@@ -42,7 +42,7 @@ class Owner:
     ended: int = 0
 
     @classmethod
-    def of(cls, lab: Installation, caller: Caller, name: str) -> Owner:
+    def of(cls, lab: Installation, caller: Caller, name: str) -> LakeTenant:
         made = lab.issuers.create(
             {"name": name, "domain": f"{name.lower()}.example"}, caller=caller, alg=Algorithm.ED25519
         )
@@ -71,20 +71,20 @@ class Owner:
 
 
 @dataclass
-class World:
+class LakeScenario:
     """The operator's own tenant and another."""
 
     lab: Installation
     clock: FixedClock
-    owner: Owner
-    other: Owner
+    owner: LakeTenant
+    other: LakeTenant
 
     @classmethod
-    def of(cls, lab: Installation, caller: Caller, clock: FixedClock) -> World:
+    def of(cls, lab: Installation, caller: Caller, clock: FixedClock) -> LakeScenario:
         lab.lake.rows_a_part = 4
         tenant = lab.orgs.create_tenant("Other", plan=Plan.PROFESSIONAL)
-        other = Owner.of(lab, lab.orgs.service_caller(tenant.tenant_id), "Other")
-        return cls(lab, clock, Owner.of(lab, caller, "Northfield"), other)
+        other = LakeTenant.of(lab, lab.orgs.service_caller(tenant.tenant_id), "Other")
+        return cls(lab, clock, LakeTenant.of(lab, caller, "Northfield"), other)
 
     def act(self, number: int) -> None:
         """Something of everything, by turns, of both tenants."""
@@ -92,13 +92,13 @@ class World:
         who = (self.owner, self.other)[number // 4 % 2]
         (who.mint, who.verify, who.decide, who.revoke)[number % 4]()
 
-    def seen(self, owner: Owner) -> dict[str, DatasetReader]:
+    def seen(self, owner: LakeTenant) -> dict[str, DatasetReader]:
         """The tenant's data sets by name."""
         found = self.lab.lake(owner.caller)
-        return {name: getattr(found, name) for name in NAMES}
+        return {name: getattr(found, name) for name in DATASETS}
 
 
-def damage(path: Path) -> None:
+def corrupt_parquet(path: Path) -> None:
     """Spoil the pages of a part; its schema, which stands at the end, stays as it is."""
     content = bytearray(path.read_bytes())
     end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
@@ -106,10 +106,11 @@ def damage(path: Path) -> None:
     path.write_bytes(content)
 
 
-def ids_seen(world: World, owner: Owner) -> dict[str, list[str]]:
+def read_lake_ids(lake_scenario: LakeScenario, owner: LakeTenant) -> dict[str, list[str]]:
     """The ids of every fact that the lake shows a tenant, in order of the ids."""
     return {
-        name: _ids(facts, "leaf_hash" if name == "log_entries" else "id") for name, facts in world.seen(owner).items()
+        name: _ids(facts, "leaf_hash" if name == "log_entries" else "id")
+        for name, facts in lake_scenario.seen(owner).items()
     }
 
 
@@ -117,7 +118,7 @@ def _ids(facts: DatasetReader, column: str) -> list[str]:
     return sorted(str(value) for (value,) in facts.sql(f"select {column} from this").fetchall())
 
 
-def ids_recorded(lab: Installation, tenant_id: UUID) -> dict[str, list[str]]:
+def read_recorded_ids(lab: Installation, tenant_id: UUID) -> dict[str, list[str]]:
     """The same, as the records have it."""
     outbox = table_of(OutboxEvent)
     with lab.storage.read() as connection:
@@ -136,13 +137,13 @@ def ids_recorded(lab: Installation, tenant_id: UUID) -> dict[str, list[str]]:
         }
 
 
-def require_whole(world: World) -> None:
+def require_complete_lake(lake_scenario: LakeScenario) -> None:
     """Each fact once, for each tenant, whatever is exported."""
-    for owner in (world.owner, world.other):
-        assert ids_seen(world, owner) == ids_recorded(world.lab, owner.caller.tenant_id)
+    for owner in (lake_scenario.owner, lake_scenario.other):
+        assert read_lake_ids(lake_scenario, owner) == read_recorded_ids(lake_scenario.lab, owner.caller.tenant_id)
 
 
-def statuses_recorded(lab: Installation, tenant_id: UUID) -> dict[str, tuple[str, str | None]]:
+def read_recorded_statuses(lab: Installation, tenant_id: UUID) -> dict[str, tuple[str, str | None]]:
     """What became of each attestation, and its successor."""
     columns = (attestations.c.id, attestations.c.status, attestations.c.superseded_by)
     with lab.storage.read() as connection:
@@ -150,7 +151,7 @@ def statuses_recorded(lab: Installation, tenant_id: UUID) -> dict[str, tuple[str
     return {str(row.id): (row.status, None if row.superseded_by is None else str(row.superseded_by)) for row in rows}
 
 
-def inputs_recorded(lab: Installation, tenant_id: UUID) -> dict[str, dict[str, Any]]:
+def read_decision_contexts(lab: Installation, tenant_id: UUID) -> dict[str, dict[str, Any]]:
     """The context of each decision."""
     with lab.storage.read() as connection:
         rows = connection.execute(

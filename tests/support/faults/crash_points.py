@@ -23,7 +23,7 @@ from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 
-def die(wish: str) -> None:
+def crash_during_change(wish: str) -> None:
     """Do what `wish` says, `{settings, now, tenant_id, issuer_id, kid, change, attestation_id, statement}`, and die."""
     told: dict[str, Any] = json.loads(wish)
     lab = Installation.open(Settings(**told["settings"]), clock=FixedClock(parse_time(told["now"])))
@@ -39,7 +39,7 @@ def die(wish: str) -> None:
     }
     _kill_before(lab, told["statement"])
     changes[told["change"]]()
-    _die()
+    _kill_process()
 
 
 def _kill_before(lab: Installation, statement: int) -> None:
@@ -48,17 +48,17 @@ def _kill_before(lab: Installation, statement: int) -> None:
     def count(*_arguments: object) -> None:
         left[0] -= 1
         if not left[0]:
-            _die()
+            _kill_process()
 
     event.listen(lab.storage._engine, "before_cursor_execute", count)
     event.listen(lab.storage._engine, "commit", count)
 
 
-def _die() -> None:
+def _kill_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def settings_of(lab: Installation) -> dict[str, str]:
+def portable_settings(lab: Installation) -> dict[str, str]:
     """What another process needs to open the same installation."""
     url = lab.storage.url.render_as_string(hide_password=False)
     return {"data": str(Path(lab.settings.data)), "database_url": url}

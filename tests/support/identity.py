@@ -17,11 +17,11 @@ from attestlab.orgs import store as org_store
 from attestlab.orgs.service import TenantCreated
 from attestlab.orgs.tables import TenantRecord, UserRecord
 
-REFUSED = {"code": "AUTH_INVALID", "message": "The credentials are not valid.", "http_status": 401}
+INVALID_CREDENTIALS = {"code": "AUTH_INVALID", "message": "The credentials are not valid.", "http_status": 401}
 
 
 @dataclass
-class Door:
+class AuthClient:
     """A client in front of a served installation, and a tenant whose owner may sign in."""
 
     client: httpx.Client
@@ -43,22 +43,22 @@ class Door:
         return self.client.post("/v1/auth/refresh", json={"refresh_token": refresh_token}, headers=headers)
 
     def logout(self, tokens: dict[str, Any], body: dict[str, Any] | None = None) -> httpx.Response:
-        return self.client.post("/v1/auth/logout", json=body, headers=bearer(tokens["access_token"]))
+        return self.client.post("/v1/auth/logout", json=body, headers=bearer_header(tokens["access_token"]))
 
     def me(self, access_token: str) -> httpx.Response:
-        return self.client.get("/v1/me", headers=bearer(access_token))
+        return self.client.get("/v1/me", headers=bearer_header(access_token))
 
     def change_password(self, tokens: dict[str, Any], current: str, new: str) -> httpx.Response:
         body = {"current_password": current, "new_password": new}
-        return self.client.post("/v1/me/password", json=body, headers=bearer(tokens["access_token"]))
+        return self.client.post("/v1/me/password", json=body, headers=bearer_header(tokens["access_token"]))
 
 
-def bearer(access_token: str) -> dict[str, str]:
+def bearer_header(access_token: str) -> dict[str, str]:
     """The header that presents an access token."""
     return {"Authorization": f"Bearer {access_token}"}
 
 
-def refusal(answer: httpx.Response) -> dict[str, Any]:
+def read_refusal(answer: httpx.Response) -> dict[str, Any]:
     """What a refusal says, but for the request's own id."""
     told: dict[str, Any] = answer.json()
     details = told.pop("details")
@@ -66,7 +66,7 @@ def refusal(answer: httpx.Response) -> dict[str, Any]:
     return told
 
 
-def add_person(lab: Installation, tenant: TenantCreated, email: str, password: str, **columns: Any) -> UserRecord:
+def add_user(lab: Installation, tenant: TenantCreated, email: str, password: str, **columns: Any) -> UserRecord:
     """A person of a tenant, as an invitation that was accepted would leave them."""
     now = lab.clock.now()
     row = UserRecord(
@@ -85,7 +85,7 @@ def add_person(lab: Installation, tenant: TenantCreated, email: str, password: s
         )
 
 
-def change_person(lab: Installation, tenant: TenantCreated, *, email: str | None = None, **changes: Any) -> None:
+def change_user(lab: Installation, tenant: TenantCreated, *, email: str | None = None, **changes: Any) -> None:
     """Change the owner's row, or another's, as the service would: with its line in the trail."""
     users, now = org_store.users, lab.clock.now()
     whose = users.c.email == (email or tenant.owner_email)
@@ -94,7 +94,7 @@ def change_person(lab: Installation, tenant: TenantCreated, *, email: str | None
         audited_write.change(tx, users, row, changes, AuditContext(tenant.tenant_id, COMMAND_LINE, "user.update", now))
 
 
-def make_consumer(lab: Installation, tenant: TenantCreated) -> None:
+def convert_to_consumer(lab: Installation, tenant: TenantCreated) -> None:
     """Turn a tenant into a consumer's own."""
     tenants, now = org_store.tenants, lab.clock.now()
     with lab.storage.write() as tx:

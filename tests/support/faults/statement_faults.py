@@ -24,7 +24,7 @@ LOCKS = ("PRAGMA busy_timeout", "BEGIN IMMEDIATE", "pg_advisory_xact_lock")
 
 
 @dataclass
-class Serving:
+class InProcessServer:
     """A server that runs on an event loop of this process."""
 
     url: str
@@ -41,15 +41,15 @@ class Serving:
 
 
 @contextmanager
-def serving(lab: Installation) -> Iterator[Serving]:
+def serve_in_process(lab: Installation) -> Iterator[InProcessServer]:
     """Serve `lab` on a thread's event loop."""
     ready, stop = threading.Event(), asyncio.Event()
-    found: list[Serving] = []
+    found: list[InProcessServer] = []
     sockets = app.listen("127.0.0.1", 0)
 
     async def serve() -> None:
         desk = WriteQueue(lab)
-        found.append(Serving(app.url_of(sockets, "127.0.0.1"), desk, asyncio.get_running_loop()))
+        found.append(InProcessServer(app.url_of(sockets, "127.0.0.1"), desk, asyncio.get_running_loop()))
         server = Server(app.build_application(lab, desk))
         server.add_sockets(sockets)
         ready.set()
@@ -67,12 +67,12 @@ def serving(lab: Installation) -> Iterator[Serving]:
         thread.join(WAIT_TIMEOUT_S)
 
 
-def asks_for_lock(statement: str) -> bool:
+def takes_write_lock(statement: str) -> bool:
     """Whether a statement is one by which a transaction becomes the one writer."""
     return any(lock in statement for lock in LOCKS)
 
 
-class Statements:
+class StatementCounter:
     """The statements of write transactions, counted as they are about to run; `fail` says what happens at which.
 
     The first of a transaction is the one by which it asks for the writer's lock; the last is its commit.
@@ -84,7 +84,7 @@ class Statements:
         self._writing: Connection | None = None
 
     @contextmanager
-    def watched(self) -> Iterator[Statements]:
+    def watched(self) -> Iterator[StatementCounter]:
         engine = self.lab.storage.engine
         event.listen(engine, STATEMENT, self._statement)
         event.listen(engine, COMMIT, self._commit)
@@ -95,7 +95,7 @@ class Statements:
             event.remove(engine, COMMIT, self._commit)
 
     def _statement(self, connection: Connection, cursor: Any, statement: str, *_rest: Any) -> None:
-        if asks_for_lock(statement):
+        if takes_write_lock(statement):
             self._writing = connection
         if connection is self._writing:
             self._seen(statement, cursor)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from log_world import World
 from tornado.netutil import bind_sockets
 
 from attestlab.core.db.storage import Storage
@@ -20,27 +19,28 @@ from attestlab.web.application import Application
 from attestlab.web.executor import Executor
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics
+from support.log.instance import LogInstance
 from support.sample_application import make_unlimited_limiter
 from support.timeouts import WAIT_TIMEOUT_S
 
 
-async def nothing_is_written(*_: Any) -> Any:
+async def _fail_write(*_: Any) -> Any:
     raise AssertionError("the log's routes only read")
 
 
 @contextmanager
-def serving(world: World) -> Iterator[str]:
+def serve_log(log_instance: LogInstance) -> Iterator[str]:
     """The log's routes on a free port; yields the address."""
     site = Application(
-        {Storage: world.storage, Log: world.log},
+        {Storage: log_instance.storage, Log: log_instance.log},
         log_routes.routes,
-        executor=Executor(nothing_is_written, reads_inline=world.storage.is_sqlite),
+        executor=Executor(_fail_write, reads_inline=log_instance.storage.is_sqlite),
         authenticate=lambda _call: None,
-        execute_write=nothing_is_written,
-        on_denied=nothing_is_written,
-        on_blocked=nothing_is_written,
+        execute_write=_fail_write,
+        on_denied=_fail_write,
+        on_blocked=_fail_write,
         limiter=make_unlimited_limiter(Counters.in_memory()),
-        clock=world.clock,
+        clock=log_instance.clock,
         metrics=Metrics(),
     )
     sockets = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)

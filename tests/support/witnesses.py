@@ -35,31 +35,31 @@ from support.timeouts import WAIT_TIMEOUT_S
 
 ORIGIN = "log.example/watched"
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-AT_S = int(NOON.timestamp())
+NOON_S = int(NOON.timestamp())
 _numbers = itertools.count(1)
 
 
-def log_signer(origin: str = ORIGIN, seed: int = 1) -> NoteSigner:
+def make_log_signer(origin: str = ORIGIN, seed: int = 1) -> NoteSigner:
     """A log's key; the same for the same seed."""
     return NoteSigner(origin, Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
-WITNESS_KEY = log_signer("witness.example/w1", seed=20)  # of a key that no trust policy names as a witness
+WITNESS_KEY = make_log_signer("witness.example/w1", seed=20)  # of a key that no trust policy names as a witness
 
 
 @dataclass(frozen=True)
-class Branch:
+class LogBranch:
     """One history of a log: its leaves, and the key that signs whatever it is asked to."""
 
     leaves: tuple[bytes, ...]
     signer: NoteSigner
 
     @classmethod
-    def of(cls, count: int, *, other_from: int | None = None, signer: NoteSigner | None = None) -> Branch:
+    def of(cls, count: int, *, other_from: int | None = None, signer: NoteSigner | None = None) -> LogBranch:
         """`count` leaves; from `other_from` on they are others than those of every usual branch."""
         fork = count if other_from is None else other_from
         leaves = [b"leaf %d" % number if number < fork else b"another leaf %d" % number for number in range(count)]
-        return cls(tuple(leaves), signer or log_signer())
+        return cls(tuple(leaves), signer or make_log_signer())
 
     def reader(self, size: int) -> TreeReader:
         """The tree of the first `size` leaves."""
@@ -72,7 +72,7 @@ class Branch:
 
     def checkpoint(self, size: int) -> str:
         """A signed note of this history."""
-        return sign_checkpoint(self.signer, self.head(size), at_s=AT_S)
+        return sign_checkpoint(self.signer, self.head(size), at_s=NOON_S)
 
     def submission(self, old: int, size: int) -> Submission:
         """What an honest log with this history hands to a witness that knows `old` leaves of it."""
@@ -109,7 +109,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def folder_served(folder: Path) -> Iterator[str]:
+def serve_folder(folder: Path) -> Iterator[str]:
     """A folder on a web server that knows nothing of logs; its address."""
     folder.mkdir(parents=True, exist_ok=True)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
@@ -124,7 +124,7 @@ def folder_served(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def opened_witness(folder: Path, *logs: VerifierKey, clock: Clock | None = None) -> Iterator[Witness]:
+def open_witness(folder: Path, *logs: VerifierKey, clock: Clock | None = None) -> Iterator[Witness]:
     """The witness in `folder`, made where there is none; another process of it, if there is one at work."""
     if not (folder / "witness.db").exists():
         create_witness(folder, name=f"witness.example/{folder.name}", environ={})
@@ -133,13 +133,13 @@ def opened_witness(folder: Path, *logs: VerifierKey, clock: Clock | None = None)
         yield Witness(
             store,
             signer,
-            logs=[WitnessedLog.of(key) for key in logs or [log_signer().vkey]],
+            logs=[WitnessedLog.of(key) for key in logs or [make_log_signer().vkey]],
             clock=clock or FixedClock(NOON),
         )
 
 
 @contextmanager
-def witness_served(witness: Witness, **patience: float) -> Iterator[str]:
+def serve_witness(witness: Witness, **patience: float) -> Iterator[str]:
     """The witness behind its true HTTP server in a thread of this process; its address."""
     started, sockets = threading.Event(), bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
     over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
@@ -163,7 +163,7 @@ def witness_served(witness: Witness, **patience: float) -> Iterator[str]:
         thread.join(WAIT_TIMEOUT_S)
 
 
-class RunningWitness:
+class WitnessProcess:
     """The real `attestlab witness serve` on a free port."""
 
     def __init__(self, folder: Path, *vkeys: str) -> None:
@@ -171,7 +171,7 @@ class RunningWitness:
         self.vkeys = vkeys
         self.url = ""
 
-    def __enter__(self) -> RunningWitness:
+    def __enter__(self) -> WitnessProcess:
         self.start()
         return self
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lake_world import Owner
-
 from attestlab.installation import Installation
 from attestlab.lake import (
     relations,  # noqa: F401  frames: pyarrow and DuckDB are loaded once, for every child
     store,
 )
 from attestlab.settings import Settings
+from support.lake import LakeTenant
 
 
-def export(folder: str) -> None:
+def export_until_killed(folder: str) -> None:
     """Work and export, in parts of five."""
     lab = Installation.open(Settings(data=Path(folder)))
     lab.lake.rows_a_part = 5
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(store.get_operator_id(connection))
-    owner = Owner.of(lab, caller, f"Northfield{os.getpid()}")
+    owner = LakeTenant.of(lab, caller, f"Northfield{os.getpid()}")
     os.write(1, b"at work\n")
     while True:
         lab.lake.sweep()

@@ -15,20 +15,20 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
-from faults.minting import Acknowledged
-from faults.servers import QuickServer
 
 from support.attestations import make_mint_body, mint
+from support.faults.mint_jobs import AcknowledgedMint
+from support.faults.servers import ForkedServer
 from support.timeouts import WAIT_TIMEOUT_S
 
 IN_FLIGHT, UNAVAILABLE = 409, 503
 PAUSE_S = 0.01
-UNUSED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without one, each httpx.Client reads all of the system's: 50 ms
+NO_TLS_CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without one, each httpx.Client reads the system's: 50 ms
 CHECKPOINT_INTERVAL = 3  # mints between two reads of the public checkpoint
 
 
 @dataclass
-class Client:
+class MintingClient:
     """One client; `pending` is the key of a mint that it has no answer to, after any of the `refusing` statuses too."""
 
     issuer: dict[str, Any]
@@ -77,15 +77,15 @@ class Client:
         return make_mint_body(self.issuer, subject_reference=key)
 
 
-class Crowd:
+class MintingClients:
     """Several clients at once, each a thread with a connection of its own."""
 
     def __init__(self, issuer: dict[str, Any], count: int) -> None:
-        self.clients = [Client(issuer) for _ in range(count)]
+        self.clients = [MintingClient(issuer) for _ in range(count)]
         self._faults: list[BaseException] = []
 
     @contextmanager
-    def at_work(self, *servers: QuickServer) -> Iterator[threading.Event]:
+    def at_work(self, *servers: ForkedServer) -> Iterator[threading.Event]:
         """Traffic on the servers, in turn, for as long as the block lasts."""
         over = threading.Event()
         threads = [
@@ -102,16 +102,16 @@ class Crowd:
                 thread.join()
         assert not self._faults, self._faults[0]
 
-    def _work(self, client: Client, server: QuickServer, over: threading.Event) -> None:
+    def _work(self, client: MintingClient, server: ForkedServer, over: threading.Event) -> None:
         try:
-            with server.client(verify=UNUSED) as http:
+            with server.client(verify=NO_TLS_CONTEXT) as http:
                 client.work(http, over.is_set)
         except BaseException as error:  # told by the thread that waits for us
             self._faults.append(error)
 
-    def settle(self, server: QuickServer) -> None:
+    def settle(self, server: ForkedServer) -> None:
         """Let every client have its last answer."""
-        with server.client(verify=UNUSED) as http:
+        with server.client(verify=NO_TLS_CONTEXT) as http:
             for client in self.clients:
                 client.settle(http)
 
@@ -128,9 +128,9 @@ class Crowd:
             time.sleep(0.001)
 
     @property
-    def acknowledged(self) -> list[Acknowledged]:
+    def acknowledged(self) -> list[AcknowledgedMint]:
         """Every acknowledgement, as a fact."""
-        return [fact_of(answer) for answer in self.answers.values()]
+        return [read_acknowledgement(answer) for answer in self.answers.values()]
 
     @property
     def seen(self) -> set[str]:
@@ -138,7 +138,7 @@ class Crowd:
         return {note for client in self.clients for note in client.seen}
 
 
-def fact_of(answer: httpx.Response) -> Acknowledged:
+def read_acknowledgement(answer: httpx.Response) -> AcknowledgedMint:
     """What a mint's answer states."""
     told = answer.json()
-    return Acknowledged(told["id"], told["log_index"], told["checkpoint"])
+    return AcknowledgedMint(told["id"], told["log_index"], told["checkpoint"])

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from pathlib import Path
 
-from sqlalchemy import create_engine, text
-
-from attestlab.core.db.storage import database_url
 from support.fork_server import ForkServer
 from support.installations import install
 from support.server_process import ServerProcess
 
-_numbers = itertools.count(1)
 
-
-def new_postgres_database(postgres_url: str, *, template: str = "template1") -> str:
-    """The URL of a new database, empty or the copy of another that nobody is connected to."""
-    name = f"faults_{os.getpid()}_{next(_numbers)}"
-    engine = create_engine(database_url(postgres_url), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
-    engine.dispose()
-    return postgres_url.replace("/postgres?", f"/{name}?")
-
-
-class QuickServer(ServerProcess):
+class ForkedServer(ServerProcess):
     """A `ServerProcess` of a given fork server, of which several may share one installation."""
 
     def __init__(self, fork_server: ForkServer, data: Path, database_url: str, made: dict[str, str]) -> None:
@@ -34,13 +17,13 @@ class QuickServer(ServerProcess):
         self.fork_server = fork_server
 
     @classmethod
-    def founded(cls, fork_server: ForkServer, data: Path, database_url: str) -> QuickServer:
+    def founded(cls, fork_server: ForkServer, data: Path, database_url: str) -> ForkedServer:
         """A fresh installation, without a running server yet."""
         return cls(fork_server, data, database_url, install(data, database_url))
 
-    def another(self, database_url: str | None = None) -> QuickServer:
+    def another(self, database_url: str | None = None) -> ForkedServer:
         """A further server of the same data folder, on the same records or others."""
-        return QuickServer(self.fork_server, self.data, database_url or self.database_url, self.made)
+        return ForkedServer(self.fork_server, self.data, database_url or self.database_url, self.made)
 
     def workers(self) -> list[int]:
         """The processes that serve where `--workers` asked for several."""

@@ -9,7 +9,6 @@ from secrets import token_hex
 from typing import Any
 
 import httpx
-from team_story import Team
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
@@ -17,15 +16,16 @@ from attestlab.orgs.service import TenantCreated
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
+from support.orgs import TenantClients
 
 PATH = "/v1/governance/issuer-requests"
 
 
 @dataclass
-class Board:
+class GovernanceScenario:
     """Who decides: `owner`, `admin`, `analyst` of the tenant, two reviewers of the platform, and a stranger."""
 
-    team: Team
+    tenant_clients: TenantClients
     operator: TenantCreated
     issuer: dict[str, Any]
     key: httpx.Client
@@ -39,15 +39,17 @@ class Board:
 
     def _signed_in(self, name: str) -> httpx.Client:
         if name == "owner":
-            return self.team.owner()
+            return self.tenant_clients.owner()
         if name == "stranger":
-            return self.team.owner(self.lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE))
+            return self.tenant_clients.owner(self.lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE))
         role, tenant = name.split()[-1], self.operator if "reviewer" in name else None
-        return self.team.person(role, tenant=tenant, email=f"{name.replace(' ', '.')}.{token_hex(3)}@people.example")[1]
+        return self.tenant_clients.person(
+            role, tenant=tenant, email=f"{name.replace(' ', '.')}.{token_hex(3)}@people.example"
+        )[1]
 
     @property
     def lab(self) -> Installation:
-        return self.team.lab
+        return self.tenant_clients.lab
 
     def ask(self, kind: str, *, who: str = "owner", **more: Any) -> httpx.Response:
         body = {"type": kind, "target_issuer_id": self.issuer["id"], "reason": "seen in the news", **more}
@@ -85,14 +87,16 @@ class Board:
 
 
 @contextmanager
-def board_of(lab: Installation) -> Iterator[Board]:
+def open_governance_scenario(lab: Installation) -> Iterator[GovernanceScenario]:
     """The true application, with a tenant of its own."""
     operator: Caller = lab.operator  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with serve_in_thread(lab) as url:
-        team = Team(lab, url, tenant)
-        key = team.with_key()
+        tenant_clients = TenantClients(lab, url, tenant)
+        key = tenant_clients.with_key()
         org_id = lab.orgs.list_page(caller=operator)[0].id
-        made = Board(team, TenantCreated(operator.tenant_id, org_id, "", "", ""), register_issuer(key), key)
+        made = GovernanceScenario(
+            tenant_clients, TenantCreated(operator.tenant_id, org_id, "", "", ""), register_issuer(key), key
+        )
         yield made
         made.close()

@@ -32,14 +32,14 @@ from attestlab.log.results import SequencedEntry
 from attestlab.log.service import Log
 
 ORIGIN = "log.attestlab.example/2026"
-ISSUER = UUID("01935f00-0000-7000-8000-000000000001")
+ISSUER_ID = UUID("01935f00-0000-7000-8000-000000000001")
 
 
-def entry(number: int, clock: FixedClock) -> bytes:
+def make_entry(number: int, clock: FixedClock) -> bytes:
     """A minted entry as the service writes it, one for each number."""
     return minted_entry(
         attestation_id=UUID(int=number),
-        issuer_id=ISSUER,
+        issuer_id=ISSUER_ID,
         kid="key-1",
         alg="Ed25519",
         public_spki=b"a public key",
@@ -48,18 +48,18 @@ def entry(number: int, clock: FixedClock) -> bytes:
     )
 
 
-def founding(clock: FixedClock) -> tuple[bytes, bytes]:
+def make_issuer_and_key_entries(clock: FixedClock) -> tuple[bytes, bytes]:
     """The entries of the issuer and the key that every `entry` is by."""
     standing = {"status": "ACTIVE", "trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None}
     key = {"kid": "key-1", "alg": "Ed25519", "public_spki": b"a public key", "status": "active"}
     return (
-        issuer_status_entry(FIRST_LINK, issuer_id=ISSUER, at=clock.now(), **standing),  # type: ignore[arg-type]
-        key_status_entry(FIRST_LINK, issuer_id=ISSUER, at=clock.now(), **key),  # type: ignore[arg-type]
+        issuer_status_entry(FIRST_LINK, issuer_id=ISSUER_ID, at=clock.now(), **standing),  # type: ignore[arg-type]
+        key_status_entry(FIRST_LINK, issuer_id=ISSUER_ID, at=clock.now(), **key),  # type: ignore[arg-type]
     )
 
 
 @dataclass
-class World:
+class LogInstance:
     """One process's view of a log: records, keyring, guard file, and the service over them."""
 
     storage: Storage
@@ -69,7 +69,7 @@ class World:
     log: Log
 
     @classmethod
-    def found(cls, storage: Storage, folder: Path, clock: FixedClock) -> World:
+    def create(cls, storage: Storage, folder: Path, clock: FixedClock) -> LogInstance:
         """A new log in empty records, with keyring and guard in `folder`."""
         keyring = Keyring.create(folder)
         guard = HeadGuard(folder / "head.guard")
@@ -79,14 +79,14 @@ class World:
         return cls(storage, keyring, clock, guard, log)
 
     @classmethod
-    def found_in(cls, folder: Path, clock: FixedClock) -> World:
+    def create_in(cls, folder: Path, clock: FixedClock) -> LogInstance:
         """A new log in a SQLite file in `folder`, which may be copied away and brought back."""
         storage = Storage(f"sqlite:///{folder / 'records.db'}")
         migrations.upgrade(storage)
-        return cls.found(storage, folder, clock)
+        return cls.create(storage, folder, clock)
 
     @classmethod
-    def opened_in(cls, folder: Path, original: World) -> World:
+    def open_copy(cls, folder: Path, original: LogInstance) -> LogInstance:
         """A copy of another world's files in `folder`, opened with its keys; the caller closes its storage."""
         storage, guard = Storage(f"sqlite:///{folder / 'records.db'}"), HeadGuard(folder / "head.guard")
         log = Log(storage=storage, keyring=original.keyring, clock=original.clock, guard=guard)
@@ -95,11 +95,11 @@ class World:
     def mint(self, *numbers: int) -> list[SequencedEntry]:
         """Append one entry for each number, all in one transaction."""
         with self.storage.write() as tx:
-            return [self.log.append(tx, entry(n, self.clock), kind=EntryType.MINTED) for n in numbers]
+            return [self.log.append(tx, make_entry(n, self.clock), kind=EntryType.MINTED) for n in numbers]
 
     def register(self) -> tuple[bytes, bytes]:
         """Append the entries of the issuer and the key that mint."""
-        made = founding(self.clock)
+        made = make_issuer_and_key_entries(self.clock)
         with self.storage.write() as tx:
             for founded in made:
                 said = parse_entry(founded)
@@ -112,12 +112,12 @@ class World:
             start = self.log.head(connection).size
         self.mint(*range(start, size))
 
-    def another_process(self, guard_path: Path | None = None) -> World:
+    def another_process(self, guard_path: Path | None = None) -> LogInstance:
         """The same records opened again, with nothing remembered; the caller closes its storage."""
         storage = Storage(self.storage.url.render_as_string(hide_password=False))
         guard = HeadGuard(guard_path or self.guard.path)
         log = Log(storage=storage, keyring=self.keyring, clock=self.clock, guard=guard)
-        return World(storage, self.keyring, self.clock, guard, log)
+        return LogInstance(storage, self.keyring, self.clock, guard, log)
 
     def accept_head(self) -> str | None:
         """Accept the head of the records, as `attestlab log accept-head` does; returns the guard's objection."""

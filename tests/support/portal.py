@@ -18,7 +18,7 @@ DOCUMENT = b"%PDF-1.7 the diploma of Ada Lovelace"
 CLAIMS = {"student_name": "Ada Lovelace", "institution": "Northfield University", "degree_type": "MSc"}
 
 
-def mint(lab: Installation, caller: Caller, *, profile: dict[str, str] | None = None, **changes: Any) -> UUID:
+def mint_document(lab: Installation, caller: Caller, *, profile: dict[str, str] | None = None, **changes: Any) -> UUID:
     """A minted attestation of `DOCUMENT` by an issuer of its own."""
     named = {"name": "Northfield University", "domain": "northfield.example.edu", **(profile or {})}
     made = lab.issuers.create(named, caller=caller, alg=Algorithm.ED25519)
@@ -33,7 +33,7 @@ def mint(lab: Installation, caller: Caller, *, profile: dict[str, str] | None = 
     return lab.attestations.mint(dataclasses.replace(request, **changes), caller=caller).id
 
 
-def behind_the_services_back(lab: Installation, *statements: Any) -> None:
+def tamper_with_records(lab: Installation, *statements: Any) -> None:
     """Change rows as no verb would; a story that does so is marked `tampered`."""
     with lab.storage.engine.connect() as connection:
         for statement in statements:
@@ -42,7 +42,7 @@ def behind_the_services_back(lab: Installation, *statements: Any) -> None:
 
 
 @dataclass
-class Seen(HTMLParser):
+class ParsedPage(HTMLParser):
     """A page as a parser takes it apart: its elements with their attributes, and its text."""
 
     html: str

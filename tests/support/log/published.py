@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from witness_world import log_signer
 
 from attestlab.core.clock import FixedClock
 from attestlab.log.follower.follower import Alarm, AlarmName, Follower, VerifiedEntry
 from attestlab.log.follower.http_log import HttpLog
 from attestlab.log.follower.state import FollowerState
 from attestlab.log.note.trust_policy import TrustPolicy
+from support.witnesses import make_log_signer
 
-VKEY = str(log_signer().vkey)
+LOG_VKEY = str(make_log_signer().vkey)
 
 
-class Log:
+class PublishedLog:
     """A published log on a web server, and a follower of it."""
 
     def __init__(self, folder: Path, url: str, clock: FixedClock) -> None:
@@ -25,7 +25,9 @@ class Log:
         self.state = folder / "state.json"
         self.taken: list[bytes] = []
 
-    def follow(self, *, vkey: str = VKEY, max_age_s: float | None = None, policy: str | None = None) -> FollowerState:
+    def follow(
+        self, *, vkey: str = LOG_VKEY, max_age_s: float | None = None, policy: str | None = None
+    ) -> FollowerState:
         """One look by a follower who knows only what it saved."""
         witnesses = None if policy is None else TrustPolicy.for_log(policy, vkey)
         source = HttpLog(self.url)

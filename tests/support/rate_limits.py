@@ -1,4 +1,4 @@
-"""A served installation whose clock stands still; tenants of every plan, and callers with addresses of their own."""
+"""A served installation whose clock stands still, behind a proxy it trusts; clients with addresses of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.in_process_server import make_client
 
 
 @dataclass
-class Place:
+class ProxiedServer:
     """An installation behind a proxy at 127.0.0.1, which it trusts."""
 
     lab: Installation

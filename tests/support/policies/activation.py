@@ -16,28 +16,28 @@ from attestlab.policy import store
 from attestlab.policy.language.document import Document
 
 
-def switched_on(lab: Installation, caller: Caller, raw: Mapping[str, Any]) -> UUID:
+def create_active_policy(lab: Installation, caller: Caller, raw: Mapping[str, Any]) -> UUID:
     """A policy of the caller's tenant that one person wrote and another switched on."""
     made = lab.policies.create(Document.read(raw), caller=caller)
-    switch_on(lab, caller, made.id)
+    activate_policy(lab, caller, made.id)
     policy_id: UUID = made.id
     return policy_id
 
 
-def switch_on(lab: Installation, caller: Caller, policy_id: UUID) -> None:
-    digest = simulated(lab, caller, policy_id)
+def activate_policy(lab: Installation, caller: Caller, policy_id: UUID) -> None:
+    digest = simulate_policy(lab, caller, policy_id)
     examined = lab.policies.examine(policy_id, caller=caller)
     second = replace(caller, actor_id="the-second-person")
     lab.policies.activate(policy_id, examined, simulation_digest=digest, caller=second)
 
 
-def simulated(lab: Installation, caller: Caller, policy_id: UUID) -> str:
+def simulate_policy(lab: Installation, caller: Caller, policy_id: UUID) -> str:
     """The digest of a fresh report on the newest version."""
     with lab.simulations.of(policy_id, caller=caller) as simulation:
         return simulation.report().digest
 
 
-def kept(lab: Installation, tenant_id: UUID) -> list[dict[str, Any]]:
+def read_decisions(lab: Installation, tenant_id: UUID) -> list[dict[str, Any]]:
     """Every decision in a tenant's keeping, by its place in the trail."""
     columns, is_its_line = store.decisions.c, events.c.resource_id == store.decisions.c.id
     query = select(*columns).join_from(store.decisions, events, is_its_line).where(columns.tenant_id == tenant_id)

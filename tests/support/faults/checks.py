@@ -7,11 +7,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from faults import minting
-from faults.clients import Crowd
-from faults.minting import Acknowledged
-from faults.power import Image
-from faults.servers import QuickServer
 from sqlalchemy import func, select
 
 from attestlab.attestations.rendering import render_bundle as rendered
@@ -22,10 +17,17 @@ from attestlab.log.head_guard import HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.settings import Settings
+from support.faults import mint_jobs
+from support.faults.mint_jobs import AcknowledgedMint
+from support.faults.minting_clients import MintingClients
+from support.faults.power_cuts import DiskImage
+from support.faults.servers import ForkedServer
 from support.lab_checks import check_bundle, check_lab, require_acknowledged
 
 
-def check_story(lab: Installation, acknowledged: Collection[Acknowledged], *, seen: Iterable[str] = ()) -> None:
+def check_acknowledged_mints(
+    lab: Installation, acknowledged: Collection[AcknowledgedMint], *, seen: Iterable[str] = ()
+) -> None:
     """Fsck is clean; every acknowledged mint is in its place and its bundle verifies offline; nothing forked.
 
     `seen` are checkpoints that clients saw beside those of their acknowledgements.
@@ -52,7 +54,7 @@ def require_one_history(lab: Installation, notes: Collection[str]) -> None:
                 verify_consistency(older.size, newest.size, older.root, newest.root, proof.hashes)
 
 
-def _check_bundle_of(lab: Installation, told: Acknowledged) -> None:
+def _check_bundle_of(lab: Installation, told: AcknowledgedMint) -> None:
     with lab.storage.read() as connection:
         trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
     attestation_id = parse_uuid(told.id)
@@ -64,19 +66,19 @@ def _check_bundle_of(lab: Installation, told: Acknowledged) -> None:
     check_bundle(text, trust, lab)
 
 
-def check_crowd(server: QuickServer, crowd: Crowd) -> None:
-    """The story of a crowd: every key that was answered has exactly one leaf, and each answer proves itself."""
+def check_minting_clients(server: ForkedServer, minters: MintingClients) -> None:
+    """The story of minting clients: every key that was answered has exactly one leaf, and each answer proves itself."""
     lab = server.open_lab()
     try:
-        check_story(lab, crowd.acknowledged, seen=crowd.seen)
-        assert minted_in(lab) == len(crowd.answers), "a key has more than one leaf, or none"
-        for answer in crowd.answers.values():
+        check_acknowledged_mints(lab, minters.acknowledged, seen=minters.seen)
+        assert count_attestations(lab) == len(minters.answers), "a key has more than one leaf, or none"
+        for answer in minters.answers.values():
             require_proof_holds(lab, answer.json())
     finally:
         lab.close()
 
 
-def minted_in(lab: Installation) -> int:
+def count_attestations(lab: Installation) -> int:
     """How many attestations there are."""
     with lab.storage.read() as connection:
         return connection.scalar(select(func.count()).select_from(attestations)) or 0
@@ -90,7 +92,7 @@ def require_proof_holds(lab: Installation, told: dict[str, Any]) -> None:
     verify_inclusion(told["log_index"], head.size, leaf, hashes, head.root)
 
 
-def require_kept(image: Image, folder: Path, *, is_thorough: bool) -> None:
+def check_disk_image(image: DiskImage, folder: Path, *, is_thorough: bool) -> None:
     """What was told is there, under the root of the head; a thorough look runs fsck, every bundle, and a mint."""
     settings = Settings(data=image.write_to(folder))
     require_guarded(settings.data, image.acknowledged)
@@ -99,13 +101,13 @@ def require_kept(image: Image, folder: Path, *, is_thorough: bool) -> None:
         require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
         require_root_of_entries(lab)
         if is_thorough:
-            check_story(lab, [*image.acknowledged, *minting.mints(lab, 1)])
+            check_acknowledged_mints(lab, [*image.acknowledged, *mint_jobs.mint_repeatedly(lab, 1)])
     finally:
         lab.close()
         shutil.rmtree(folder)
 
 
-def require_guarded(folder: Path, acknowledged: Collection[Acknowledged]) -> None:
+def require_guarded(folder: Path, acknowledged: Collection[AcknowledgedMint]) -> None:
     """The head guard knows the largest tree that anyone was told of, or a larger one."""
     guarded = HeadGuard(folder / HEAD_GUARD).read()
     assert guarded is not None

@@ -11,7 +11,6 @@ from functools import cached_property
 from uuid import uuid4
 
 import httpx
-from sign_in_story import add_person
 
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
@@ -22,12 +21,13 @@ from attestlab.orgs.rules import Environment, Plan, Scope
 from attestlab.orgs.service import TenantCreated
 from attestlab.orgs.tables import ApiKeyRecord
 from attestlab.web.routing.routes import Route
+from support.identity import add_user
 from support.in_process_server import make_client
 
 PASSWORD = "a long enough password"
 
 
-class Account:
+class PartyClients:
     """The credentials of one party: keys, a person who signed in, and a consumer."""
 
     longest_life = timedelta(days=91)  # of a consumer's key; an access token lives for an hour
@@ -72,7 +72,7 @@ class Account:
     def colleague(self) -> str:
         """An access token of an admin of the same tenant."""
         email = f"{uuid4().hex[:8]}@people.example"
-        add_person(self.lab, self.tenant, email, PASSWORD, roles="admin")
+        add_user(self.lab, self.tenant, email, PASSWORD, roles="admin")
         return self.token(email, PASSWORD)
 
     def revoked_key(self) -> str:
@@ -93,25 +93,27 @@ class Account:
             client.close()
 
 
-class World:
+class AccessScenario:
     """A served installation with a tenant beside the operator's own."""
 
     def __init__(self, lab: Installation, url: str) -> None:
         self.lab, self.url = lab, url
         self.tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
         self._clients: list[httpx.Client] = []
-        self._accounts: list[Account] = []
+        self._accounts: list[PartyClients] = []
 
     @cached_property
-    def account(self) -> Account:
+    def account(self) -> PartyClients:
         """The tenant's own."""
-        return self._kept(Account(self.lab, self.url, self.tenant))
+        return self._kept(PartyClients(self.lab, self.url, self.tenant))
 
-    def stranger(self) -> Account:
+    def stranger(self) -> PartyClients:
         """Another tenant's."""
-        return self._kept(Account(self.lab, self.url, self.lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE)))
+        return self._kept(
+            PartyClients(self.lab, self.url, self.lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE))
+        )
 
-    def _kept(self, account: Account) -> Account:
+    def _kept(self, account: PartyClients) -> PartyClients:
         self._accounts.append(account)
         return account
 
@@ -158,8 +160,8 @@ class World:
 
 
 @contextmanager
-def world_of(lab: Installation, url: str) -> Iterator[World]:
+def open_access_scenario(lab: Installation, url: str) -> Iterator[AccessScenario]:
     """The world around an installation that is served at `url`."""
-    world = World(lab, url)
-    yield world
-    world.close()
+    access = AccessScenario(lab, url)
+    yield access
+    access.close()

@@ -32,7 +32,7 @@ def can_trace() -> bool:
 
 
 @contextmanager
-def attached(pid: int, *options: str) -> Iterator[None]:
+def attach(pid: int, *options: str) -> Iterator[None]:
     """
     strace on all threads of a running process, from here on until the end of the block.
 
@@ -63,17 +63,17 @@ def _wait_until_traced(pid: int) -> None:
         time.sleep(0.001)
 
 
-def injecting(call: str, number: int | str, what: str) -> list[str]:
+def injection_options(call: str, number: int | str, what: str) -> list[str]:
     """Options that let `what` (`signal=SIGKILL`, `error=ENOSPC`) happen at the given calls, counted from 1."""
     return ["-e", f"trace={call}", "-e", f"inject={call}:{what}:when={number}"]
 
 
-def counted(log: Path, within: Path) -> Counter[str]:
+def count_calls(log: Path, within: Path) -> Counter[str]:
     """How often each call of a recording touched a file below `within`."""
     line = re.compile(r"^\d+ +(\w+)\((.*)$", re.MULTILINE)
     return Counter(found[1] for found in line.finditer(log.read_text()) if str(within) in found[2])
 
 
-def recording(log: Path, calls: Sequence[str] = CHANGING) -> list[str]:
+def recording_options(log: Path, calls: Sequence[str] = CHANGING) -> list[str]:
     """Options that write every call with its files' paths."""
     return ["-y", "-o", str(log), "-e", f"trace={','.join(calls)}"]

@@ -36,7 +36,7 @@ BADGE_CLAIMS: dict[str, dict[str, Any]] = {
 }
 
 
-def minted(client: httpx.Client, issuer: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def mint_attestation(client: httpx.Client, issuer: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A fresh attestation."""
     answer = mint(client, make_mint_body(issuer, **changes))
     assert answer.status_code == 201, answer.text
@@ -44,7 +44,7 @@ def minted(client: httpx.Client, issuer: dict[str, Any], **changes: Any) -> dict
     return made
 
 
-def external_key(client: httpx.Client, issuer: dict[str, Any], kid: str) -> PrivateKey:
+def register_external_key(client: httpx.Client, issuer: dict[str, Any], kid: str) -> PrivateKey:
     """A key that the issuer gets, and whose private half only the caller has."""
     private = generate(Algorithm.ED25519)
     key = {"kid": kid, "alg": "Ed25519", "public_key_b64url": b64url_encode(spki(private.public_key()))}
@@ -52,7 +52,7 @@ def external_key(client: httpx.Client, issuer: dict[str, Any], kid: str) -> Priv
     return private
 
 
-def signed_outside(
+def mint_with_external_key(
     client: httpx.Client, issuer: dict[str, Any], private: PrivateKey, kid: str, *, created_at: datetime
 ) -> dict[str, Any]:
     """An attestation that an external key signed."""
@@ -66,27 +66,27 @@ def signed_outside(
     return made
 
 
-def refused(answer: httpx.Response) -> tuple[int, str, str]:
+def read_refusal(answer: httpx.Response) -> tuple[int, str, str]:
     """Status, code and reason of a refusal."""
     body = answer.json()
     return answer.status_code, body["code"], body["details"].get("reason", "")
 
 
-def part_of(token: str, place: int) -> dict[str, Any]:
+def decode_jws_part(token: str, place: int) -> dict[str, Any]:
     """The header (0) or the payload (1) of a compact JWS, believed without a look at its signature."""
     text = token.partition("~")[0].split(".")[place]
     found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     return found
 
 
-def fetched(client: httpx.Client, url: str) -> httpx.Response:
+def fetch(client: httpx.Client, url: str) -> httpx.Response:
     """What a URL in an export leads to; the test's server has another host and port than the one in it."""
     answer = client.get(urlsplit(url).path)
     assert answer.status_code == 200, answer.text
     return answer
 
 
-def keys_of(client: httpx.Client, issuer_url: str) -> dict[str, Any]:
+def fetch_issuer_keys(client: httpx.Client, issuer_url: str) -> dict[str, Any]:
     """Return the keys of the issuer that `iss` names, found as draft-ietf-oauth-sd-jwt-vc specifies."""
     told = client.get(f"/.well-known/jwt-vc-issuer{urlsplit(issuer_url).path}").json()
     assert told["issuer"] == issuer_url
@@ -95,7 +95,7 @@ def keys_of(client: httpx.Client, issuer_url: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class List:
+class VerifiedStatusList:
     """A verified status list."""
 
     token: str
@@ -112,33 +112,33 @@ class List:
         return [index for index in range(len(self.bits) * 8) if self.says(index)]
 
 
-def status_list(client: httpx.Client, issuer_id: str) -> List:
+def fetch_status_list(client: httpx.Client, issuer_id: str) -> VerifiedStatusList:
     """An issuer's list, its signature verified with joserfc and the key that `iss` and `kid` lead to."""
     answer = client.get(f"/v1/status-lists/{issuer_id}")
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/vc+jwt"), answer.text
-    keys = KeySet.import_key_set(keys_of(client, part_of(answer.text, 1)["iss"]))  # type: ignore[arg-type]
+    keys = KeySet.import_key_set(fetch_issuer_keys(client, decode_jws_part(answer.text, 1)["iss"]))  # type: ignore[arg-type]
     credential = dict(jwt.decode(answer.text, keys, algorithms=["EdDSA"]).claims)
     encoded = credential["credentialSubject"]["encodedList"]
     assert encoded[0] == "u"
     assert "=" not in encoded
     bits = gzip.decompress(base64.urlsafe_b64decode(encoded[1:] + "=" * (-(len(encoded) - 1) % 4)))
-    return List(answer.text, credential, bits)
+    return VerifiedStatusList(answer.text, credential, bits)
 
 
-def sd_jwt_payload(client: httpx.Client, token: str) -> dict[str, Any]:
+def verify_sd_jwt(client: httpx.Client, token: str) -> dict[str, Any]:
     """What the `sd-jwt` package finds verified in an SD-JWT, with the issuer's key of the metadata."""
 
     def key_of(issuer: str, header: dict[str, Any]) -> JWK:
-        (found,) = [key for key in keys_of(client, issuer)["keys"] if key["kid"] == header["kid"]]
+        (found,) = [key for key in fetch_issuer_keys(client, issuer)["keys"] if key["kid"] == header["kid"]]
         return JWK(**{name: value for name, value in found.items() if name != "status"})
 
     payload: dict[str, Any] = SDJWTVerifier(token, key_of).get_verified_payload()
     return payload
 
 
-def badge_of(client: httpx.Client, token: str) -> dict[str, Any]:
+def verify_badge(client: httpx.Client, token: str) -> dict[str, Any]:
     """The badge in a JWT, verified with joserfc and the key that its `kid` leads to."""
-    key = fetched(client, part_of(token, 0)["kid"])
+    key = fetch(client, decode_jws_part(token, 0)["kid"])
     assert key.headers["Content-Type"] == "application/jwk+json"
-    keys = KeySet.import_key_set({"keys": [{**key.json(), "kid": part_of(token, 0)["kid"]}]})
+    keys = KeySet.import_key_set({"keys": [{**key.json(), "kid": decode_jws_part(token, 0)["kid"]}]})
     return dict(jwt.decode(token, keys, algorithms=ALGORITHMS).claims)

@@ -26,7 +26,7 @@ ALGORITHM = Algorithm.ED25519
 
 
 @dataclass(frozen=True)
-class Acknowledged:
+class AcknowledgedMint:
     """What a client was told: the attestation, its place in the log, and the checkpoint over it."""
 
     id: str
@@ -34,19 +34,19 @@ class Acknowledged:
     note: str
 
     @classmethod
-    def read(cls, text: str) -> list[Acknowledged]:
+    def read(cls, text: str) -> list[AcknowledgedMint]:
         """The whole lines of a run's output."""
         return [cls(**json.loads(line)) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def installed(folder: Path) -> dict[str, str]:
+def create_installation(folder: Path) -> dict[str, str]:
     """Make an installation, or finish one that was not; what its owner is told, once."""
     lab, made = Installation.init(Settings(data=folder))
     lab.close()
     return made.public()
 
 
-def mints(lab: Installation, count: int) -> Iterator[Acknowledged]:
+def mint_repeatedly(lab: Installation, count: int) -> Iterator[AcknowledgedMint]:
     """Register an issuer and mint `count` times; what is yielded is durable."""
     caller = lab.orgs.service_caller(_operator(lab))
     made = lab.issuers.create({"name": "Northfield", "domain": "northfield.example"}, caller=caller, alg=ALGORITHM)
@@ -58,7 +58,7 @@ def mints(lab: Installation, count: int) -> Iterator[Acknowledged]:
             claims={"student_name": f"Student {number}"},
         )
         minted = lab.attestations.mint(request, caller=caller)
-        yield Acknowledged(str(minted.id), minted.logged.index, minted.logged.checkpoint)
+        yield AcknowledgedMint(str(minted.id), minted.logged.index, minted.logged.checkpoint)
 
 
 def _operator(lab: Installation) -> UUID:
@@ -67,7 +67,7 @@ def _operator(lab: Installation) -> UUID:
     return found
 
 
-def weaken(pragma: str) -> None:
+def weaken_durability(pragma: str) -> None:
     """Let every connection of this process run with `pragma` on top: for tests that must see the promise broken."""
     promised = sqlite.engine_of
 
@@ -81,19 +81,19 @@ def weaken(pragma: str) -> None:
 
 def init(folder: str) -> None:
     """Make an installation and tell its owner."""
-    tell(installed(Path(folder)))
+    print_line(create_installation(Path(folder)))
 
 
 def mint(folder: str, count: str, *pragmas: str) -> None:
     """Open an installation and mint."""
     for pragma in pragmas:
-        weaken(pragma)
+        weaken_durability(pragma)
     lab = Installation.open(Settings(data=Path(folder)))
-    for told in mints(lab, int(count)):
-        tell(vars(told))
+    for told in mint_repeatedly(lab, int(count)):
+        print_line(vars(told))
     lab.close()
 
 
-def tell(what: dict[str, Any]) -> None:
+def print_line(what: dict[str, Any]) -> None:
     """One line on stdout, in one write."""
     os.write(1, json.dumps(what).encode() + b"\n")

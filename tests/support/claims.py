@@ -7,7 +7,7 @@ from attestlab.attestations.schemas.claim_types import CLAIM_TYPES
 
 HASH = "0" * 63 + "f"
 
-FITS: dict[str, list[Any]] = {
+VALID_CLAIMS: dict[str, list[Any]] = {
     "name": ["Ada Lovelace", " x "],
     "text": ["", "BSc"],
     "texts": ["CE", [], ["B", "C1"]],
@@ -29,7 +29,7 @@ FITS: dict[str, list[Any]] = {
     "document": [{"sha256": HASH}, {"sha256": HASH, "pages": 3}, {}],
     "json": [None, False, {"a": [1, None]}],
 }
-MISFITS: dict[str, list[Any]] = {
+INVALID_CLAIMS: dict[str, list[Any]] = {
     "name": ["", " \t\n", None, 7, ["Ada"]],
     "text": [None, True, 7, {}],
     "texts": [None, 7, ["B", 1], [None], {}],
@@ -88,11 +88,11 @@ MISFITS: dict[str, list[Any]] = {
 }
 
 
-def kind_name(schema_id: str, claim: str) -> str:
+def claim_type_name(schema_id: str, claim: str) -> str:
     """The name under which a claim's kind stands in `CLAIM_TYPES`."""
     return next(name for name, kind in CLAIM_TYPES.items() if kind is CATALOGUE[schema_id].claim_types[claim])
 
 
-def typical(schema_id: str) -> dict[str, Any]:
+def make_claims(schema_id: str) -> dict[str, Any]:
     """What an issuer sends: every claim of the schema, each of its kind."""
-    return {claim: FITS[kind_name(schema_id, claim)][0] for claim in CATALOGUE[schema_id].claim_types}
+    return {claim: VALID_CLAIMS[claim_type_name(schema_id, claim)][0] for claim in CATALOGUE[schema_id].claim_types}

@@ -1,0 +1,1 @@
+"""Policies of tests: documents, random ones, a naive evaluator, and policies that are active."""
