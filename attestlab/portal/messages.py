@@ -44,19 +44,19 @@ VERDICTS: Final = {
         "This attestation is valid",
         "The issuer named below signed it, it stands unchanged in the public log, and it has been neither withdrawn "
         "nor replaced.",
-        "If somebody gave you a file with it, compare that file below before you rely on it.",
+        "If you received a file with it, compare that file below before you rely on it.",
     ),
     Verdict.ALTERED: VerdictWords(
         Tone.BAD,
         "This is not what was attested",
         "The file that was shown differs from the one that the issuer attested.",
-        "Do not rely on the file; ask whoever gave it to you for the original.",
+        "Do not rely on the file; ask the person who gave it to you for the original.",
     ),
     Verdict.REVOKED: VerdictWords(
         Tone.BAD,
         "This attestation was withdrawn",
         "Its issuer has revoked it, and that cannot be undone.",
-        "Do not rely on it; ask whoever showed it to you, or the issuer, for one that is valid.",
+        "Do not rely on it; ask the person who showed it to you, or the issuer, for one that is valid.",
     ),
     Verdict.SUPERSEDED: VerdictWords(
         Tone.NOTE,
@@ -68,7 +68,7 @@ VERDICTS: Final = {
         Tone.NOTE,
         "This attestation has expired",
         "It was valid until a day that the issuer set, and that day has passed.",
-        "Ask whoever showed it to you for one that is still valid.",
+        "Ask the person who showed it to you for one that is still valid.",
     ),
     Verdict.INVALID: VerdictWords(
         Tone.BAD,
@@ -84,7 +84,7 @@ VERDICTS: Final = {
     ),
     Verdict.UNKNOWN_ISSUER: VerdictWords(
         Tone.BAD,
-        "Nobody known stands behind this",
+        "The issuer is unknown",
         "The attestation exists, but the issuer that it names is not in the records.",
         "Do not rely on it.",
     ),
@@ -154,7 +154,7 @@ ENDING: Final = {
 }
 
 TIERS: Final = {
-    "SELF_SIGNED": "nobody has verified who it is",
+    "SELF_SIGNED": "its identity has not been verified",
     "BASIC": "e-mail address and domain verified",
     "VERIFIED": "identity of the person or business verified",
     "ENTERPRISE": "legal entity validated, compliance checked",

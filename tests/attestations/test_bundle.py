@@ -22,7 +22,7 @@ from attestlab.core.errors import AttestLabError
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
-# Nobody signed these; `not_checked` says so.
+# These are unsigned; `not_checked` says so.
 UNPROVEN = {
     "/issuer/name",
     "/issuer/domain",
@@ -142,7 +142,7 @@ def at(document: Any, place: str) -> Any:
 
 def test_changing_any_member_of_a_bundle_invalidates_it(lab: Installation, bundle: dict[str, Any]) -> None:
     """
-    Beside what nobody signed. A copy may be missing; a copy that says something else is refused.
+    The unsigned parts are not compared. A copy may be missing; a copy that says something else is refused.
     """
     assert verdict(lab, bundle) is Verdict.VALID
     tried, believed = 0, set()

@@ -47,7 +47,7 @@ def overdue(lab: Installation, caller: Caller, clock: FixedClock, request_of_mai
     return made
 
 
-async def swept_beside_mints(lab: Installation, caller: Caller, request: MintRequest, places: list[int]) -> int:
+async def sweep_during_mints(lab: Installation, caller: Caller, request: MintRequest, places: list[int]) -> int:
     """Sweep until nothing is due, and mint meanwhile; how many were minted. `places` get their indexes."""
     desk = WriteQueue(lab)
     sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
@@ -82,7 +82,7 @@ def test_expiries_during_downtime_are_published_once_while_mints_continue(
 ) -> None:
     places: list[int] = []
 
-    minted = asyncio.run(swept_beside_mints(lab, caller, request_of_main, places))
+    minted = asyncio.run(sweep_during_mints(lab, caller, request_of_main, places))
 
     events = [data["attestation_id"] for kind, data in read_events(lab, caller) if kind == "attestation.expired"]
     assert Counter(events) == Counter(overdue)

@@ -192,7 +192,7 @@ def test_packs_page_newest_first(client: httpx.Client) -> None:
 
 def test_bundle_shows_every_final_status(client: httpx.Client, issuer: dict[str, Any]) -> None:
     """
-    Offline, by whoever pinned the log's key.
+    Offline, by a verifier that pinned the log's key.
     """
     trust = TrustPolicy.without_witnesses(client.get("/v1/log/vkey").json()["vkey"])
     made = {name: mint(client, make_mint_body(issuer)).json()["id"] for name in ("revoked", "superseded", "stays")}

@@ -153,7 +153,7 @@ class Story(RuleBasedStateMachine):
 
     @rule(pick=PICK, status=st.sampled_from(["revoked", "compromised"]), ago=st.sampled_from([None, 0, 1, 7, 200]))
     def withdraw(self, pick: int, status: str, ago: int | None) -> None:
-        """A key is withdrawn; the issuer gets another, so that the story can go on."""
+        """A key is withdrawn; the issuer gets another, so that the run can continue."""
         kid, keys = self.key(pick), self.lab.signing_keys
         since = None if ago is None or status == "revoked" else self.clock.now() - timedelta(hours=ago)
         acts = {
@@ -192,7 +192,7 @@ class Story(RuleBasedStateMachine):
         statement=st.integers(1, STATEMENTS),
     )
     def killed(self, change: str, pick: int, key: int, statement: int) -> None:
-        """A process is killed over a change: all of it happened or nothing, and the next one goes on."""
+        """A process is killed over a change: all of it happened or nothing, and the next one continues."""
         name, kid, at = self.name(pick), self.key(key), self.clock.now()
         ends, mints = change != "mint", change != "revoke"
         may = (not ends or self.model.may_end(name, now=at)) and (not mints or self.model.may_mint(kid))
@@ -215,7 +215,7 @@ class Story(RuleBasedStateMachine):
             self.model.supersede(name, successor, kid, at=at)
 
     def restart(self) -> None:
-        """A fresh process goes on; the first one lives as long as the test."""
+        """A fresh process continues; the first one lives as long as the test."""
         self.end()
         self.lab = Installation.open(self.lab.settings, clock=self.clock)
 

@@ -37,12 +37,12 @@ from support.policies.documents import make_condition, make_document, make_rule
 pytestmark = pytest.mark.one_world
 
 SELF_SIGNED = make_condition("trust_tier", "eq", "SELF_SIGNED")
-NOBODY = make_rule("nobody", "DENY", SELF_SIGNED, reason="Only verified issuers.")
+UNVERIFIED_DENIED = make_rule("unverified", "DENY", SELF_SIGNED, reason="Only verified issuers.")
 HIGH_RISK = make_rule("high-risk", "DENY", make_condition("risk_rating", "in", ["HIGH", "CRITICAL"]))
 
 
 def denying(category: str = "MINT", *rules: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return make_document(*(rules or (NOBODY,)), category=category, default_effect="ALLOW", **more)
+    return make_document(*(rules or (UNVERIFIED_DENIED,)), category=category, default_effect="ALLOW", **more)
 
 
 class Scene:
@@ -143,8 +143,8 @@ def test_denied_mint_is_a_403_with_reasons_and_stores_only_the_decision(
     error = answer.json()
     details = error["details"]
     assert (answer.status_code, error["code"], details["reason"]) == (403, "PERMISSION_DENIED", "policy_denied")
-    assert (details["matched_rules"], details["reasons"]) == (["nobody"], ["Only verified issuers."])
-    assert (details["matched_policy"], details["matched_rule"]) == ("p", "nobody")
+    assert (details["matched_rules"], details["reasons"]) == (["unverified"], ["Only verified issuers."])
+    assert (details["matched_policy"], details["matched_rule"]) == ("p", "unverified")
     assert (scene.listed(), scene.key.get("/v1/log/head").json()["tree_size"]) == ([], before)
     why = scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()
     assert (why["allowed"], why["reproduced"], why["action"]) == (False, True, "MINT")
@@ -220,8 +220,8 @@ def test_monitoring_policy_never_denies_and_is_shown_in_the_decision(scene: Scen
     why = scene.key.get(f"/v1/policies/decisions/{row['id']}").json()
     assert (why["allowed"], why["matched_rules"], why["reproduced"]) == (True, [], True)
     assert {(each["policy_id"], each["counts"], *each["matched_rules"]) for each in why["policies"]} == {
-        (str(monitoring), False, "nobody"),
-        (str(watched.id), False, "nobody"),
+        (str(monitoring), False, "unverified"),
+        (str(watched.id), False, "unverified"),
     }
 
 
@@ -234,7 +234,7 @@ def test_each_batch_item_is_decided_separately(scene: Scene) -> None:
     answer = scene.post("/v1/attestations/batch", items=items).json()["items"]
 
     assert [each["http_status"] for each in answer] == [403, 201, 403]
-    assert answer[2]["error"]["details"]["matched_rules"] == ["nobody"]
+    assert answer[2]["error"]["details"]["matched_rules"] == ["unverified"]
     assert [row["allowed"] for row in scene.kept()].count(False) == 2
     assert len(scene.kept()) == 3
     assert [each["id"] for each in scene.listed()] == [answer[1]["attestation"]["id"]]
@@ -282,7 +282,7 @@ def test_policy_activated_in_the_same_group_commit_applies_to_later_mints(lab: I
 
 def test_activated_policy_applies_to_all_later_mints(scene: Scene) -> None:
     """
-    Mints go on in four threads; by the trail, which is in the order of the commits, none comes after the activation.
+    Mints continue in four threads; by the trail, which is in the order of the commits, none comes after the activation.
     """
     written = scene.lab.policies.create(Document.read(denying()), caller=scene.tenant)
     over, answers = threading.Event(), []
@@ -339,11 +339,11 @@ def test_denied_verification_is_invalid_and_the_issuers_tenant_sees_why(scene: S
         found = scene.verified(made, anybody).json()
 
     assert (found["verdict"], found["reasons"][-1]) == ("INVALID", "policy_denied")
-    assert "nobody" not in json.dumps(found)
+    assert "unverified" not in json.dumps(found)
     (row,) = scene.kept()
     why = scene.key.get(f"/v1/policies/decisions/{row['id']}").json()
     assert (why["action"], why["allowed"], why["reproduced"]) == ("VERIFY", False, True)
-    assert why["matched_rules"] == ["nobody"]
+    assert why["matched_rules"] == ["unverified"]
     assert scene.actors() == ["SERVICE"]
     wait_until(
         lambda: [event["verdict"] for event in read_events_of_type(scene.lab, "verification.failed")], ["INVALID"]
@@ -404,7 +404,7 @@ def _verifications_used(scene: Scene) -> int:
 
 
 def test_profile_policies_apply_and_each_tenant_records_its_decision(scene: Scene) -> None:
-    made, profile = scene.minted(), scene.profile(NOBODY)
+    made, profile = scene.minted(), scene.profile(UNVERIFIED_DENIED)
     create_active_policy(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
 
     plain = scene.verified(made, scene.others_key).json()
@@ -431,12 +431,12 @@ def test_issuer_and_profile_policies_must_both_allow(scene: Scene) -> None:
 
 
 def test_profile_of_another_tenant_is_not_found_and_not_metered(scene: Scene) -> None:
-    made, profile = scene.minted(), scene.profile(NOBODY)
+    made, profile = scene.minted(), scene.profile(UNVERIFIED_DENIED)
     tenant_clients: TenantClients = scene.board.tenant_clients
     same = {"X-Request-Id": "the-same"}
-    with tenant_clients.anonymous() as nobody, tenant_clients.anonymous() as liar:
+    with tenant_clients.anonymous() as anonymous, tenant_clients.anonymous() as liar:
         liar.headers["X-API-Key"] = "al_live_" + "0" * 32
-        for client in (scene.key, nobody, liar):
+        for client in (scene.key, anonymous, liar):
             texts = []
             for named in (profile, str(uuid4())):
                 body = {"attestation_id": made, "verification_profile_id": named}
@@ -458,7 +458,7 @@ def test_denied_bundle_is_a_403_and_its_decision_is_recorded(scene: Scene) -> No
     answer = scene.key.get(f"/v1/attestations/{made}/proof-bundle")
 
     details = answer.json()["details"]
-    assert (answer.status_code, details["reason"], details["matched_rules"]) == (403, "policy_denied", ["nobody"])
+    assert (answer.status_code, details["reason"], details["matched_rules"]) == (403, "policy_denied", ["unverified"])
     assert scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()["reproduced"] is True
     assert scene.verified(made).json()["verdict"] == "VALID"
 
@@ -475,7 +475,7 @@ def test_public_page_denies_the_bundle_and_reveals_no_rules(scene: Scene) -> Non
     details = refused.json()["details"]
     assert (refused.status_code, details["reason"]) == (403, "policy_denied")
     assert not details.keys() & {"matched_policy", "matched_rule", "matched_rules", "reasons"}
-    assert "nobody" not in refused.text
+    assert "unverified" not in refused.text
     assert [row["id"] for row in scene.kept()] == [details["decision_id"]]
     assert scene.actors() == ["SERVICE"]
 

@@ -34,7 +34,7 @@ FILE = b"%PDF-1.7 a diploma"
 HASH = hashlib.sha256(FILE).hexdigest()
 PAYLOAD = {"payload_b64url": b64url_encode(FILE), "content_type": "application/pdf"}
 SOUND = "signature_ok", "transparency_proof_ok", "policy_ok"
-# What a bundle cannot show: that there is none, and that somebody is gone whose entries it holds.
+# What a bundle cannot show: that there is none, and that an issuer is gone whose entries it holds.
 ONLY_ONLINE = {
     Reason.ATTESTATION_NOT_FOUND,
     Reason.ISSUER_UNKNOWN,
@@ -78,7 +78,7 @@ class Scene:
             for statement in statements:
                 connection.execute(statement)
             connection.commit()
-            connection.detach()  # it keeps nobody's rules any more, so nobody is to get it again
+            connection.detach()  # foreign keys are off on it, so the pool must not reuse it
 
     def online(self, attestation_id: str) -> tuple[str, list[str]]:
         body = {"attestation_id": attestation_id, **self.shows}
@@ -203,8 +203,8 @@ def stolen_key(scene: Scene) -> str:
 def denied_by_a_policy(scene: Scene) -> str:
     made, governance = scene.minted(), scene.board
     tenant = scene.lab.orgs.service_caller(governance.tenant_clients.tenant.tenant_id)
-    nobody = make_rule("nobody", "DENY", make_condition("status", "eq", "ACTIVE"))
-    written = make_document(nobody, category="VERIFY", default_effect="ALLOW")
+    active = make_rule("active", "DENY", make_condition("status", "eq", "ACTIVE"))
+    written = make_document(active, category="VERIFY", default_effect="ALLOW")
     create_active_policy(scene.lab, tenant, written)
     scene.policies.append(Document.read(written))
     return made
@@ -244,7 +244,7 @@ def unknown_key(scene: Scene) -> str:
     return made
 
 
-def key_of_somebody_else(scene: Scene) -> str:
+def key_of_another_issuer(scene: Scene) -> str:
     """The server signs, and logs, with another key than the one that it names."""
     governance = scene.board
     kid, owner = governance.issuer["keys"][0]["kid"], {"tenant_id": governance.tenant_clients.tenant.tenant_id}
@@ -277,7 +277,7 @@ def issuer_revoked_before(scene: Scene) -> str:
 TAMPERED: list[tuple[Callable[[Scene], str], Verdict, list[str]]] = [
     (unknown_issuer, Verdict.UNKNOWN_ISSUER, ["issuer_unknown"]),
     (unknown_key, Verdict.INVALID, ["key_not_found"]),
-    (key_of_somebody_else, Verdict.INVALID, ["signature_invalid"]),
+    (key_of_another_issuer, Verdict.INVALID, ["signature_invalid"]),
     (unproven, Verdict.INVALID, ["transparency_proof_failed"]),
     (key_revoked_before, Verdict.INVALID, ["key_revoked"]),
     (issuer_revoked_before, Verdict.INVALID, ["issuer_revoked"]),

@@ -226,7 +226,7 @@ def test_entry_of_another_issuer_is_rejected(
 @pytest.mark.parametrize("part", ["status_proof", "issuer", "key"])
 def test_bundle_without_a_status_history_is_invalid(story: Story, part: str) -> None:
     """
-    Else whoever hands it over would leave out a revocation together with its proof.
+    Otherwise the holder could leave out a revocation together with its proof.
     """
     bundle = story.bundle(stolen_key(story))
     del (bundle if part == "status_proof" else bundle["status_proof"])[part]

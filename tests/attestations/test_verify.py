@@ -280,8 +280,8 @@ def test_entry_of_another_attestation_fails_the_proof(lab: Installation, minted:
 def test_denying_policy_makes_it_invalid_and_is_evaluated_last(
     lab: Installation, caller: Caller, minted: Minted
 ) -> None:
-    nobody = make_rule("nobody", "DENY", make_condition("status", "eq", "ACTIVE"))
-    create_active_policy(lab, caller, make_document(nobody, category="VERIFY", default_effect="ALLOW"))
+    active = make_rule("active", "DENY", make_condition("status", "eq", "ACTIVE"))
+    create_active_policy(lab, caller, make_document(active, category="VERIFY", default_effect="ALLOW"))
 
     assert verdict_and_reasons(lab, minted)[1][-2:] == ["transparency_proof_ok", "policy_denied"]
     assert verdict_and_reasons(lab, minted)[0] == "INVALID"

@@ -78,7 +78,7 @@ def test_each_filter_selects_exactly_the_matching_events(server: ServerProcess) 
         {"limit": 0},
         {"cursor": "junk"},
         {"from": "yesterday"},
-        {"actor": "somebody"},
+        {"actor": "an-actor"},
         {"action": ""},
     ],
 )

@@ -228,8 +228,8 @@ def test_kek_of_another_installation_is_rejected_at_start(tmp_path: Path) -> Non
         ("init", "--data", "/etc/passwd"),
         ("serve", "--port", "0", "--host", "999.1.1.1"),
         ("serve", "--port", "0", "--database-url", "mysql://x/y"),
-        ("serve", "--port", "0", "--database-url", "postgresql://nobody@127.0.0.1:1/nothing"),
-        ("log", "fsck", "--database-url", "postgresql://nobody@127.0.0.1:1/nothing"),
+        ("serve", "--port", "0", "--database-url", "postgresql://absent@127.0.0.1:1/nothing"),
+        ("log", "fsck", "--database-url", "postgresql://absent@127.0.0.1:1/nothing"),
         ("log", "export", "/proc/nowhere"),
     ],
     ids=lambda command: " ".join(command[:3]),
@@ -274,7 +274,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
 
 def test_when_several_workers_stop_the_port_is_free_at_once(tmp_path: Path) -> None:
     """
-    While one of them still finishes what it accepted, nobody is let in to be cut off.
+    While one of them still finishes what it accepted, no client is admitted to be cut off.
     """
     server = ServerProcess.initialised(tmp_path, f"sqlite:///{tmp_path / 'r.db'}").start("--workers", "2")
     assert server.process is not None

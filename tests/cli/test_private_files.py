@@ -44,7 +44,7 @@ def test_files_of_an_installation_are_private(tmp_path: Path) -> None:
         lab.attestations.issue_or_raise(draft)
     letter = compose(mail_id=uuid4(), sender=Sender("", "a@a.org"), recipient="b@b.org", subject="s", text="t", at=AT)
     lab.mail_carrier.deliver(letter)
-    lab.counters.block("somebody", for_s=60, now=AT)
+    lab.counters.block("a-client", for_s=60, now=AT)
     lab.lake.export()
     found = modes_below(tmp_path / "data")
     lab.close()

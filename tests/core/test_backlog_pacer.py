@@ -8,7 +8,7 @@ from attestlab.core.limits.backlog_pacer import BacklogPacer
 
 
 class Watch:
-    """A clock that goes when it is told to."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -106,7 +106,7 @@ def test_unconfirmed_commit_is_not_retried(sqlite: Storage, done: Any) -> None:
     assert sorted(runs) == ["a", "b"]
     assert names(sqlite) == ["a", "b"]
     kinds = sorted(type(fault).__name__ for _, fault in outcomes)
-    assert kinds == ["CommitUnknown", "CommitUnknown", "Conflict"], "whoever was refused hears of their refusal"
+    assert kinds == ["CommitUnknown", "CommitUnknown", "Conflict"], "a refused job gets its refusal"
 
 
 def test_rows_of_a_failed_job_are_rolled_back_alone(sqlite: Storage, done: Any) -> None:
@@ -290,7 +290,7 @@ def test_unconfirmed_commit_raises_commit_unknown(storage: Storage) -> None:
 
 def test_read_is_one_snapshot(storage: Storage) -> None:
     """
-    What somebody commits meanwhile is not half seen.
+    A commit of another process is not half seen.
     """
     other = Storage(storage.url.render_as_string(hide_password=False))
     count = select(func.count()).select_from(heads)

@@ -1,4 +1,4 @@
-"""Our tokens are everybody's compact JWS, and of all tokens only the one that was meant holds.
+"""Our tokens are standard compact JWS, and a token verifies for its own purpose only.
 
 Outside judges: the test vector of RFC 8037, joserfc, jwcrypto and the `openssl` command line.
 """

@@ -185,7 +185,7 @@ def test_the_package_knows_its_newest_revision() -> None:
 
 def test_revisions_import_nothing_of_the_package() -> None:
     """
-    What was released once must make the same tables for ever.
+    What was released once must always make the same tables.
     """
     allowed = {*sys.stdlib_module_names, "sqlalchemy", "alembic"}
     for path in Path(ScriptDirectory.from_config(alembic_config()).versions).glob("*.py"):

@@ -180,7 +180,7 @@ def test_a_block_lasts_to_its_end(counters: Counters) -> None:
 
     assert counters.blocked_for_s("address", now=NOON + timedelta(seconds=100)) == 800
     assert counters.blocked_for_s("address", now=NOON + timedelta(seconds=900)) == 0
-    assert counters.blocked_for_s("nobody", now=NOON) == 0
+    assert counters.blocked_for_s("unknown", now=NOON) == 0
 
 
 def test_only_expired_counters_are_deleted(counters: Counters) -> None:

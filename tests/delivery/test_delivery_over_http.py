@@ -128,7 +128,7 @@ def test_a_new_tenants_owner_gets_pending_attestations(registry: Registry) -> No
 
 
 def test_a_missing_and_a_foreign_delivery_answer_alike(registry: Registry) -> None:
-    for_nobody = registry.mint_for(None)
+    without_recipient = registry.mint_for(None)
     for_ada = registry.mint_for("ada@people.example")
     stranger = registry.lab.orgs.create_tenant("Stranger", plan=Plan.FREE)
     path = f"/v1/attestations/{for_ada['id']}/delivery"
@@ -136,7 +136,7 @@ def test_a_missing_and_a_foreign_delivery_answer_alike(registry: Registry) -> No
     with make_client(str(registry.client.base_url), key=stranger.api_key) as client:
         hidden = client.get(path)
 
-    assert (registry.delivery_of(for_nobody).status_code, hidden.status_code) == (404, 404)
+    assert (registry.delivery_of(without_recipient).status_code, hidden.status_code) == (404, 404)
     assert registry.client.get(f"/v1/attestations/{uuid4()}/delivery").status_code == 404
     assert [recipient for recipient, _, _ in registry.letters()] == ["ada@people.example"]
 

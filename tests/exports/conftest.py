@@ -30,7 +30,7 @@ def owner(lab: Installation, url: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def stranger(url: str) -> Iterator[httpx.Client]:
-    """Whoever verifies: no credential."""
+    """A verifier without any credential."""
     with make_client(url) as client:
         yield client
 

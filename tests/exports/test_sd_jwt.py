@@ -212,7 +212,7 @@ def test_issuer_without_managed_key_cannot_export(
     clock: FixedClock, owner: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     """
-    With a key that the service holds it goes, whoever signed the attestation.
+    With a key that the service holds it works for any signer of the attestation.
     """
     private = register_external_key(owner, issuer, "theirs")
     made = mint_with_external_key(owner, issuer, private, "theirs", created_at=clock.now())
@@ -260,7 +260,7 @@ def test_another_tenants_attestation_is_as_unknown_as_none(
     lab: Installation, url: str, owner: httpx.Client, issuer: dict[str, Any], form: str
 ) -> None:
     made, nothing = mint_attestation(owner, issuer)["id"], str(uuid4())
-    other = lab.orgs.create_tenant("Somebody else", plan=Plan.ENTERPRISE)
+    other = lab.orgs.create_tenant("Another tenant", plan=Plan.ENTERPRISE)
 
     with make_client(url, key=other.api_key) as somebody:
         answers = [somebody.get(f"/v1/attestations/{asked}/{form}").json() for asked in (made, nothing)]

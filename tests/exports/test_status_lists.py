@@ -232,12 +232,12 @@ def test_it_is_the_same_byte_for_byte_for_an_hour_and_asked_for_by_its_tag(
 
 
 def test_an_unknown_issuer_is_the_same_404_as_elsewhere(stranger: httpx.Client) -> None:
-    nobody = uuid4()
+    absent_id = uuid4()
 
-    answers = [stranger.get(path) for path in (f"/v1/status-lists/{nobody}", f"/v1/issuers/{nobody}/jwks.json")]
+    answers = [stranger.get(path) for path in (f"/v1/status-lists/{absent_id}", f"/v1/issuers/{absent_id}/jwks.json")]
 
     assert [(answer.status_code, answer.json()["message"]) for answer in answers] == [
-        (404, f"No issuer {nobody} is known.")
+        (404, f"No issuer {absent_id} is known.")
     ] * 2
 
 

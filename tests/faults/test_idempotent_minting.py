@@ -63,7 +63,7 @@ def test_fifty_concurrent_mints_with_one_key_are_one_leaf(
 
 
 def require_one_mint(answers: Sequence[httpx.Response]) -> httpx.Response:
-    """One mint and its repeats, all with the same body; the others are told to ask again."""
+    """One mint and its repeats, all with the same body; the server asks the others to retry."""
     made = [answer for answer in answers if answer.status_code == 201]
     waiting = [answer for answer in answers if answer.status_code == 409]
     assert len(made) + len(waiting) == PARALLEL, {answer.status_code for answer in answers}

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no stra
 
 @pytest.fixture(scope="module")
 def calls(fork_server: ForkServer, installation: Path, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    """How often a run that nobody disturbs makes each call that changes what is stored."""
+    """How often an undisturbed run makes each call that changes what is stored."""
     folder = shutil.copytree(installation, tmp_path_factory.mktemp("clean") / "data")
     log = folder.parent / "strace.log"
     code, acknowledged = run(fork_server, folder, strace.recording_options(log))
@@ -45,7 +45,7 @@ def run(fork_server: ForkServer, folder: Path, options: list[str]) -> tuple[int,
 
 
 def kill_at(fork_server: ForkServer, installation: Path, folder: Path, call: str, number: int) -> None:
-    """One run that is killed as it makes the call of that number; then the log goes on from what is stored."""
+    """One run that is killed as it makes the call of that number; then the log continues from what is stored."""
     shutil.copytree(installation, folder)
     code, acknowledged = run(fork_server, folder, strace.injection_options(call, number, "signal=SIGKILL"))
     assert code == -signal.SIGKILL, "the run did not come to this call"

@@ -99,13 +99,13 @@ def rule_by_policies(lab: Installation, caller: Caller) -> None:
         lab.policies.update(made.id, Document.read(documents.make_document(allow, name="again")), caller=caller)
         lab.policies.shadow(made.id, caller=caller)
         question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
-        lab.policy_decisions.evaluate_and_record(question, {"status": "ACTIVE", "nobody": default}, caller=caller)
+        lab.policy_decisions.evaluate_and_record(question, {"status": "ACTIVE", "absent": default}, caller=caller)
         with lab.simulations.of(made.id, caller=caller) as simulation:
             simulation.report()
 
 
 def decide(lab: Installation, issuer_id: UUID, caller: Caller) -> None:
-    """A request about an issuer that somebody approved, and that was carried out."""
+    """A request about an issuer that a second person approved, and that was executed."""
     asked = ChangeRequest(type=RequestType.SUSPEND_ISSUER, issuer_id=issuer_id, reason="seen in the news")
     request_id = lab.governance.request(asked, caller=caller).id
     reviewer = replace(caller, actor_type="USER", actor_id=str(request_id), roles=frozenset({Role.REVIEWER}))
@@ -157,7 +157,7 @@ def sign_in(lab: Installation, tenant: TenantCreated) -> None:
 
 
 def verify(lab: Installation, attestation_id: str, *, times: int, presented: bytes | None = None) -> None:
-    """Verifications, of which an issuer's first hundred in a minute are told singly."""
+    """Verifications, of which an issuer's first hundred in a minute are reported singly."""
     verified = lab.attestations.verify(parse_uuid(attestation_id), VerifierInput(payload_sha256=presented))
     assert verified.verdict is (Verdict.VALID if presented is None else Verdict.ALTERED)
     with lab.storage.write() as tx:
@@ -196,7 +196,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def first_problem(folder: Path) -> object:
-    """What `attestlab log fsck` would say first, be it that it cannot even open the records."""
+    """What `attestlab log fsck` would print first, also where it cannot open the records."""
     try:
         lab = Installation.open(Settings(data=folder), clock=CLOCK)
     except Exception as error:

@@ -32,8 +32,10 @@ from support.in_process_server import make_client, serve_in_thread, wait_until
 from support.policies.activation import create_active_policy
 from support.policies.documents import make_condition, make_document, make_rule
 
-NOBODY = make_document(
-    make_rule("nobody", "DENY", make_condition("status", "eq", "SUSPENDED")), category="VERIFY", default_effect="ALLOW"
+DENY_SUSPENDED = make_document(
+    make_rule("suspended", "DENY", make_condition("status", "eq", "SUSPENDED")),
+    category="VERIFY",
+    default_effect="ALLOW",
 )
 
 
@@ -141,7 +143,9 @@ def test_reads_continue_without_the_writer(lab: Installation, caller: Caller) ->
     """Its thread has ended. A verification whose policy decision cannot be kept is refused, and costs no unit."""
     lab.orgs.set_plan(caller.tenant_id, Plan.ENTERPRISE, {"verifications_per_day": 1})
     plain, judged = (minted_by(lab, caller, name) for name in ("Plain", "Judged"))
-    create_active_policy(lab, caller, {**NOBODY, "target_type": "ISSUER", "target_id": str(judged.row.issuer_id)})
+    create_active_policy(
+        lab, caller, {**DENY_SUSPENDED, "target_type": "ISSUER", "target_id": str(judged.row.issuer_id)}
+    )
 
     def end_thread(desk: WriteQueue) -> None:
         assert isinstance(desk._writer, LoopGroupCommit)

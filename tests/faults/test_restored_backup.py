@@ -33,7 +33,7 @@ def server(fork_server: ForkServer, tmp_path: Path, empty_database: str) -> Fork
 
 
 def backup_of(server: ForkedServer, tmp_path: Path, postgres_url: str | None) -> str:
-    """The URL of a copy of the records as they are; on PostgreSQL nobody may be connected to them."""
+    """The URL of a copy of the records as they are; on PostgreSQL no client may be connected to them."""
     url = database_url(server.database_url)
     if url.get_backend_name() == "sqlite":
         with sqlite3.connect(str(url.database)) as source, sqlite3.connect(tmp_path / "backup.db") as target:

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.both_engines
 
 
 class InjectedFault(Exception):
-    """What nobody expects."""
+    """An unexpected error."""
 
 
 def refuse(_cursor: Any, statement: str) -> None:
@@ -49,14 +49,14 @@ def roll_back(cursor: Any, statement: str) -> None:
 
 
 def lose_the_answer(driver: Any, statement: str) -> None:
-    """The commit happens, and nobody hears of it."""
+    """The commit happens, and no client learns of it."""
     if statement == COMMIT:
         driver.commit()
     raise InjectedFault(statement)
 
 
 class Outside:
-    """Somebody else at the same database, who must never see half of a mint."""
+    """Another client of the same database, which must never see half of a mint."""
 
     def __init__(self, lab: Installation) -> None:
         self.engine = create_engine(lab.storage.url)
@@ -80,7 +80,7 @@ class Outside:
 
 @dataclass
 class Live:
-    """A server in this process with its installation, and somebody outside."""
+    """A server in this process with its installation, and an outside client of its database."""
 
     lab: Installation
     serving: InProcessServer

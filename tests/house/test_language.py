@@ -8,7 +8,7 @@ from house import measures
 # How many places each measure may still find. A number only shrinks, and each of them ends at 0.
 REMAINING = {
     "bare_participles": 1,
-    "private_words": 127,
+    "private_words": 0,
     "private_bounds": 0,
     "long_document_lines": 0,
     "private_attributes": 0,

@@ -17,7 +17,7 @@ from support.issuers import RegisterIssuer
 
 @pytest.fixture
 def stranger(lab: Installation) -> Caller:
-    """Somebody of another tenant, with every scope there."""
+    """A caller of another tenant, with every scope there."""
     return lab.orgs.service_caller(lab.orgs.create_tenant("Stranger", plan=Plan.ENTERPRISE).tenant_id)
 
 

@@ -25,7 +25,7 @@ from support.orgs import create_api_key
 
 @dataclass
 class Registry:
-    """A tenant with an issuer whose domain nobody has proven."""
+    """A tenant with an issuer whose domain is not proven."""
 
     lab: Installation
     client: httpx.Client
@@ -71,7 +71,9 @@ def test_without_the_record_nothing_changes(registry: Registry) -> None:
     entries = len(read_log_entries(registry.lab))
 
     missing = registry.check()
-    registry.dns.texts["_attestlab-challenge.northfield.example.edu"] = ["attestlab-domain-verification=somebody-elses"]
+    registry.dns.texts["_attestlab-challenge.northfield.example.edu"] = [
+        "attestlab-domain-verification=of-another-tenant"
+    ]
     wrong = registry.check()
 
     assert [answer.status_code for answer in (missing, wrong)] == [409, 409]

@@ -1,4 +1,4 @@
-"""An issuer belongs to a tenant: for everybody else it is not there."""
+"""An issuer belongs to one tenant; other tenants get 404."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def test_key_status_only_worsens(
 
 def test_the_published_keys_show_their_history(lab: Installation, caller: Caller, issuer_id: UUID) -> None:
     """
-    Whoever checks an old signature finds its key, and what became of it.
+    A verifier of an old signature finds its key, and the key's final status.
     """
     rotate(lab, caller)
     lab.signing_keys.revoke("second", reason="a test", caller=caller)

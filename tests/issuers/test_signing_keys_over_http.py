@@ -93,7 +93,7 @@ def test_invalid_key_requests_are_rejected(client: httpx.Client) -> None:
         "no reason": act(client, "main", "revoke"),
         "no time": act(client, "main", "compromise", reason="x", compromised_at="yesterday"),
         "future": act(client, "main", "compromise", reason="x", compromised_at="2999-01-01T00:00:00Z"),
-        "unknown to revoke": act(client, "nobody", "revoke", reason="x"),
+        "unknown to revoke": act(client, "unknown", "revoke", reason="x"),
     }
     act(client, "main", "revoke", reason="done")
     answers["again"] = act(client, "main", "revoke", reason="done")

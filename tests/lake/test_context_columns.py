@@ -79,7 +79,7 @@ def test_matched_rules_and_digest_equal_the_decision(lake_scenario: LakeScenario
 
 
 def test_replay_decides_exported_decisions(lake_scenario: LakeScenario, tmp_path: Path) -> None:
-    """The file of `to_parquet` has the columns that a replay reads, each attribute's, also those nobody used."""
+    """The file of `to_parquet` has the columns that a replay reads, each attribute's, also unused ones."""
     past = tmp_path / "past.parquet"
     decided(lake_scenario.owner)
     lake_scenario.lab.lake.export()

@@ -106,7 +106,7 @@ def test_lost_part_is_read_from_records_and_rewritten(lake_scenario: LakeScenari
 
 def test_part_without_a_column_is_read_from_records_and_rewritten(lake_scenario: LakeScenario) -> None:
     """
-    It was written before there was such a column, and nobody knows what it would say there.
+    It was written before there was such a column, and its value there is unknown.
     """
     for number in range(16):
         lake_scenario.act(number)
@@ -288,7 +288,7 @@ def test_lake_ahead_of_records_is_rejected_until_rebuild(lake_scenario: LakeScen
 @pytest.mark.both_engines
 def test_two_exporters_write_one_lake(lake_scenario: LakeScenario) -> None:
     """
-    Whoever comes second does nothing in a sweep, and waits for its turn when it is told to export.
+    The second exporter does nothing in a sweep, and waits for its turn in an explicit export.
     """
     for number in range(24):
         lake_scenario.act(number)
@@ -337,7 +337,7 @@ def test_concurrent_reads_and_writes(lake_scenario: LakeScenario) -> None:
 
 def test_killed_exporter_writes_every_fact_once(fork_server: ForkServer, tmp_path: Path, is_long: bool) -> None:
     """
-    A process that mints, decides and exports is killed again and again; the next goes on where its parts end.
+    A process that mints, decides and exports is killed again and again; the next continues where its parts end.
     """
     settings = Settings(data=tmp_path / "data")
     founded = Installation.init(settings)[0]

@@ -122,7 +122,7 @@ def test_anything_but_one_query_is_rejected(lake_of_two: LakeScenario, tmp_path:
 
 
 def test_relation_writes_no_file_and_stays_locked(lake_of_two: LakeScenario, tmp_path: Path) -> None:
-    """The connection stays shut for whoever holds it, and has no folder that it may read all the same."""
+    """The connection stays closed for every holder, and has no folder that it may read all the same."""
     rel = lake_of_two.lab.lake(lake_of_two.owner.caller).decisions.rel()
 
     with pytest.raises(duckdb.Error):
@@ -155,7 +155,7 @@ def test_connection_contains_only_rows_of_the_caller(lake_of_two: LakeScenario) 
 
 
 def test_new_tenant_sees_only_the_log(lake_of_two: LakeScenario) -> None:
-    made = lake_of_two.lab.orgs.create_tenant("Nobody yet", plan=Plan.FREE)
+    made = lake_of_two.lab.orgs.create_tenant("Empty tenant", plan=Plan.FREE)
     caller = lake_of_two.lab.orgs.service_caller(made.tenant_id)
     lake = lake_of_two.lab.lake(caller)
 
@@ -175,7 +175,7 @@ def test_hostile_strings_are_values_of_their_tenant(lab: Installation, caller: C
     """
     One tenant writes them wherever a decision takes text, asks for each of them, and asks with each as SQL.
 
-    Nothing comes back but the tenant's own facts; and what the other tenant wrote comes back to nobody else.
+    Nothing comes back but the tenant's own facts; and what the other tenant wrote comes back to no other tenant.
     """
     lab.lake.rows_a_part = 300 if is_long else 60
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.PROFESSIONAL).tenant_id)

@@ -33,7 +33,7 @@ ISSUER, OTHER = UUID(int=1), UUID(int=2)
 
 
 class History:
-    """Entries as a server writes them that tells whatever it is told to tell."""
+    """Entries as a server writes them that states whatever a test wants."""
 
     def __init__(self, *, issuer: str | None = "ACTIVE", key: str | None = "active") -> None:
         self.leaves: list[bytes] = []
@@ -157,7 +157,7 @@ def test_status_list_with_the_wrong_size_raises_an_alarm(log: PublishedLog) -> N
     assert "is of 2 entries, but 3 entries precede it" in log.alarm(AlarmName.FALSE_STATUS_LIST).message
 
 
-def minted_by_nobody(history: History) -> None:
+def minted_by_unknown_key(history: History) -> None:
     history.mint(1, issuer_id=OTHER)
 
 
@@ -210,7 +210,7 @@ def minted_again_after_the_end(history: History) -> None:
 
 
 FALSE_MINTS = [
-    minted_by_nobody,
+    minted_by_unknown_key,
     minted_with_an_unheard_of_key,
     minted_with_another_key_of_that_name,
     minted_with_a_key_of_another_issuer,
@@ -253,7 +253,7 @@ def test_changed_public_key_breaks_the_chain(log: PublishedLog) -> None:
 @pytest.mark.parametrize("place", [3, 1, 4, 400, -2, "2", True, None])
 def test_status_with_a_wrong_minted_index_breaks_the_chain(log: PublishedLog, place: object) -> None:
     """
-    Its code would stand where nobody looks for it.
+    Its code would stand where no client looks for it.
     """
     history = History()
     history.mint(1)
@@ -435,7 +435,7 @@ def test_honest_server_raises_no_alarm(
     lab: Installation, caller: Caller, minted: list[UUID], clock: FixedClock, tmp_path: Path
 ) -> None:
     """
-    Followed after each change by somebody who knows only what was saved; the model's stories are followed as well.
+    Followed after each change by a follower with nothing but its saved state; the model's stories are followed as well.
     """
     issuer_id = lab.attestations.get(minted[0], caller=caller).issuer_id
     named: Any = {"issuer_id": issuer_id, "schema": "degree", "claims": {"student_name": "Ada"}}

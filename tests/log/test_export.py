@@ -109,7 +109,7 @@ def test_the_checkpoint_is_written_last(
     log_instance: LogInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Whoever reads the new checkpoint finds every tile it needs.
+    A reader of the new checkpoint finds every tile it needs.
     """
     written: list[str] = []
     whole = Path.replace

@@ -95,7 +95,7 @@ def answering(answer: Answering) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *arguments: object) -> None:
-            """Nobody reads it."""
+            """Discards the line: no test reads it."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -139,7 +139,7 @@ def test_http_checkpoint_carries_the_cosignatures(log_instance: LogInstance, tmp
 
 def test_unreachable_witness_costs_only_its_cosignature(log_instance: LogInstance, tmp_path: Path) -> None:
     with at_work(log_instance, tmp_path) as (_witness, line), socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # nobody listens
+        silent.bind(("127.0.0.1", 0))  # no process listens
         away = f"witness away {WITNESS_KEY.vkey.cosigner()} http://127.0.0.1:{silent.getsockname()[1]}"
         ask(log_instance, line, away, quorum="w1")
         log_instance.grow(3)

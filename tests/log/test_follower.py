@@ -72,7 +72,7 @@ def test_entries_not_taken_are_delivered_again(log: PublishedLog) -> None:
     def fails_later(seen: Sequence[VerifiedEntry]) -> None:
         handed.append(len(seen))
         if len(handed) == 2:
-            raise RuntimeError("the disk of whoever takes them is full")
+            raise RuntimeError("the disk of the recipient is full")
         log.take(seen)
 
     with pytest.raises(RuntimeError):

@@ -113,7 +113,7 @@ def test_a_replayed_entry_is_found(file_world: LogInstance) -> None:
 
 def test_a_status_entry_that_leaves_one_out_is_found(file_world: LogInstance, clock: FixedClock) -> None:
     """
-    A correctly logged entry can still lie about its chain: its seq jumps over one that nobody was shown.
+    A correctly logged entry can still lie about its chain: its seq jumps over one that was never published.
     """
     subject = entries.key_subject(ISSUER_ID, "k")
     with file_world.storage.write() as tx:

@@ -1,4 +1,4 @@
-"""Whatever fails while a batch is written, the log is as it was before, and the next batch goes on from there."""
+"""A failure while a batch is written leaves the log unchanged, and the next batch continues from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database itself refuses to change what was logged, whoever asks."""
+"""The database itself refuses to change log entries, for every client."""
 
 from __future__ import annotations
 

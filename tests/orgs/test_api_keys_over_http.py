@@ -179,9 +179,16 @@ def test_only_a_signed_in_owner_or_admin_creates_keys(tenant_clients: TenantClie
     _, analyst = tenant_clients.person("analyst")
     _, member = tenant_clients.person("member")
     _, consumer = tenant_clients.consumer()
-    with tenant_clients.with_key(*Scope) as key, tenant_clients.anonymous() as nobody, admin, analyst, member, consumer:
+    with (
+        tenant_clients.with_key(*Scope) as key,
+        tenant_clients.anonymous() as anonymous,
+        admin,
+        analyst,
+        member,
+        consumer,
+    ):
         statuses = [
-            client.post("/v1/api-keys", json=BODY) for client in (admin, analyst, member, consumer, key, nobody)
+            client.post("/v1/api-keys", json=BODY) for client in (admin, analyst, member, consumer, key, anonymous)
         ]
 
     assert [answer.status_code for answer in statuses] == [201, 403, 403, 403, 403, 401]

@@ -118,8 +118,8 @@ def test_fixed_fields_of_a_consumer_key_cannot_be_set(tenant_clients: TenantClie
 
 
 def test_only_a_signed_in_consumer_creates_consumer_keys(tenant_clients: TenantClients) -> None:
-    with tenant_clients.owner() as owner, tenant_clients.anonymous() as nobody:
-        answers = [client.post(KEYS, json={"name": "x"}) for client in (owner, nobody)]
+    with tenant_clients.owner() as owner, tenant_clients.anonymous() as anonymous:
+        answers = [client.post(KEYS, json={"name": "x"}) for client in (owner, anonymous)]
 
     assert [answer.status_code for answer in answers] == [403, 401]
     assert answers[0].json()["details"]["required_realm"] == "consumer"
@@ -153,7 +153,7 @@ def test_address_password_and_name_of_a_consumer_are_validated(lab: Installation
     with pytest.raises(Conflict):
         lab.orgs.add_consumer("ada@consumers.example", PASSWORD, name="Another")
     for email, password, name in (
-        ("nobody", PASSWORD, "N"),
+        ("no-address", PASSWORD, "N"),
         ("a@b.example", "short", "N"),
         ("a@b.example", "a@b.example ", "N"),
         ("a@b.example", PASSWORD, ""),

@@ -31,7 +31,7 @@ def found(*rules: dict[str, Any], **more: Any) -> list[AnalysisFinding]:
     return analyze(bind_document(make_document(*rules, **more)))
 
 
-def told(findings: list[AnalysisFinding]) -> list[tuple[str, str | None, tuple[str, ...]]]:
+def codes_and_rules(findings: list[AnalysisFinding]) -> list[tuple[str, str | None, tuple[str, ...]]]:
     """Without the witnesses."""
     return [(finding.kind.value, finding.rule_id, finding.by) for finding in findings]
 
@@ -93,7 +93,7 @@ def test_comparison_agrees_with_exhaustive_search(one: dict[str, Any], other: di
 
 
 def test_unmatchable_rule_is_dead() -> None:
-    assert told(found(make_rule("r", "DENY", {"all": [YOUNG, OLD]}))) == [("dead", "r", ())]
+    assert codes_and_rules(found(make_rule("r", "DENY", {"all": [YOUNG, OLD]}))) == [("dead", "r", ())]
 
 
 def test_no_number_lies_between_neighbouring_doubles() -> None:
@@ -105,11 +105,13 @@ def test_no_number_lies_between_neighbouring_doubles() -> None:
         ]
     }
 
-    assert told(found(make_rule("r", "DENY", gap))) == [("dead", "r", ())]
+    assert codes_and_rules(found(make_rule("r", "DENY", gap))) == [("dead", "r", ())]
 
 
 def test_allow_rule_on_absence_is_dead() -> None:
-    assert told(found(make_rule("r", "ALLOW", make_condition("risk_rating", "exists", False)))) == [("dead", "r", ())]
+    assert codes_and_rules(found(make_rule("r", "ALLOW", make_condition("risk_rating", "exists", False)))) == [
+        ("dead", "r", ())
+    ]
 
 
 def test_rules_can_shadow_only_together() -> None:
@@ -120,7 +122,7 @@ def test_rules_can_shadow_only_together() -> None:
         make_rule("known", "ALLOW", make_condition("key.age_days", "exists", True), 4),
     )
 
-    assert ("shadowed", "known", ("young", "old")) in told(findings)
+    assert ("shadowed", "known", ("young", "old")) in codes_and_rules(findings)
 
 
 def test_monitored_rule_shadows_no_rule() -> None:
@@ -141,7 +143,7 @@ def test_unreachable_default_is_reported() -> None:
         make_rule("n", "DENY", make_condition("status", "exists", False)),
     )
 
-    assert ("default_unreachable", None, ("n", "y")) in told(findings)
+    assert ("default_unreachable", None, ("n", "y")) in codes_and_rules(findings)
 
 
 def test_equivalent_conditions_compare_as_equivalent() -> None:

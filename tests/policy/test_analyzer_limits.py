@@ -40,7 +40,7 @@ def test_analysis_and_verification_ignore_idempotency_keys() -> None:
 
 
 def test_third_concurrent_proof_is_unavailable(lab: Installation) -> None:
-    """Or they would hold the threads that everybody needs who signs in."""
+    """Otherwise they would hold the threads that sign-ins need."""
     raw = make_document(make_rule("r", "DENY", make_condition("trust_tier", "eq", "BASIC")))
     with serve_in_thread(lab) as url:
         tenant_clients = TenantClients(lab, url, lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE))

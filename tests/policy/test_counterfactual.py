@@ -81,7 +81,7 @@ def test_immutable_attributes_are_not_proposed() -> None:
 
 
 def test_aborted_search_is_not_complete() -> None:
-    """Forty attributes of which all must change at once are more than can be tried; it is told, not guessed."""
+    """Forty attributes of which all must change at once are more than can be tried; the answer says so."""
     from attestlab.policy.evaluation.binder import bind
     from attestlab.policy.language.attributes import Attribute, AttributeType
     from attestlab.policy.language.document import Document

@@ -54,7 +54,7 @@ SPARK_TYPES = POSTGRES_TYPES | {
 
 @pytest.fixture(scope="module")
 def postgres(postgres_url: str) -> Iterator[Asked]:
-    """A real PostgreSQL with a table of typed contexts, filled anew for each question."""
+    """A real PostgreSQL with a table of typed contexts, filled again for each query."""
     engine = create_engine(database_url(create_postgres_database(postgres_url)))
     columns = ", ".join(f'"{path}" {POSTGRES_TYPES[each.type]}' for path, each in REGISTRY.items())
     places = ", ".join(["%s"] * len(REGISTRY))

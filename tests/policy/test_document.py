@@ -121,7 +121,7 @@ def test_out_of_domain_message_has_existing_bounds_only() -> None:
     assert "beyond 2^53 - 1" in getattr(inexact, "message", "")
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     faults = faults_of(
         make_document(
             make_rule("a", "DENY", make_condition("x", "eq", 1)),

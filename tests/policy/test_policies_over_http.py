@@ -154,7 +154,7 @@ def test_misspelt_policy_test_is_rejected_at_its_pointer(
 
 
 def test_stored_misspelt_test_fails_without_affecting_decisions(desk: Desk) -> None:
-    """Its version was written when nobody looked; here an attribute that the test names is there no more."""
+    """Its version was written past the service; an attribute that the test names is there no more."""
     own = {"attributes": [{"path": "channel", "type": "text"}]}
     assert desk.key.put("/v1/policies/attributes", json=own).status_code == 200
     tests = [{"name": "by desk", "context": {"channel": "desk"}, "allowed": False}]
@@ -389,7 +389,7 @@ def test_platform_policy_applies_to_every_tenant(desk: Desk, lab: Installation) 
     with lab.simulations.of(made.id, caller=operator) as simulation:
         digest = simulation.report().digest
 
-    second = replace(operator, actor_id="somebody-else")
+    second = replace(operator, actor_id="second-person")
     lab.policies.activate(
         made.id, lab.policies.examine(made.id, caller=operator), simulation_digest=digest, caller=second
     )
@@ -527,7 +527,7 @@ def test_analysis_reports_findings(desk: Desk) -> None:
 
 @pytest.mark.tampered
 def test_tampered_version_is_detected(lab: Installation) -> None:
-    """A version is never changed; whoever does it in the database is found by fsck."""
+    """A version is never changed; fsck finds a change in the database."""
     operator = lab.operator  # type: ignore[attr-defined]
     made = lab.policies.create(Document.read(make_document(make_rule("r", "DENY", BASIC))), caller=operator)
 

@@ -1,4 +1,4 @@
-"""A served installation, and somebody who looks without any credential."""
+"""A served installation, and readers without any credential."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE = re.compile(r"/a/([0-9a-f-]{36})(?:/bundle\.json)?$")
 
 @pytest.fixture
 def anyone(lab: Installation) -> Iterator[httpx.Client]:
-    """Somebody who was given the link with the key, for whichever page they open."""
+    """A reader whose links have the key of each page."""
 
     def show_the_key(request: httpx.Request) -> None:
         if found := _PAGE.match(request.url.path):
@@ -30,6 +30,6 @@ def anyone(lab: Installation) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def passer_by(anyone: httpx.Client) -> Iterator[httpx.Client]:
-    """Somebody who knows the id alone, from the log."""
+    """A reader who knows only the id, from the log."""
     with make_client(str(anyone.base_url)) as client:
         yield client

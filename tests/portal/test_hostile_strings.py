@@ -82,11 +82,11 @@ def inventory(page: ParsedPage) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def unseen(html: str) -> list[str]:
-    """The characters of a page that nobody sees, or that turn what others see."""
+    """The invisible characters of a page, and those that reorder others."""
     return [sign for sign in html if rules.escape_invisible(sign) != sign]
 
 
-def times_told(page: ParsedPage, text: str) -> int:
+def count_occurrences(page: ParsedPage, text: str) -> int:
     return page.text.count(" ".join(rules.escape_invisible(text).split()))
 
 
@@ -98,9 +98,9 @@ def test_what_the_api_takes_appears_as_text(anyone: httpx.Client, lab: Installat
         page = ParsedPage(anyone.get(f"/a/{mint_with(lab, caller, payload, display_name=name)}").text)
 
         assert inventory(page) == inventory(plain), payload
-        assert times_told(page, payload) >= 3, payload
+        assert count_occurrences(page, payload) >= 3, payload
         assert unseen(page.html) == [], payload
-        assert times_told(page, f"note {payload}") == 0, payload  # the issuer's own notes are not for the public
+        assert count_occurrences(page, f"note {payload}") == 0, payload  # the issuer's own notes are not for the public
 
 
 @pytest.mark.tampered
@@ -116,7 +116,7 @@ def test_stored_values_appear_as_text(anyone: httpx.Client, lab: Installation, c
 
     for payload in PAYLOADS:
         assert inventory(seen[payload]) == inventory(seen[HARMLESS]), payload
-        assert times_told(seen[payload], payload) >= 5, payload
+        assert count_occurrences(seen[payload], payload) >= 5, payload
         assert unseen(seen[payload].html) == [], payload
         assert "red;" not in seen[payload].html
 
@@ -127,5 +127,5 @@ def test_a_path_that_is_no_id_appears_as_text(anyone: httpx.Client) -> None:
         page = ParsedPage(anyone.get(f"/a/{quote(payload, safe='')}").text)
 
         assert inventory(page) == inventory(plain)
-        assert times_told(page, payload) == 1
+        assert count_occurrences(page, payload) == 1
         assert unseen(page.html) == []

@@ -1,4 +1,4 @@
-"""The public page over HTTP: every verdict in words, its headers, its JSON, its bundle; and nobody pays for a look."""
+"""The public page over HTTP: every verdict in words, its headers, its JSON, its bundle; and views are not metered."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
 
 
 def test_page_without_key_shows_the_verdict_only(passer_by: httpx.Client, lab: Installation, caller: Caller) -> None:
-    """Ids stand in the public log; so neither claims, nor a reason, nor the bundle are for everybody."""
+    """Ids stand in the public log; so neither claims, nor a reason, nor the bundle are public."""
     attestation_id, other = mint_document(lab, caller), mint_document(lab, caller)
     lab.attestations.revoke(other, reason="a secret reason", caller=caller)
     wrong = lab.links.share_key(other)

@@ -107,7 +107,7 @@ def test_points_limit_the_sweep(key: httpx.Client) -> None:
 
 
 def test_response_has_groups_contexts_and_counterfactual(key: httpx.Client) -> None:
-    """They are told, not signed: the report is what it was."""
+    """They are returned unsigned: the report is unchanged."""
     first = simulated(key, policy=RAW)
     (example, *_) = first["examples"]
     answer = simulated(key, policy=RAW, counterfactual=example["decision_id"])

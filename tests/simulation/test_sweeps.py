@@ -73,7 +73,7 @@ def expected(scenario: Scenario, draft: Policy, values: list[Values]) -> tuple[i
     return sum(then), len(then) - sum(then), flips[False, True], flips[True, False]
 
 
-def told(row: dict[str, Any]) -> tuple[int, int, int, int]:
+def counts_of(row: dict[str, Any]) -> tuple[int, int, int, int]:
     return (row["allowed"], row["denied"], row["opened"], row["closed"])
 
 
@@ -96,7 +96,7 @@ def test_sweep_agrees_with_policies_of_each_constant(
 
     for row in swept:
         policy = replace_threshold(draft.policy, "swept", threshold.leaf, row["value"])
-        assert told(row) == expected(scenario, policy, values), row
+        assert counts_of(row) == expected(scenario, policy, values), row
     assert [row["value"] for row in swept if row["is_current"]] == [threshold.value]
     assert {each[attribute] for each in values if attribute in each} <= {row["value"] for row in swept}
 
@@ -129,7 +129,7 @@ def test_sweep2_agrees_with_policies_of_each_pair(
     for row in sampled:
         policy = replace_threshold(draft.policy, one.rule_id, one.leaf, row["value_0"])
         policy = replace_threshold(policy, two.rule_id, two.leaf, row["value_1"])
-        assert told(row) == expected(scenario, policy, values), row
+        assert counts_of(row) == expected(scenario, policy, values), row
     assert sum(row["is_current"] for row in swept) == 1
 
 
@@ -154,7 +154,7 @@ def test_sweep_with_more_than_64_rules(tmp_path: Path) -> None:
         swept = simulation.sweep("r70", "claims.count").rows()
         assert len(swept) >= 3
         for row in swept:
-            assert told(row) == expected(
+            assert counts_of(row) == expected(
                 scenario, replace_threshold(draft.policy, "r70", threshold.leaf, row["value"]), values
             )
 

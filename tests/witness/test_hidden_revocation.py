@@ -25,7 +25,7 @@ from support.witnesses import WitnessProcess
 
 @dataclass
 class Story:
-    """An honest server that revoked, a false one that never did, and what everybody else knows."""
+    """An honest server that revoked, a false one that never did, and what outsiders know."""
 
     honest: ServerProcess
     false: ServerProcess
@@ -117,7 +117,7 @@ def test_a_follower_finds_the_hidden_revocation(story: Story) -> None:
 
 def test_a_witness_does_not_sign_the_forked_log(story: Story) -> None:
     """
-    To whoever trusts the log alone the false bundle is sound; to whoever demands the witness it is nothing.
+    A verifier that trusts the log alone accepts the false bundle; one that requires the witness rejects it.
     """
     with story.false, story.false.client() as client:
         story.outgrow(client)

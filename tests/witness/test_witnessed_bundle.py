@@ -26,7 +26,7 @@ pytestmark = pytest.mark.both_engines
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """An address at which somebody takes what is sent and never says a word."""
+    """An address that accepts every byte and never answers."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

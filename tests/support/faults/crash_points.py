@@ -1,7 +1,7 @@
 """One change of an attestation, in a process of its own that is killed on the way.
 
 It dies before the given statement of the records, counted from 1, a commit being one too; or,
-where the change takes fewer, when it is durable and nobody was told.
+where the change takes fewer, when it is durable and no client has its answer.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class AcknowledgedMint:
 
 
 def create_installation(folder: Path) -> dict[str, str]:
-    """Make an installation, or finish one that was not; what its owner is told, once."""
+    """Make an installation, or finish an unfinished one; what its owner learns once."""
     lab, made = Installation.init(Settings(data=folder))
     lab.close()
     return made.public()

@@ -65,7 +65,7 @@ class MintingClient:
             self.look(http)
 
     def look(self, http: httpx.Client) -> None:
-        """See the checkpoint that everybody sees."""
+        """Read the public checkpoint."""
         shown = http.get("/log/checkpoint")
         if shown.status_code == 200:
             self.seen.add(shown.text)
@@ -124,7 +124,7 @@ class MintingClients:
         """Until one more mint is acknowledged."""
         deadline, before = time.monotonic() + within_s, len(self.answers)
         while len(self.answers) == before and not self._faults:
-            assert time.monotonic() < deadline, "nobody gets an answer"
+            assert time.monotonic() < deadline, "no client gets an answer"
             time.sleep(0.001)
 
     @property

@@ -205,7 +205,7 @@ def _happen(event: DiskEvent, disk: SimulatedDisk, told: list[dict[str, Any]]) -
 
 
 def _events(log: str, folder: Path, out: Path, names: set[str]) -> Iterator[DiskEvent]:
-    """The recording, read back; SQLite's index of the WAL is left out, it is made anew after a crash."""
+    """The recording, read back; SQLite's index of the WAL is left out, SQLite makes it again after a crash."""
     ends: Counter[str] = Counter()
     for call, arguments, _result in _CALL.findall(log):
         paths = [_plain(path) for path in re.findall(r'[<"]((?:\\x[0-9a-f]{2})+)[>"]', arguments)]

@@ -17,7 +17,7 @@ Mutation = Callable[[sqlite3.Connection, str, random.Random], str | None]
 
 
 def mutate(folder: Path, place: str, chance: random.Random) -> str:
-    """Change one thing of a table or a file, `place`; what was done, to be told when nobody notices."""
+    """Change one thing of a table or a file, `place`; what was done, for the message of a missed mutation."""
     if place in FILES:
         return flip_file(folder / place, chance)
     with open_records(folder / RECORDS) as records:

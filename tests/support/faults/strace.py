@@ -19,7 +19,7 @@ from pathlib import Path
 from support.timeouts import WAIT_TIMEOUT_S
 
 # Everything by which a process changes what a disk holds, apart from mapped memory: that is only SQLite's index of
-# the WAL, which is made anew after a crash.
+# the WAL, which SQLite makes again after a crash.
 CHANGING = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "rename", "link")
 
 
@@ -36,7 +36,7 @@ def attach(pid: int, *options: str) -> Iterator[None]:
     """
     strace on all threads of a running process, from here on until the end of the block.
 
-    Wait inside the block for a process that it kills: who calls strace back from a dying one may wait for ever.
+    Wait inside the block for a process that it kills: who calls strace back from a dying one may wait without end.
     """
     tracer = subprocess.Popen(
         ["strace", "-f", "-q", "-o", "/dev/null", *options, "-p", str(pid)], stderr=subprocess.DEVNULL
