@@ -97,7 +97,7 @@ def test_a_modulus_of_an_older_fingerprint_is_no_roca_modulus():
     assert find_weakness(NOT_ROCA) == ""
 
 
-def test_the_order_of_the_fingerprint_is_the_one_of_65537_and_its_prime_powers():
+def test_fingerprint_order_is_that_of_65537_and_its_prime_powers():
     order, modulus = rsa_moduli._ROCA_ORDER, rsa_moduli._ROCA_MODULUS
 
     assert math.prod(rsa_moduli._ROCA_PRIME_POWERS) == order

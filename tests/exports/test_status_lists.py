@@ -211,7 +211,7 @@ def test_an_empty_list_is_the_very_text_of_the_recommendation() -> None:
 
 
 @pytest.mark.own_world
-def test_it_is_the_same_byte_for_byte_for_an_hour_and_asked_for_by_its_tag(
+def test_status_list_is_stable_for_an_hour_and_has_an_etag(
     clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     path = f"/v1/status-lists/{issuer['id']}"

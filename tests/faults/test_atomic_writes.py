@@ -25,7 +25,7 @@ atomic_files.fsync_dir(path.parent)
 """
 
 
-def test_a_file_is_synced_before_it_gets_its_name_and_the_folder_after(tmp_path: Path) -> None:
+def test_file_is_synced_before_rename_and_folder_after(tmp_path: Path) -> None:
     log, path = tmp_path / "calls", tmp_path / "folder" / "whole"
     path.parent.mkdir()
     options = ["-f", "-q", *strace.recording_options(log, ("fsync", "rename"))]

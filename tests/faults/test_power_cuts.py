@@ -48,7 +48,7 @@ def test_no_power_cut_loses_an_acknowledged_mint(
         check_disk_image(image, tmp_path / "data", is_thorough=number % THOROUGH_INTERVAL == 0)
 
 
-def test_with_less_than_full_synchronous_power_cuts_do_lose_acknowledged_mints(
+def test_power_cuts_lose_mints_without_full_synchronous(
     fork_server: ForkServer, installation: Path, tmp_path: Path
 ) -> None:
     """
@@ -100,7 +100,7 @@ def authenticated(lab: Installation, api_key: str) -> str:
         return str(lab.orgs.authenticate(connection, api_key).tenant_id)
 
 
-def test_the_very_first_head_torn_between_any_sectors_leaves_no_damage(tmp_path: Path) -> None:
+def test_torn_first_head_leaves_no_damage(tmp_path: Path) -> None:
     guard = HeadGuard(tmp_path / "head.guard")
     guard.advance(TreeHead("log.example/a", 0, EMPTY_ROOT))
     before = guard.path.read_bytes()

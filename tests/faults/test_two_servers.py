@@ -78,7 +78,7 @@ def mint_all(client: MintingClient, server: ForkedServer, keys: list[str]) -> No
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_servers_that_start_at_once_in_an_empty_folder_share_one_installation(
+def test_concurrent_first_starts_share_one_installation(
     fork_server: ForkServer, tmp_path: Path, empty_database: str, attempt: int
 ) -> None:
     folder = tmp_path / "data"

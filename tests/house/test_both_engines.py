@@ -25,7 +25,7 @@ WALKS = {
     "identity": "identity/test_sessions.py::test_a_refresh_returns_the_next_token_of_the_session",
     "issuers": "issuers/test_issuers_over_http.py::test_a_new_issuer_is_active_self_signed_and_low",
     "log": "log/test_log_routes.py::test_every_path_answers_on_either_engine",
-    "orgs": "orgs/test_team_over_http.py::test_accepting_an_invitation_allows_sign_in",
+    "orgs": "orgs/test_members_over_http.py::test_accepting_an_invitation_allows_sign_in",
     "policy": "policy/test_policies_over_http.py::test_denial_names_its_rules_and_can_be_explained",
     "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
     "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",

@@ -51,7 +51,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Documentati
         yield made
 
 
-def test_every_block_has_a_language_that_runs_or_a_reason_why_it_does_not() -> None:
+def test_every_code_block_runs_or_states_why_not() -> None:
     """A block that cannot run is preceded by `<!-- not run: reason -->` and listed in `NOT_RUN`."""
     blocks = [block for page in PAGES for block in read_blocks(page)]
     fences = sum(len(re.findall(r"^ *```", page.read_text(), re.MULTILINE)) for page in PAGES)
@@ -109,7 +109,7 @@ def test_the_targets_of_make_that_the_readme_names_exist() -> None:
     assert set(named) <= set(targets)
 
 
-def test_a_stranger_verifies_each_export_with_the_code_of_the_page(documented: DocumentationRun) -> None:
+def test_exports_page_code_verifies_each_export(documented: DocumentationRun) -> None:
     """Every URL in an export leads somewhere: the server names its own address."""
     reader = documented.run_python(ROOT / "docs" / "exports.md")
     with make_client(documented.url, key=documented.world.made.public()["api_key"]) as client:

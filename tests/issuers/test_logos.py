@@ -104,7 +104,7 @@ def store_as_an_earlier_version(lab: Installation, issuer_id: UUID, content: byt
 
 
 @pytest.mark.parametrize(("content", "media_type"), [(SVG, "image/svg+xml"), (picture("GIF"), "image/gif")])
-def test_a_stored_logo_of_a_type_that_is_no_longer_accepted_is_served_sandboxed(
+def test_stored_logo_of_a_rejected_type_is_served_sandboxed(
     client: httpx.Client, lab: Installation, content: bytes, media_type: str
 ) -> None:
     issuer = register_issuer(client)

@@ -87,7 +87,7 @@ def test_only_the_examined_head_is_accepted(log_instance: LogInstance) -> None:
         accept_head(tx, log_instance.guard, shown.head)
 
 
-def test_records_whose_entries_do_not_have_the_signed_root_are_not_accepted(sqlite_log_instance: LogInstance) -> None:
+def test_records_with_another_root_are_not_accepted(sqlite_log_instance: LogInstance) -> None:
     sqlite_log_instance.mint(1, 2)
     sqlite_log_instance.guard.path.unlink()
     with sqlite_log_instance.connection() as connection:

@@ -39,7 +39,7 @@ def test_an_empty_tree_needs_no_guard(guard: HeadGuard) -> None:
     guard.require_continues(head(0), no_older_root)
 
 
-def test_a_tree_with_entries_and_no_guard_is_refused_with_the_remedy(guard: HeadGuard) -> None:
+def test_tree_without_guard_is_refused_with_a_remedy(guard: HeadGuard) -> None:
     with pytest.raises(HeadGuardMissing, match="attestlab log accept-head") as refused:
         guard.require_continues(head(5), no_older_root)
     assert refused.value.details["reason"] == "head_guard_missing"
@@ -57,7 +57,7 @@ def test_given_up_head_stays_recorded_after_acceptance(guard: HeadGuard) -> None
     guard.require_continues(head(8), no_older_root)
 
 
-def test_a_head_is_accepted_where_the_guard_is_missing_or_unreadable(guard: HeadGuard) -> None:
+def test_accept_head_with_a_missing_or_unreadable_guard(guard: HeadGuard) -> None:
     guard.accept(head(5))
     assert (guard.read(), guard.abandoned_heads()) == (head(5), ())
     guard.path.write_bytes(b"")
@@ -96,7 +96,7 @@ def test_guard_never_moves_to_another_tree_of_the_same_size(guard: HeadGuard) ->
     assert guard.read() == head(7)
 
 
-def test_records_that_end_before_what_was_signed_are_refused_with_the_remedy(guard: HeadGuard) -> None:
+def test_truncated_records_are_refused_with_a_remedy(guard: HeadGuard) -> None:
     guard.advance(head(7))
     with pytest.raises(HeadGuardMismatch, match="newest copy of the records"):
         guard.require_continues(head(6), no_older_root)
@@ -143,7 +143,7 @@ def test_a_torn_write_leaves_the_head_before(guard: HeadGuard, torn_at: int) -> 
     assert guard.damaged_slots() == []
 
 
-def test_a_slot_of_garbage_is_reported_and_healed_by_the_next_head(guard: HeadGuard) -> None:
+def test_corrupt_guard_slot_is_reported_and_repaired(guard: HeadGuard) -> None:
     guard.advance(head(1))
     raw = guard.path.read_bytes()
     assert raw[SLOT_BYTES:] == EMPTY_SLOT
@@ -236,9 +236,7 @@ def test_a_restored_older_backup_refuses_to_mint(sqlite_log_instance: LogInstanc
     restored.storage.close()
 
 
-def test_a_running_process_whose_records_are_taken_back_refuses_to_mint(
-    sqlite_log_instance: LogInstance, tmp_path: Path
-) -> None:
+def test_process_refuses_to_mint_on_rolled_back_records(sqlite_log_instance: LogInstance, tmp_path: Path) -> None:
     """
     Even if the guard file is taken back with the records, the process remembers what it committed.
     """
@@ -304,7 +302,7 @@ def test_running_log_is_not_reported_as_truncated(
     other.storage.close()
 
 
-def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
+def test_guard_write_error_is_not_a_failed_commit(
     sqlite_log_instance: LogInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -323,7 +321,7 @@ def test_a_guard_that_cannot_be_written_is_never_taken_for_a_failed_commit(
     sqlite_log_instance.require_consistent()
 
 
-def test_a_guard_whose_sync_failed_is_written_and_synced_again_before_it_is_trusted(
+def test_guard_is_rewritten_after_a_failed_sync(
     sqlite_log_instance: LogInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
@@ -364,7 +362,7 @@ def read_head_size(log_instance: LogInstance) -> int:
         return log_instance.log.head(connection).size
 
 
-def test_a_process_does_not_trust_the_sync_of_one_that_was_killed(guard: HeadGuard) -> None:
+def test_process_resyncs_a_guard_after_a_kill(guard: HeadGuard) -> None:
     guard.advance(head(7))
     later = HeadGuard(guard.path)
     assert (later.read(), later.last_head) == (head(7), None)

@@ -39,7 +39,7 @@ def failing_statement(log_instance: LogInstance, number: int) -> Iterator[list[s
         event.remove(log_instance.storage.engine, "before_cursor_execute", fail)
 
 
-def test_a_fault_at_any_statement_of_a_batch_leaves_the_log_as_it_was(log_instance: LogInstance) -> None:
+def test_fault_at_any_statement_leaves_the_log_unchanged(log_instance: LogInstance) -> None:
     """
     The batch makes a tile full, so that every kind of row is written.
     """

@@ -39,9 +39,7 @@ def test_a_new_log_publishes_the_checkpoint_of_the_empty_tree(log_instance: LogI
     assert (accepted.origin, accepted.size, accepted.root) == (ORIGIN, 0, hashing.EMPTY_ROOT)
 
 
-def test_an_append_knows_its_index_at_once_and_its_proof_after_the_seal(
-    log_instance: LogInstance, clock: FixedClock
-) -> None:
+def test_append_returns_its_index_and_later_its_proof(log_instance: LogInstance, clock: FixedClock) -> None:
     with log_instance.storage.write() as tx:
         first = log_instance.log.append(tx, make_entry(1, clock), kind=EntryType.MINTED)
         second = log_instance.log.append(tx, make_entry(2, clock), kind=EntryType.MINTED)
@@ -128,7 +126,7 @@ def test_two_processes_on_one_database_take_turns_and_never_fork(log_instance: L
     log_instance.require_consistent()
 
 
-def test_two_processes_with_guards_of_their_own_never_fork_either(log_instance: LogInstance) -> None:
+def test_processes_with_separate_guards_do_not_fork(log_instance: LogInstance) -> None:
     """
     Two machines on one PostgreSQL server share the records, not the disk; an operator lets the second one join.
     """
@@ -242,9 +240,7 @@ def test_a_tile_that_the_tree_does_not_have_is_not_found(log_instance: LogInstan
         log_instance.log.tile(connection, name)
 
 
-def test_status_entries_of_a_subject_form_a_chain_within_and_across_transactions(
-    log_instance: LogInstance, clock: FixedClock
-) -> None:
+def test_status_entries_of_a_subject_form_a_chain(log_instance: LogInstance, clock: FixedClock) -> None:
     def say(tx: Transaction, status: str) -> SequencedEntry:
         subject = entries.key_subject(ISSUER_ID, "k")
         said = entries.key_status_entry(
@@ -317,7 +313,7 @@ def test_missing_log_is_unavailable(log_instance: LogInstance) -> None:
             log_instance.log.head(connection)
 
 
-def test_the_key_of_the_log_is_opened_from_its_seal_by_the_next_process(log_instance: LogInstance) -> None:
+def test_next_process_unseals_the_log_key(log_instance: LogInstance) -> None:
     other = log_instance.another_process()
     (appended,) = other.mint(1)
     other.storage.close()

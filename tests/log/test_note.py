@@ -31,7 +31,7 @@ def signer() -> NoteSigner:
     return NoteSigner(HEAD.origin, Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 
 
-def test_the_published_example_verifies_and_nothing_changed_in_it_does() -> None:
+def test_published_example_verifies_and_no_changed_one() -> None:
     key = VerifierKey.parse(NEUMANN_VKEY)
     assert Note.parse(NEUMANN).verify([key]) == {key: None}
 

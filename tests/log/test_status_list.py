@@ -51,7 +51,7 @@ def test_the_digest_of_several_chunks_is_their_merkle_tree_hash() -> None:
     assert statuses.digest() == node_hash(node_hash(empty, empty), empty)
 
 
-def test_a_key_has_its_code_where_its_chain_begins_and_an_issuer_may_come_back() -> None:
+def test_key_status_code_and_issuer_reinstatement() -> None:
     statuses = StatusList()
     for index, (kind, status) in enumerate(
         [

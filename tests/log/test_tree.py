@@ -114,7 +114,7 @@ def test_any_large_tree_proves_itself_to_the_verifier(size: int, seed: int, step
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 70_000))
-def test_a_tree_loaded_from_its_full_tiles_and_last_leaves_is_the_tree_that_was_grown(size: int) -> None:
+def test_tree_loaded_from_tiles_equals_the_grown_tree(size: int) -> None:
     tree, stored = grown_to(size, step=5000)
     loaded = Tree.from_tiles(size, LEAVES[size - size % 256 : size], stored.fetch)
     assert [rows for rows in loaded.edge if any(rows)] == [rows for rows in tree.edge if any(rows)]

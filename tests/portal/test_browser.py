@@ -107,9 +107,7 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation
             assert violations(page) == []
 
 
-def test_the_code_on_the_plain_page_is_drawn_large_enough_to_scan(
-    visit: Any, lab: Installation, caller: Caller
-) -> None:
+def test_qr_code_on_the_plain_page_is_large_enough_to_scan(visit: Any, lab: Installation, caller: Caller) -> None:
     attestation_id = mint_document(lab, caller)
     for width in (1280, 320):
         with visit(attestation_id, with_key=False, viewport={"width": width, "height": 640}) as page:
@@ -186,9 +184,7 @@ def test_without_scripts_the_verdict_is_there(visit: Any, lab: Installation, cal
     assert "File to compare" not in shown
 
 
-def test_nothing_that_an_issuer_writes_runs_or_becomes_an_element(
-    visit: Any, lab: Installation, caller: Caller
-) -> None:
+def test_issuer_texts_never_run_or_become_elements(visit: Any, lab: Installation, caller: Caller) -> None:
     """
     A browser parses more leniently than any library; the policy is off here, so that only escaping protects.
     """

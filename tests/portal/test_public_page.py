@@ -58,9 +58,7 @@ def says(page: ParsedPage, verdict: Verdict) -> bool:
 
 
 @pytest.mark.own_world
-def test_a_valid_attestation_says_so_and_shows_all_that_belongs_to_it(
-    anyone: httpx.Client, lab: Installation, caller: Caller
-) -> None:
+def test_page_of_a_valid_attestation_is_complete(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint_document(lab, caller, expiry_at=lab.clock.now() + timedelta(days=365))
 
     answer = anyone.get(f"/a/{attestation_id}")
@@ -91,7 +89,7 @@ def test_an_attestation_that_has_run_out_is_expired(
 
 
 @pytest.mark.own_world
-def test_a_revoked_one_gives_the_issuers_reason_and_the_bundle_proves_it(
+def test_page_of_a_revoked_attestation_has_reason_and_proof(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     attestation_id = mint_document(lab, caller)
@@ -155,9 +153,7 @@ def test_an_invalid_one_names_the_check_that_failed(
 
 
 @pytest.mark.tampered
-def test_where_the_issuer_is_gone_the_page_says_so_and_offers_no_bundle(
-    anyone: httpx.Client, lab: Installation, caller: Caller
-) -> None:
+def test_page_without_issuer_offers_no_bundle(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint_document(lab, caller)
     with lab.storage.engine.connect() as connection:
         _forget_foreign_keys(connection, is_sqlite=lab.storage.is_sqlite)
@@ -206,16 +202,14 @@ def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: I
     assert "Please note: The issuer is suspended at present." in page.text
 
 
-def test_without_a_file_the_page_says_that_there_is_nothing_to_compare(
-    anyone: httpx.Client, lab: Installation, caller: Caller
-) -> None:
+def test_page_without_a_file_hash_offers_no_comparison(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     page = look(anyone, mint_document(lab, caller, file_sha256=None, file_size=None))
 
     assert "There is no hash stored that a file could be compared with." in page.text
     assert page.all("input") == []
 
 
-def test_without_scripts_the_hash_and_the_way_to_compare_it_are_there(
+def test_page_without_scripts_explains_how_to_compare_the_hash(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     html = look(anyone, mint_document(lab, caller)).html
@@ -254,7 +248,7 @@ def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: I
     assert answer.json() == own
 
 
-def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
+def test_command_on_the_page_verifies_its_bundle(
     anyone: httpx.Client, lab: Installation, caller: Caller, tmp_path: Path
 ) -> None:
     attestation_id = mint_document(lab, caller)
@@ -272,7 +266,7 @@ def test_the_line_that_the_page_shows_verifies_what_the_page_gives(
     assert done.stdout.startswith(f"VALID  attestation {attestation_id}")
 
 
-def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: ServerProcess) -> None:
+def test_qr_code_and_mint_link_lead_to_the_page(server: ServerProcess) -> None:
     with server.client() as client:
         minted = register_and_mint(client)
         page = ParsedPage(client.get(minted["share_url"]).text)
@@ -284,9 +278,7 @@ def test_the_code_to_scan_and_the_link_of_the_mint_lead_to_the_page(server: Serv
     assert qr_code(minted["share_url"]) in page.html
 
 
-def test_the_plain_page_has_a_code_to_scan_too_which_holds_no_key(
-    passer_by: httpx.Client, lab: Installation, caller: Caller
-) -> None:
+def test_qr_code_of_the_plain_page_has_no_share_key(passer_by: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint_document(lab, caller)
     plain, shared = lab.links.public_url(attestation_id), lab.links.share_url(attestation_id)
 
@@ -366,7 +358,7 @@ def test_page_view_counts_against_the_rate_limit(anyone: httpx.Client, lab: Inst
 
 
 @pytest.mark.parametrize("path", ["/a/{id}", f"/a/{UNKNOWN}", "/a/nonsense"])
-def test_the_headers_let_the_page_do_what_it_must_and_nothing_else(
+def test_page_headers_allow_only_what_the_page_needs(
     anyone: httpx.Client, lab: Installation, caller: Caller, path: str
 ) -> None:
     answer = anyone.get(path.replace("{id}", str(mint_document(lab, caller))))
@@ -451,7 +443,7 @@ def test_asset_is_cached_as_immutable_under_its_hash(anyone: httpx.Client) -> No
     assert anyone.get("/a/assets/..%2Fpage.js").status_code == 404
 
 
-def test_a_condition_makes_no_success_of_a_page_that_is_not_there(anyone: httpx.Client) -> None:
+def test_conditional_request_of_a_missing_page_is_404(anyone: httpx.Client) -> None:
     answer = anyone.get(f"/a/{UNKNOWN}", headers={"If-None-Match": "*"})
 
     assert (answer.status_code, "ETag" in answer.headers) == (404, False)

@@ -133,9 +133,7 @@ def test_first_empty_tree_is_cosigned_if_its_root_is_right(tmp_path: Path) -> No
     assert statuses == [422, 200, 422, 200]
 
 
-def test_the_latest_cosigned_checkpoint_is_served_under_the_hash_of_the_origin(
-    witness: Witness, client: httpx.Client
-) -> None:
+def test_latest_cosigned_checkpoint_is_served_by_origin_hash(witness: Witness, client: httpx.Client) -> None:
     """Without signatures of keys that the witness does not know, which anybody may have appended."""
     path = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
     stray = STRANGER.signer.sign(LOG.head(12).text)

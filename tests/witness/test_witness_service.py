@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "w1"
 
 
-def test_a_cosignature_is_one_line_that_others_verify_under_the_key_that_init_printed(folder: Path) -> None:
+def test_cosignature_line_verifies_under_the_printed_key(folder: Path) -> None:
     """
     tlog-scales, which is not ours, reads the line beside the checkpoint and finds the time in it.
     """

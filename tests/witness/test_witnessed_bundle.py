@@ -102,7 +102,7 @@ def watch(server: ServerProcess, folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("policy", ["quorum w1\n", "witness w1 nonsense http://127.0.0.1:1\nquorum w1\n", None])
-def test_a_file_of_witnesses_that_cannot_be_used_stops_the_server_before_it_starts(
+def test_invalid_witness_file_stops_the_server_at_start(
     tmp_path: Path, policy: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if policy is not None:

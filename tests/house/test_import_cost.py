@@ -38,17 +38,17 @@ def _loaded_by(statement: str) -> set[str]:
         "from attestlab.attestations.bundle import bundle",
     ],
 )
-def test_the_package_the_command_line_and_the_offline_verifier_load_nothing_heavy(statement: str):
+def test_package_cli_and_offline_verifier_load_no_heavy_library(statement: str):
     """`attestlab --help` answers at once, and `verify` needs neither database nor server nor Panel."""
     assert _loaded_by(statement) == set()
 
 
-def test_a_lab_in_a_notebook_loads_no_web_server():
+def test_installation_in_a_notebook_loads_no_web_server():
     """The verbs work without HTTP; only routes, web and app speak Tornado."""
     assert _loaded_by("import attestlab.installation") & {"tornado", "panel", "pandas", "numpy"} == set()
 
 
-def test_a_server_on_sqlite_loads_nothing_that_it_does_not_need_to_start():
+def test_server_on_sqlite_loads_no_unneeded_library():
     """Each of these takes from a hundredth to a second of the start."""
     loaded = subprocess.run(
         [sys.executable, "-c", "import sys, attestlab.cli.serve; print(*sys.modules)"],

@@ -188,14 +188,14 @@ def members(raw: bytes) -> set[str]:
     return set(value)
 
 
-def test_every_row_is_complete_and_no_field_stands_twice():
+def test_rows_are_complete_and_unique():
     assert [
         row for row in rows() if not all(row[column] and row[column].strip() == row[column] for column in COLUMNS)
     ] == []
     assert [name for name, fields in described().items() if len(fields) != len(set(fields))] == []
 
 
-def test_every_described_object_is_one_that_goes_out():
+def test_described_objects_are_public():
     """
     With the two tests below: nothing public is missing, nothing described is gone.
     """
@@ -209,7 +209,7 @@ def test_every_field_of_an_answer_is_in_the_dictionary(name: str):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_every_member_of_what_is_signed_or_logged_is_in_the_dictionary(name: str):
+def test_signed_and_logged_members_are_in_the_dictionary(name: str):
     assert set(described()[name]) == members(MADE[name])
 
 
@@ -218,13 +218,13 @@ def test_every_column_of_the_lake_is_in_the_dictionary(name: str):
     assert set(described()[name]) == LAKE[name]
 
 
-def test_a_type_that_points_at_another_object_finds_it():
+def test_type_references_resolve():
     pointed = {name for row in rows() for name in re.findall(r"object (\w+)", row["type"])} - {"or"}
 
     assert pointed - set(described()) == set()
 
 
-def test_what_may_be_null_says_so():
+def test_nullable_fields_are_marked():
     """
     A reader who trusts the type column must not meet a null that it did not announce.
     """

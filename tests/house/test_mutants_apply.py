@@ -52,7 +52,7 @@ def test_every_promise_has_a_mutant() -> None:
 
 
 @pytest.mark.parametrize("old", ["nothing like this", "def "])
-def test_a_mutant_whose_text_is_not_found_exactly_once_is_reported(old: str) -> None:
+def test_mutant_with_absent_or_ambiguous_text_is_reported(old: str) -> None:
     mutant = Mutant("m", "p", "attestlab/core/strict_json.py", old, "", ("tests",))
 
     with pytest.raises(DoesNotApply, match="not once"):

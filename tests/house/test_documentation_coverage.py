@@ -27,7 +27,7 @@ def _modules(name: str) -> list[object]:
     ]
 
 
-def test_every_event_is_in_the_catalogue():
+def test_every_event_is_documented():
     """A subscriber reads docs/events.md and nothing else; a type that is not there does not exist for him."""
     _modules("events")
     told = {name for name, event in Event.catalogue.items() if event.__module__.startswith("attestlab.")}
@@ -35,14 +35,14 @@ def test_every_event_is_in_the_catalogue():
     assert told == set(re.findall(r"^\| `([a-z_.]+)`", (DOCS / "events.md").read_text(), re.MULTILINE))
 
 
-def test_every_setting_is_in_the_operators_table():
+def test_every_setting_is_documented():
     """What can be set is found in one table, by its option or its variable."""
     table = (DOCS / "operations.md").read_text()
 
     assert [name for name in Settings.model_fields if f"`ATTESTLAB_{name.upper()}`" not in table] == []
 
 
-def test_every_route_has_its_line():
+def test_every_route_is_documented():
     """docs/http.md names every method and path that the server answers."""
     page = (DOCS / "http.md").read_text()
 
@@ -52,14 +52,14 @@ def test_every_route_has_its_line():
     assert [route for route in answered if f"`{route}`" not in page] == []
 
 
-def test_the_access_table_is_the_one_that_is_in_force():
+def test_access_table_matches_the_routes():
     """docs/access.md shows what the routes declare; `make access` writes it again."""
     page = (DOCS / "access.md").read_text()
 
     assert replace_table(page, all_routes()) == page
 
 
-def test_every_command_has_its_line():
+def test_every_command_is_documented():
     """docs/operations.md names every command of the command line."""
     page = (DOCS / "operations.md").read_text()
     root = typer.main.get_command(cli.app)
@@ -82,7 +82,7 @@ def test_every_link_leads_to_a_file(page: Path):
     assert leading_nowhere == []
 
 
-def test_the_table_of_plans_is_the_one_that_is_in_force():
+def test_plan_table_matches_the_plans():
     """docs/limits.md shows what `orgs/plans.py` holds to."""
     lines = (DOCS / "limits.md").read_text().splitlines()
     head = "| | " + " | ".join(PLANS) + " |"

@@ -66,7 +66,7 @@ def shown_members(found: type) -> list[str]:
     return []
 
 
-def test_no_generated_repr_shows_a_member_that_is_named_like_a_secret() -> None:
+def test_generated_reprs_hide_secret_members() -> None:
     found = {f"{cls.__module__}.{cls.__name__}.{name}" for cls in classes() for name in shown_members(cls)}
 
     assert len(found) > 500
@@ -95,7 +95,7 @@ def _slots(value: object) -> list[object]:
     return [getattr(value, name) for name in getattr(value, "__slots__", ()) if hasattr(value, name)]
 
 
-def test_everything_in_an_open_world_is_one_short_line_without_secrets(world: DemoWorld) -> None:
+def test_reprs_are_one_short_line_without_secrets(world: DemoWorld) -> None:
     attestation_id, kid = world.minted[0][1].id, world.issuers[0].keys[0].kid
     bundle = attestlab.Bundle.parse(world.bundle(attestation_id))
     trust = world.lab.trust
@@ -114,11 +114,11 @@ def test_everything_in_an_open_world_is_one_short_line_without_secrets(world: De
     assert [name for name, text in shown if any(secret in text for secret in secrets)] == []
 
 
-def test_a_world_says_how_much_is_in_it_and_where(world: DemoWorld) -> None:
+def test_repr_of_a_demo_world_has_its_counts_and_folder(world: DemoWorld) -> None:
     assert repr(world) == f"World(8 issuers, 16 attestations, in {world.lab.settings.data})"
 
 
-def test_settings_show_what_was_chosen_without_passwords() -> None:
+def test_repr_of_settings_hides_passwords() -> None:
     chosen = Settings(
         data=Path("d"),
         database_url="postgresql://ann:hunter2@db.example/records?password=hunter2",
@@ -131,7 +131,7 @@ def test_settings_show_what_was_chosen_without_passwords() -> None:
     assert "hunter2" not in shown + str(chosen)
 
 
-def test_what_came_over_the_wire_is_shown_by_its_members_only() -> None:
+def test_repr_of_a_wire_model_has_its_members_only() -> None:
     body = JoinIn(token="t" * 20, password="correct horse")
 
     assert repr(body) == "JoinIn('token', 'password')"

@@ -12,7 +12,7 @@ DRAWERS = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py"}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
-def test_a_module_says_what_it_is_for_and_holds_one_idea(module: Path):
+def test_module_has_a_docstring_and_at_most_400_lines(module: Path):
     """Its first lines name its purpose, and the standard it follows; beyond 400 lines there are two."""
     text = module.read_text()
 
@@ -20,12 +20,12 @@ def test_a_module_says_what_it_is_for_and_holds_one_idea(module: Path):
     assert len(text.splitlines()) <= MODULE_LINES
 
 
-def test_no_module_is_a_drawer():
+def test_no_module_has_a_catch_all_name():
     """Every line has an obvious home; a name that fits anything is none."""
     assert [module for module in MODULES if module.name in DRAWERS] == []
 
 
-def test_functions_are_short():
+def test_median_function_has_5_to_13_lines():
     """The median stays where a function can be read at a glance."""
     lengths = sorted(
         (node.end_lineno or 0) - node.lineno + 1

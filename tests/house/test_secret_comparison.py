@@ -87,7 +87,7 @@ def test_no_secret_is_compared_with_an_operator(path: Path) -> None:
         "shown == self.share_key(attestation_id)",
     ],
 )
-def test_a_comparison_that_should_not_be_is_noticed(source: str) -> None:
+def test_insecure_comparison_is_reported(source: str) -> None:
     assert len(list(compared_in(source))) == 1
 
 
@@ -101,5 +101,5 @@ def test_a_comparison_that_should_not_be_is_noticed(source: str) -> None:
         "len(secret) == 4",
     ],
 )
-def test_what_compares_no_secret_is_left_alone(source: str) -> None:
+def test_comparison_without_a_secret_is_not_reported(source: str) -> None:
     assert list(compared_in(source)) == []

@@ -47,11 +47,11 @@ def users_of(clients: tuple[str, ...], folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_a_client_of_other_hosts_is_imported_in_one_module(home: str) -> None:
+def test_network_client_is_imported_in_one_module(home: str) -> None:
     assert users_of(HOMES[home], PACKAGE) == {home}
 
 
 @pytest.mark.parametrize("line", ["import httpx", "from urllib import request", "from tornado.httpclient import X"])
-def test_the_search_sees_every_form_of_import(line: str, tmp_path: Path) -> None:
+def test_search_finds_every_form_of_import(line: str, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(f"def late():\n    {line}\n")
     assert users_of(HTTP_CLIENTS, tmp_path) == {"a.py"}

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
 
 
-def test_make_alone_lists_every_target():
+def test_make_without_target_lists_every_target():
     """`make` is the first thing that one types, so it explains itself and does nothing."""
     targets = set(TARGET.findall((ROOT / "Makefile").read_text()))
 
@@ -27,12 +27,12 @@ def test_every_locked_package_is_pinned_with_a_hash():
     assert [entry.split()[0] for entry in packages if "==" not in entry or "--hash=sha256:" not in entry] == []
 
 
-def test_the_lock_names_no_address():
+def test_lock_names_no_index_host():
     """The machine that installs it chooses the package index."""
     assert [line for line in (ROOT / "requirements.lock").read_text().splitlines() if "://" in line] == []
 
 
-def test_every_direct_dependency_is_in_the_lock():
+def test_lock_has_every_direct_dependency():
     """A dependency that was added without `make lock` is noticed here, not on someone's machine."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
@@ -50,7 +50,7 @@ def _name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found[0]).lower()
 
 
-def test_the_run_of_continuous_integration_is_what_a_person_types():
+def test_ci_runs_the_documented_targets():
     """`.ci/run` ends with `make check test soak`, so that green there is green here."""
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
 
