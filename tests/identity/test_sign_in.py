@@ -59,7 +59,7 @@ def test_an_address_is_matched_ignoring_case_and_surrounding_blanks(auth_client:
 
 
 def test_a_wrong_password_and_an_unknown_address_give_the_same_error(auth_client: AuthClient) -> None:
-    wrong, unknown = auth_client.login(password=WRONG), auth_client.login(email="stranger@example.org")
+    wrong, unknown = auth_client.login(password=WRONG), auth_client.login(email="absent@example.org")
 
     assert (wrong.status_code, unknown.status_code) == (401, 401)
     assert read_refusal(wrong) == read_refusal(unknown) == INVALID_CREDENTIALS
@@ -93,7 +93,7 @@ def test_an_unknown_address_costs_as_much_as_a_wrong_password(
     monkeypatch.setattr(PasswordHasher, "verify", counting)
     change_user(lab, auth_client.tenant, status="INVITED")
 
-    auth_client.login(email="stranger@example.org")
+    auth_client.login(email="absent@example.org")
     auth_client.login(password=WRONG)
     auth_client.login()
 
@@ -126,7 +126,7 @@ def test_every_login_is_audited_without_unknown_addresses(auth_client: AuthClien
     """An unknown client's attempts are in the trail of the account's tenant, otherwise in the operator's."""
     auth_client.signed_in()
     auth_client.login(password=WRONG)
-    auth_client.login(email="stranger@example.org")
+    auth_client.login(email="absent@example.org")
 
     made, wrong, unknown = lines(lab, "session.create")
     assert (made["outcome"], made["actor_type"], made["resource_type"]) == ("SUCCESS", "USER", "session")
@@ -134,7 +134,7 @@ def test_every_login_is_audited_without_unknown_addresses(auth_client: AuthClien
     assert wrong["tenant_id"] == made["tenant_id"] == str(auth_client.tenant.tenant_id)
     assert unknown["tenant_id"] == str(lab.operator.tenant_id)  # type: ignore[attr-defined]
     assert unknown["resource_id"].startswith("sha256:")
-    assert "stranger" not in json.dumps(unknown)
+    assert "absent" not in json.dumps(unknown)
     assert lines(lab, "request.denied") == []
 
 
@@ -142,11 +142,11 @@ def test_after_ten_failures_even_the_right_password_must_wait(
     auth_client: AuthClient, lab: Installation, clock: FixedClock
 ) -> None:
     """The error states the wait, an unknown address gets the same error, and after the wait sign-in works again."""
-    for email in (auth_client.tenant.owner_email, "stranger@example.org"):
+    for email in (auth_client.tenant.owner_email, "absent@example.org"):
         guessed(lab, email, login_throttle.MAX_ATTEMPTS_PER_ACCOUNT - 1)
         assert auth_client.login(email=email, password=WRONG).status_code == 401
     clock.advance(timedelta(seconds=60))
-    right, unknown = auth_client.login(), auth_client.login(email="stranger@example.org")
+    right, unknown = auth_client.login(), auth_client.login(email="absent@example.org")
 
     assert (right.status_code, right.headers["Retry-After"]) == (429, "840")
     assert right.json()["code"] == "RATE_LIMIT_EXCEEDED"
