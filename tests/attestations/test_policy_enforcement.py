@@ -49,7 +49,7 @@ class Scene:
     """A tenant with an issuer that is SELF_SIGNED, as new ones are; another tenant; and the operator."""
 
     def __init__(self, governance: GovernanceScenario, operator: Caller, clock: FixedClock) -> None:
-        self.board, self.operator, self.clock = governance, operator, clock
+        self.governance, self.operator, self.clock = governance, operator, clock
         self.lab, self.key, self.issuer = governance.lab, governance.key, governance.issuer
         self.tenant = self.lab.orgs.service_caller(governance.tenant_clients.tenant.tenant_id)
 
@@ -59,7 +59,7 @@ class Scene:
 
     @cached_property
     def others_key(self) -> httpx.Client:
-        return self.board.tenant_clients.with_key(tenant=self.other)
+        return self.governance.tenant_clients.with_key(tenant=self.other)
 
     @property
     def own(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Scene:
         return {"target_type": "ISSUER", "target_id": self.issuer["id"]}
 
     def minted(self, **changes: Any) -> str:
-        answer = self.board.minted(**changes)
+        answer = self.governance.minted(**changes)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["id"])
 
@@ -138,7 +138,7 @@ def test_denied_mint_is_a_403_with_reasons_and_stores_only_the_decision(
     scene.clock.advance(timedelta(days=3, hours=5))
     before = scene.key.get("/v1/log/head").json()["tree_size"]
 
-    answer = scene.board.minted()
+    answer = scene.governance.minted()
 
     error = answer.json()
     details = error["details"]
@@ -167,7 +167,7 @@ def test_denial_names_the_denying_default_and_not_a_matching_rule_elsewhere(scen
         scene.lab, scene.tenant, make_document(make_rule("b-allow", "ALLOW", SELF_SIGNED), name="B", **scene.own)
     )
 
-    details = scene.board.minted().json()["details"]
+    details = scene.governance.minted().json()["details"]
     why = scene.key.get(f"/v1/policies/decisions/{details['decision_id']}").json()
     about = {**scene.own, "action": "MINT", "context": why["context"]}
     asked = scene.key.post("/v1/policies/evaluate", json=about).json()
@@ -195,7 +195,7 @@ def test_failed_mint_rolls_back_its_decision(scene: Scene) -> None:
     create_active_policy(scene.lab, scene.tenant, denying("MINT", HIGH_RISK))
     scene.lab.orgs.set_plan(scene.tenant.tenant_id, Plan.FREE, {"attestations_per_day": 0})
 
-    assert scene.board.minted().status_code == 429
+    assert scene.governance.minted().status_code == 429
     assert scene.kept() == []
 
 
@@ -289,7 +289,7 @@ def test_activated_policy_applies_to_all_later_mints(scene: Scene) -> None:
 
     def mints() -> None:
         while not over.is_set():
-            answers.append(scene.board.minted().status_code)
+            answers.append(scene.governance.minted().status_code)
 
     threads = [threading.Thread(target=mints) for _ in range(4)]
     for thread in threads:
@@ -297,7 +297,7 @@ def test_activated_policy_applies_to_all_later_mints(scene: Scene) -> None:
     while len(answers) < 12:
         over.wait(0.01)
     activate_policy(scene.lab, scene.tenant, written.id)
-    late = scene.board.minted().status_code
+    late = scene.governance.minted().status_code
     while answers.count(403) < 4:
         over.wait(0.01)
     over.set()
@@ -320,11 +320,11 @@ def test_failure_while_recording_a_denial_affects_nothing_else(scene: Scene) -> 
         raise OSError("No space left on device")
 
     scene.lab.storage.record_hooks.append(fails)
-    assert scene.board.minted().status_code == 503
+    assert scene.governance.minted().status_code == 503
     scene.lab.storage.record_hooks.remove(fails)
 
     assert scene.kept() == []
-    assert scene.board.minted().status_code == 403
+    assert scene.governance.minted().status_code == 403
     assert [row["allowed"] for row in scene.kept()] == [False]
     assert [each["id"] for each in scene.listed()] == [made]
 
@@ -335,7 +335,7 @@ def test_failure_while_recording_a_denial_affects_nothing_else(scene: Scene) -> 
 def test_denied_verification_is_invalid_and_the_issuers_tenant_sees_why(scene: Scene) -> None:
     made = scene.minted()
     create_active_policy(scene.lab, scene.tenant, denying("VERIFY"))
-    with scene.board.tenant_clients.anonymous() as anybody:
+    with scene.governance.tenant_clients.anonymous() as anybody:
         found = scene.verified(made, anybody).json()
 
     assert (found["verdict"], found["reasons"][-1]) == ("INVALID", "policy_denied")
@@ -355,7 +355,7 @@ def test_verification_policies_see_the_issuers_current_attributes(scene: Scene) 
     create_active_policy(scene.lab, scene.tenant, denying("VERIFY", HIGH_RISK))
     assert scene.verified(made).json()["reasons"][-1] == "policy_ok"
 
-    scene.board.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
+    scene.governance.decide("CHANGE_RISK_RATING", "reviewer", new_risk_rating="HIGH")
 
     assert scene.verified(made).json()["reasons"][-1] == "policy_denied"
     assert [row["allowed"] for row in scene.kept()] == [True, False]
@@ -372,9 +372,9 @@ def test_policies_are_evaluated_last_and_only_if_all_other_steps_pass(scene: Sce
 
 
 def test_public_page_and_export_enforce_policies(scene: Scene) -> None:
-    answer = scene.board.minted().json()
+    answer = scene.governance.minted().json()
     create_active_policy(scene.lab, scene.tenant, denying("VERIFY"))
-    with scene.board.tenant_clients.anonymous() as anybody:
+    with scene.governance.tenant_clients.anonymous() as anybody:
         looked = anybody.get(f"/a/{answer['id']}", headers={"Accept": "application/json"}).json()
         shown = anybody.get(f"/a/{answer['id']}")
 
@@ -432,7 +432,7 @@ def test_issuer_and_profile_policies_must_both_allow(scene: Scene) -> None:
 
 def test_profile_of_another_tenant_is_not_found_and_not_metered(scene: Scene) -> None:
     made, profile = scene.minted(), scene.profile(UNVERIFIED_DENIED)
-    tenant_clients: TenantClients = scene.board.tenant_clients
+    tenant_clients: TenantClients = scene.governance.tenant_clients
     same = {"X-Request-Id": "the-same"}
     with tenant_clients.anonymous() as anonymous, tenant_clients.anonymous() as liar:
         liar.headers["X-API-Key"] = "al_live_" + "0" * 32
@@ -464,10 +464,10 @@ def test_denied_bundle_is_a_403_and_its_decision_is_recorded(scene: Scene) -> No
 
 
 def test_public_page_denies_the_bundle_and_reveals_no_rules(scene: Scene) -> None:
-    answer = scene.board.minted().json()
+    answer = scene.governance.minted().json()
     key = answer["share_url"].rpartition("?k=")[2]
     path = f"/a/{answer['id']}/bundle.json?k={key}"
-    with scene.board.tenant_clients.anonymous() as anybody:
+    with scene.governance.tenant_clients.anonymous() as anybody:
         assert anybody.get(path).status_code == 200
         create_active_policy(scene.lab, scene.tenant, denying("BUNDLE_EXPORT"))
         refused = anybody.get(path)

@@ -55,20 +55,20 @@ class Scene:
 
     @property
     def lab(self) -> Installation:
-        return self.board.lab
+        return self.governance.lab
 
     def minted(self, **changes: Any) -> str:
-        answer = self.board.minted(**changes)
+        answer = self.governance.minted(**changes)
         assert answer.status_code == 201, answer.text
         attestation_id: str = answer.json()["id"]
         return attestation_id
 
     def post(self, path: str, **body: Any) -> None:
-        answer = self.board.key.post(path, json=body, headers={"Idempotency-Key": str(uuid4())})
+        answer = self.governance.key.post(path, json=body, headers={"Idempotency-Key": str(uuid4())})
         assert answer.status_code in (200, 201), answer.text
 
     def key_path(self, verb: str) -> str:
-        return f"/v1/issuers/keys/{self.board.issuer['keys'][0]['kid']}/{verb}"
+        return f"/v1/issuers/keys/{self.governance.issuer['keys'][0]['kid']}/{verb}"
 
     def behind_its_back(self, *statements: Any) -> None:
         """Change rows as no verb would."""
@@ -82,14 +82,14 @@ class Scene:
 
     def online(self, attestation_id: str) -> tuple[str, list[str]]:
         body = {"attestation_id": attestation_id, **self.shows}
-        found = self.board.key.post("/v1/verify", json=body).json()
+        found = self.governance.key.post("/v1/verify", json=body).json()
         return found["verdict"], found["reasons"]
 
     def offline(self, attestation_id: str) -> tuple[str, list[str]]:
         self.clock.advance(timedelta(minutes=2))
         with self.lab.storage.write() as tx:
             self.lab.list_statuses(tx)
-        answer = self.board.key.get(f"/v1/attestations/{attestation_id}/proof-bundle")
+        answer = self.governance.key.get(f"/v1/attestations/{attestation_id}/proof-bundle")
         assert answer.status_code == 200, answer.text
         file, payload = (held and hashlib.sha256(held).digest() for held in (self.file, self.payload))
         bundle = Bundle.read(answer.content)
@@ -140,7 +140,7 @@ def revoked(scene: Scene) -> str:
 
 
 def superseded(scene: Scene) -> str:
-    made, issuer = scene.minted(), scene.board.issuer
+    made, issuer = scene.minted(), scene.governance.issuer
     named = {"kid": issuer["keys"][0]["kid"], "alg": issuer["keys"][0]["alg"], "schema": "degree"}
     scene.post(f"/v1/attestations/{made}/supersede", claims={"student_name": "Ada"}, **named)
     return made
@@ -158,19 +158,19 @@ def unknown(scene: Scene) -> str:
 
 def suspended_issuer(scene: Scene) -> str:
     made = scene.minted()
-    scene.board.decide("SUSPEND_ISSUER", "admin")
+    scene.governance.decide("SUSPEND_ISSUER", "admin")
     return made
 
 
 def reinstated_issuer(scene: Scene) -> str:
     made = suspended_issuer(scene)
-    scene.board.decide("REINSTATE_ISSUER", "reviewer")
+    scene.governance.decide("REINSTATE_ISSUER", "reviewer")
     return made
 
 
 def revoked_issuer(scene: Scene) -> str:
     made = scene.minted()
-    scene.board.decide("REVOKE_ISSUER", "admin", "reviewer")
+    scene.governance.decide("REVOKE_ISSUER", "admin", "reviewer")
     return made
 
 
@@ -201,7 +201,7 @@ def stolen_key(scene: Scene) -> str:
 
 
 def denied_by_a_policy(scene: Scene) -> str:
-    made, governance = scene.minted(), scene.board
+    made, governance = scene.minted(), scene.governance
     tenant = scene.lab.orgs.service_caller(governance.tenant_clients.tenant.tenant_id)
     active = make_rule("active", "DENY", make_condition("status", "eq", "ACTIVE"))
     written = make_document(active, category="VERIFY", default_effect="ALLOW")
@@ -246,7 +246,7 @@ def unknown_key(scene: Scene) -> str:
 
 def key_of_another_issuer(scene: Scene) -> str:
     """The server signs, and logs, with another key than the one that it names."""
-    governance = scene.board
+    governance = scene.governance
     kid, owner = governance.issuer["keys"][0]["kid"], {"tenant_id": governance.tenant_clients.tenant.tenant_id}
     with scene.lab.storage.read() as connection:
         row = connection.execute(keys.select().where(keys.c.kid == kid)).one()

@@ -309,7 +309,7 @@ SPELLINGS: dict[str, Case] = {
     "flattened JSON serialisation": lambda forge: json_serialised(forge, flattened=True),
     "a token in a token": lambda forge: forge.ours(payload=forge.token.encode()),
     "a refresh token": lambda forge: forge.refresh_token,
-    "an API key": lambda forge: forge.door.tenant.api_key,
+    "an API key": lambda forge: forge.auth_client.tenant.api_key,
     "null": lambda forge: "null",
 }
 CASES = {**UNSIGNED, **SYMMETRIC, **OTHER_KEYS, **HEADERS, **CLAIMS, **SPELLINGS}
@@ -344,7 +344,7 @@ def forge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
 
 def presented(forge: Forge, token: str) -> Any:
     """Sends a token byte for byte; returns the response."""
-    return forge.door.client.get("/v1/me", headers={"Authorization": b"Bearer " + token.encode("latin-1")})
+    return forge.auth_client.client.get("/v1/me", headers={"Authorization": b"Bearer " + token.encode("latin-1")})
 
 
 def test_the_cases_are_many_and_distinct() -> None:
@@ -385,13 +385,13 @@ def test_both_engines_reject_forged_tokens_alike(lab: Installation, auth_client:
 
 def test_an_access_token_is_not_accepted_as_api_key_or_refresh_token(forge: Forge) -> None:
     for headers in ({"X-API-Key": forge.token}, {"Authorization": f"ApiKey {forge.token}"}):
-        assert read_refusal(forge.door.client.get("/v1/me", headers=headers)) == INVALID_CREDENTIALS
-    assert forge.door.refresh(forge.token).status_code == 400
-    assert read_refusal(forge.door.refresh(forge.token[:256])) == INVALID_CREDENTIALS
+        assert read_refusal(forge.auth_client.client.get("/v1/me", headers=headers)) == INVALID_CREDENTIALS
+    assert forge.auth_client.refresh(forge.token).status_code == 400
+    assert read_refusal(forge.auth_client.refresh(forge.token[:256])) == INVALID_CREDENTIALS
 
 
 def test_two_different_credentials_are_rejected(forge: Forge) -> None:
     """A person's token together with a tenant's key is ambiguous."""
-    headers = {"Authorization": f"Bearer {forge.token}", "X-API-Key": forge.door.tenant.api_key}
+    headers = {"Authorization": f"Bearer {forge.token}", "X-API-Key": forge.auth_client.tenant.api_key}
 
-    assert read_refusal(forge.door.client.get("/v1/me", headers=headers)) == INVALID_CREDENTIALS
+    assert read_refusal(forge.auth_client.client.get("/v1/me", headers=headers)) == INVALID_CREDENTIALS
