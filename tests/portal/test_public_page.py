@@ -421,7 +421,7 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, cal
 def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint_document(lab, caller)
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
-    lab.logos.upload(issuer_id, b"GIF89a-and-some-more", caller=caller)
+    lab.logos.upload(issuer_id, b"\x89PNG\r\n\x1a\n-and-some-more", caller=caller)
 
     page = look(anyone, attestation_id)
     source = urljoin(f"/a/{attestation_id}", str(page.all("img")[0]["src"]))
