@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Table, func, select
@@ -28,8 +27,7 @@ from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import AnyRow
+from attestlab.core.db.tables import iterate, table_of
 from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
 from attestlab.core.records import outbox
 from attestlab.core.records.integrity import (
@@ -46,6 +44,7 @@ from attestlab.installation import Installation
 from attestlab.issuers import integrity as issuer_integrity
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import format_key_name
+from attestlab.issuers.tables import IssuerKeyRecord
 from attestlab.log import entries
 from attestlab.log.entries import EntryType
 from attestlab.log.integrity import check_cosignatures, check_log
@@ -185,7 +184,8 @@ def _check_issuers(connection: Connection) -> Iterator[Problem]:
 
 def _check_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """Check that each managed private key opens and matches its public key, and that no other key is factorable."""
-    for row in _all_rows(connection, issuer_store.keys, issuer_store.keys.c.kid):
+    query = select(*issuer_store.keys.c).order_by(issuer_store.keys.c.kid).execution_options(yield_per=PAGE)
+    for row in iterate(connection.execute(query), IssuerKeyRecord):
         try:
             _check_key(row, lab)
         except (AttestLabError, ValueError) as error:
@@ -202,7 +202,7 @@ def _check_keyring(connection: Connection, lab: Installation) -> Iterator[Proble
         yield Problem("keyring", f"sealed_under {row_id}", f"Only row {sealing.ROW_ID} names the key-encryption key.")
 
 
-def _check_key(row: AnyRow, lab: Installation) -> None:
+def _check_key(row: IssuerKeyRecord, lab: Installation) -> None:
     alg = Algorithm(row.alg)
     public = signing.load_public(alg, row.spki)
     if row.sealed is None:
@@ -270,10 +270,6 @@ def _check_spelling(connection: Connection) -> Iterator[Problem]:
             yield Problem("spelling", f"{table.name}.{column}", "a value is not in canonical form")
     if connection.scalar(select(func.count()).select_from(_log_heads)) != 1:
         yield Problem("head", "log_head", "a database must have exactly one log head")
-
-
-def _all_rows(connection: Connection, table: Table, by: Any) -> Iterator[AnyRow]:
-    yield from connection.execution_options(yield_per=PAGE).execute(select(table).order_by(by))
 
 
 # The checks by name, in the order in which their problems are reported.

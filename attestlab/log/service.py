@@ -324,7 +324,7 @@ class Log:
         if connection is self._sealed_connection:
             # A sealed head that is not committed may be rolled back; returning or caching it would be a fork.
             raise RuntimeError("the log cannot be read between a transaction's seal and its commit")
-        row = _require_created(self._storage.cached(connection, "log head", store.head))
+        row = _require_created(self._storage.load_cached(connection, "log head", store.head))
         return TreeHead(row.origin, row.size, row.root)
 
     def _ensure_guarded(self, connection: Connection, head: TreeHead) -> None:

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -79,10 +79,10 @@ class WriteQueue:
         """Run a job in the next group commit; returns its result when the commit is durable."""
         future: asyncio.Future[Result] = self._loop.create_future()
 
-        def deliver(result: Result, error: BaseException | None) -> None:
+        def deliver(result: object, error: BaseException | None) -> None:
             if future.cancelled():
                 return
-            future.set_result(result) if error is None else future.set_exception(error)
+            future.set_result(cast(Result, result)) if error is None else future.set_exception(error)
 
         self._writer.submit(job, deliver)
         return await future

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from time import monotonic
 from traceback import walk_tb
-from typing import Any
 
 from attestlab.core.error_text import text_without_values
 
@@ -95,12 +94,12 @@ def log_repeated_failure(event: str, fault: BaseException, **facts: str) -> None
     _log_error(event, fault, **facts, omitted=omitted)
 
 
-def log_warning(event: str, **facts: Any) -> None:
+def log_warning(event: str, **facts: object) -> None:
     """Logs a setting, or a state of the machine, that the operator should know."""
     STDERR.write(lambda: _format_line(event, "warning", **facts))
 
 
-def _log_error(event: str, fault: BaseException, **facts: Any) -> None:
+def _log_error(event: str, fault: BaseException, **facts: object) -> None:
     STDERR.write(
         lambda: _format_line(
             event, "error", **facts, exception=[_describe_error(error) for error in _iterate_causes(fault)]
@@ -108,7 +107,7 @@ def _log_error(event: str, fault: BaseException, **facts: Any) -> None:
     )
 
 
-def _format_line(event: str, level: str, **facts: Any) -> str:
+def _format_line(event: str, level: str, **facts: object) -> str:
     at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     return json.dumps({**facts, "event": event, "level": level, "timestamp": at}) + "\n"
 
@@ -126,7 +125,7 @@ def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
             waiting += [*members, cause]
 
 
-def _describe_error(error: BaseException) -> dict[str, Any]:
+def _describe_error(error: BaseException) -> dict[str, object]:
     kind = type(error)
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)][-MAX_FRAMES:]
     return {
@@ -173,7 +172,7 @@ def _log_thread_failure(ended: threading.ExceptHookArgs) -> None:
         log_part_failure(ended.exc_value, part=ended.thread.name if ended.thread else "thread")
 
 
-def log_loop_failure(_loop: object, context: dict[str, Any]) -> None:
+def log_loop_failure(_loop: object, context: dict[str, object]) -> None:
     """Logs an error that asyncio reports, without asyncio's own text, which would quote the error's values."""
     error = context.get("exception")
     if isinstance(error, BaseException):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
@@ -49,7 +48,7 @@ class ErrorEnvelope(Out):
     message: str
     http_status: int
     retry_after_ms: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    details: dict[str, Any]
+    details: dict[str, object]
 
 
 def http_status(error: errors.AttestLabError) -> int:
@@ -62,7 +61,7 @@ def error_response(error: errors.AttestLabError, request_id: str) -> Response:
     status = http_status(error)
     if status == 500:
         return internal_error_response(error, request_id)
-    envelope: dict[str, Any] = {"code": error.code, "message": error.message, "http_status": status}
+    envelope: dict[str, object] = {"code": error.code, "message": error.message, "http_status": status}
     headers = {"Content-Type": JSON}
     if error.retry_after_s is not None:
         envelope["retry_after_ms"] = math.ceil(error.retry_after_s * 1000)
@@ -93,7 +92,7 @@ def internal_error_response(error: BaseException, request_id: str) -> Response:
     return Response(500, {"Content-Type": JSON}, _encode_json(envelope))
 
 
-def _encode_json(envelope: dict[str, Any]) -> bytes:
+def _encode_json(envelope: dict[str, object]) -> bytes:
     return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"), default=_encode_value).encode(
         "utf-8", "replace"
     )

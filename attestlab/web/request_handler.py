@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable
 from functools import partial
 from time import perf_counter
+from typing import cast
 
 from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
@@ -153,7 +154,7 @@ class RequestHandler:
             failures = await self._application.executor.read(lambda: limiter.count_failure(self._peer, now=self._now))
             is_told = is_told and failures.allowed
             if isinstance(attempt, AuthInvalid) and not failures.allowed:
-                error = OverLimit(failures, caller=attempt.known)
+                error = OverLimit(failures, caller=cast("WebCaller | None", attempt.known))
         if isinstance(error, OverLimit) and not isinstance(error, ClientBlocked):
             return await self._record_violation(error)
         if is_told and call is not None:

@@ -63,7 +63,7 @@ def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) ->
             raise _error_of_faults("query", [fault], 1)
 
 
-def _parse_parameters(text: str) -> dict[str, Any]:
+def _parse_parameters(text: str) -> dict[str, Any]:  # pydantic does not take a map of strings
     try:
         pairs = parse_qsl(
             text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_PARAMETERS
@@ -78,7 +78,7 @@ def _parse_parameters(text: str) -> dict[str, Any]:
     return values
 
 
-def _unknown_parameters_error(values: dict[str, Any]) -> ValidationFailed:
+def _unknown_parameters_error(values: Mapping[str, object]) -> ValidationFailed:
     named = [FieldError(_pointer((name,)), "extra_forbidden", "Unknown parameter.") for name in values]
     return ValidationFailed("The query is not valid.", named)
 
@@ -94,7 +94,7 @@ def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
         raise _error_of_faults("body", faults, count)
 
 
-def _count_unknown(model: type[BaseModel], value: object, place: tuple[Any, ...], faults: list[FieldError]) -> int:
+def _count_unknown(model: type[BaseModel], value: object, place: tuple[object, ...], faults: list[FieldError]) -> int:
     """Counts the members of `value` that `model` forbids, and appends the first `MAX_REPORTED_ERRORS` to `faults`."""
     if not isinstance(value, dict) or model.model_config.get("extra") != "forbid":
         return 0
@@ -121,7 +121,7 @@ def _members_of(model: type[BaseModel]) -> dict[str, type[BaseModel] | None]:
     return {field.alias or name: _find_model(field.annotation) for name, field in model.model_fields.items()}
 
 
-def _find_model(hint: Any) -> type[BaseModel] | None:
+def _find_model(hint: object) -> type[BaseModel] | None:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return hint
     return next((model for part in get_args(hint) if (model := _find_model(part)) is not None), None)
@@ -144,7 +144,7 @@ def _error_of_faults(where: str, faults: list[FieldError], count: int) -> Valida
     return ValidationFailed(f"The {where} is not valid; {first}{rest}", faults, more=more)
 
 
-def _pointer(location: tuple[Any, ...]) -> str:
+def _pointer(location: tuple[object, ...]) -> str:
     """Formats a JSON Pointer (RFC 6901); truncates names that are longer than a response repeats."""
     return "".join("/" + _truncate(str(part)).replace("~", "~0").replace("/", "~1") for part in location)
 

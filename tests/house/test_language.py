@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from house import measures
 
-# How many places each measure may still find. A number only shrinks, and each of them ends at 0.
+# How many places each measure may find. `Any` remains where a library or pickle loses the type.
 REMAINING = {
-    "bare_participles": 1,
+    "bare_participles": 0,
     "private_words": 0,
     "private_bounds": 0,
     "long_document_lines": 0,
     "private_attributes": 0,
+    "any_lines": 59,
     "class_names_with_two_meanings": 0,
 }
 

@@ -44,7 +44,7 @@ class Meter:
 
     def _spend(self, connection: Connection, verified: MeteredVerification, *, limit: int, cost: int = 1) -> bool:
         tenant_id, day = verified.tenant_id, verified.at.date()
-        written = self._storage.cached(
+        written = self._storage.load_cached(
             connection,
             ("verifications used", tenant_id, day),
             lambda look: usage.get_used(look, tenant_id, usage.VERIFICATIONS, day),

@@ -116,9 +116,9 @@ class Storage:
         so there `load` runs each time. Either way the result is as fresh as a query's.
         """
         with self.read() as connection:
-            return self.cached(connection, name, load)
+            return self.load_cached(connection, name, load)
 
-    def cached(self, connection: Connection, name: Hashable, load: Callable[[Connection], Result]) -> Result:
+    def load_cached(self, connection: Connection, name: Hashable, load: Callable[[Connection], Result]) -> Result:
         """Do the same as `cached_read` on a snapshot that is already open."""
         cache = self._thread_cache(connection)
         if cache is None:

@@ -14,12 +14,11 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, Executable, Row, Table, Update, Uuid, bindparam, update
+from sqlalchemy import Connection, CursorResult, Executable, Table, Update, Uuid, bindparam, update
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-AnyRow = Row[*tuple[Any, ...]]
 BindProcessors = list[tuple[int, Callable[[Any], Any]]]
 _SQLITE = sqlite_dialect()
 

@@ -21,7 +21,8 @@ from attestlab.web.body.payload_stream import (
 )
 from attestlab.web.http1.request_body import RequestBody
 
-RunInThread = Callable[..., Awaitable[Any]]  # runs a function in a thread: `await run_in_thread(function, *arguments)`
+# Runs a function in a thread, `await run_in_thread(function, *arguments)`; Any: a partial loses the function's type.
+RunInThread = Callable[..., Awaitable[Any]]
 
 # Bodies up to this size are parsed on the loop: about 0.1 ms, and under 3 ms if each byte is a bracket or number.
 INLINE_BYTES = 16 * 1024

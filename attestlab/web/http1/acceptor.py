@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from typing import Any
 
 from attestlab.web import logging_setup
 from attestlab.web.rate_limit.client_address import IPNetwork, is_within, rate_limit_key
@@ -23,7 +22,7 @@ _AT_ONCE = 128  # connections accepted before the event loop runs other tasks
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _WARNING_INTERVAL_S = 60.0
 
-OnAccepted = Callable[[socket.socket, Any], None]
+OnAccepted = Callable[[socket.socket, object], None]
 
 
 def raise_file_limit() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterable
-from typing import Any
 
 from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.ioloop import PeriodicCallback
@@ -64,7 +63,7 @@ class Server:
             acceptor.stop()
             listening.close()
 
-    def _accept(self, accepted: socket.socket, address: Any) -> None:
+    def _accept(self, accepted: socket.socket, address: object) -> None:
         """Serves a connection, or closes it if its address has too many."""
         remote_ip = _remote_address(accepted, address)
         if not self._limits.try_acquire(remote_ip):
@@ -120,5 +119,6 @@ class Server:
                 connection.stream.close()
 
 
-def _remote_address(connected: socket.socket, address: Any) -> str:
-    return str(address[0]) if connected.family in (socket.AF_INET, socket.AF_INET6) else ""
+def _remote_address(connected: socket.socket, address: object) -> str:
+    is_ip = connected.family in (socket.AF_INET, socket.AF_INET6)
+    return str(address[0]) if is_ip and isinstance(address, tuple) else ""

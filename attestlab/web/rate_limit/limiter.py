@@ -19,6 +19,7 @@ from attestlab.core.errors import RateLimited
 from attestlab.core.limits.rate_counters import Count, Counters
 from attestlab.web.rate_limit.client_address import ClientAddressResolver, rate_limit_key
 from attestlab.web.request import Request
+from attestlab.web.routing.authorization import WebCaller
 from attestlab.web.routing.routes import Limit, Route
 
 VIOLATIONS = Limit("violations", 5, 600)  # the last one blocks the lane
@@ -44,13 +45,13 @@ class RateLimits(Protocol):
 
 
 # Returns the named daily limit if the caller's tenant has exhausted it, otherwise None.
-SpentToday = Callable[[Any, str, datetime], Count | None]
+SpentToday = Callable[[Any, str, datetime], Count | None]  # Any: the capabilities' class of callers
 
 
 class OverLimit(RateLimited):
     """A limit was exceeded: `count` is that limit, `caller` the one whose credential was used."""
 
-    def __init__(self, count: Count, *, caller: Any = None, wait_s: float | None = None) -> None:
+    def __init__(self, count: Count, *, caller: WebCaller | None = None, wait_s: float | None = None) -> None:
         wait_s = count.retry_after_s if wait_s is None else wait_s
         error = RateLimited.over(
             "Too many requests. Retry after the time in Retry-After.",
@@ -75,7 +76,7 @@ class Limiter:
         counters: Counters,
         *,
         address_per_minute: int,
-        allowance_of: Callable[[Any], RateLimits],
+        allowance_of: Callable[[Any], RateLimits],  # as above
         spent_today: SpentToday,
         addresses: ClientAddressResolver,
     ) -> None:
@@ -96,7 +97,7 @@ class Limiter:
             limit, window_s = VIOLATIONS.requests, VIOLATIONS.window_s
             raise ClientBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
 
-    def charge(self, request: Request, payer: Any) -> Count:
+    def charge(self, request: Request, payer: WebCaller | None) -> Count:
         """Charges the request to `payer`, or to its address without one; returns the tightest limit.
 
         Raises:
@@ -117,14 +118,16 @@ class Limiter:
             raise OverLimit(self._find_longest_wait(applied, limit, payer, now=request.now), caller=payer)
         return tightest(applied) if applied else self.peek(request.peer, now=request.now)
 
-    def _find_longest_wait(self, applied: list[Count], limit: Limit | None, payer: Any, *, now: datetime) -> Count:
+    def _find_longest_wait(
+        self, applied: list[Count], limit: Limit | None, payer: WebCaller, *, now: datetime
+    ) -> Count:
         """Returns the exhausted limit with the longest wait."""
         exhausted = [count for count in applied if not count.allowed]
         if limit is not None:
             exhausted += self._list_exhausted(limit, payer, now=now)
         return max(exhausted, key=lambda count: count.retry_after_s)
 
-    def _list_exhausted(self, limit: Limit, payer: Any, *, now: datetime) -> list[Count]:
+    def _list_exhausted(self, limit: Limit, payer: WebCaller, *, now: datetime) -> list[Count]:
         """Lists the route's window and its daily limit, if exhausted."""
         window = self._count(
             payer, limit, limit.requests + 1, now=now
@@ -169,21 +172,23 @@ class Limiter:
 
         Returns their number, and the error for the other items.
         """
-        if not self._allowance_of(request.caller).has_endpoint_limits:
+        caller = request.caller
+        assert caller is not None, "a route with a limit authenticates its caller"
+        if not self._allowance_of(caller).has_endpoint_limits:
             return requested, None
-        taken, count = requested, self._count(request.caller, limit, requested, now=request.now)
+        taken, count = requested, self._count(caller, limit, requested, now=request.now)
         while not count.allowed and count.remaining:  # retry with the remaining number, which other requests may reduce
             taken = min(taken, count.remaining)
-            count = self._count(request.caller, limit, taken, now=request.now)
+            count = self._count(caller, limit, taken, now=request.now)
         request.rate = count if request.rate is None else tightest([request.rate, count])
         taken = taken if count.allowed else 0
         if taken == requested:
             return taken, None
         full = count._replace(allowed=False, retry_after_s=count.reset_at - request.now.timestamp())
-        longest = self._find_longest_wait([full], limit, request.caller, now=request.now)
-        return taken, OverLimit(longest, caller=request.caller)
+        longest = self._find_longest_wait([full], limit, caller, now=request.now)
+        return taken, OverLimit(longest, caller=caller)
 
-    def _count(self, payer: Any, limit: Limit, cost: int, *, now: datetime) -> Count:
+    def _count(self, payer: WebCaller, limit: Limit, cost: int, *, now: datetime) -> Count:
         place = f"limit:{payer.tenant_id}:{limit.name}"
         return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now, cost=cost)
 
@@ -203,7 +208,7 @@ class Limiter:
         return self._counters.count(f"{limit.name}:{lane}", limit=limit.requests, window_s=limit.window_s, now=now)
 
 
-def lane_of(client: str, *, payer: Any = None, page: bool = False) -> str:
+def lane_of(client: str, *, payer: WebCaller | None = None, page: bool = False) -> str:
     """Returns the lane of a request: requests of an address in the same lane are blocked together.
 
     A lane holds requests with valid credentials of one tenant, requests for public pages, or requests without a valid

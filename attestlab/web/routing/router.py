@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -21,14 +21,14 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_QUOTED_CHARS = 200
 _REST = "..."
-_NO_VALUES: Mapping[str, Any] = {}
+_NO_VALUES: Mapping[str, object] = {}
 
 
 class Match(NamedTuple):
     """A route, and the values of its path parameters."""
 
     route: Route
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
 
 
 class _Node:
@@ -132,13 +132,13 @@ def _decode_segments(path: str) -> tuple[str, ...]:
     return decoded
 
 
-def _parse_values(route: Route, texts: tuple[str, ...]) -> dict[str, Any]:
+def _parse_values(route: Route, texts: tuple[str, ...]) -> dict[str, object]:
     return {
         name: _parse_value(name, kind, text) for (name, kind), text in zip(route.path_types.items(), texts, strict=True)
     }
 
 
-def _parse_value(name: str, kind: type, text: str) -> Any:
+def _parse_value(name: str, kind: type, text: str) -> object:
     if kind is UUID:
         return parse_uuid(text, field=f"/{name}")
     if kind is int:

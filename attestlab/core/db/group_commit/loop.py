@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TypeVar
 
 from attestlab.core.db.group_commit.thread import (
     MAX_GROUP_SIZE,
@@ -30,6 +30,8 @@ from attestlab.core.db.group_commit.thread import (
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
+
+Result = TypeVar("Result")
 
 GATHER_SHARE = 0.25  # of the time that the last group took
 MAX_GATHER_S = 0.01  # that time may include a wait for another process's lock
@@ -50,7 +52,7 @@ class LoopGroupCommit:
         self._gather_until = 0.0
         self._gathered = asyncio.Event()
 
-    def submit(self, job: Job, deliver: Callable[[Any, BaseException | None], None]) -> None:
+    def submit(self, job: Job, deliver: Callable[[object, BaseException | None], None]) -> None:
         """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
 
         Raises:
@@ -141,7 +143,8 @@ class LoopGroupCommit:
         return group
 
     async def _begin(self) -> Transaction:
-        return self._storage.try_begin() or await self._in_thread(self._storage.begin)
+        tx = self._storage.try_begin()
+        return await self._in_thread(self._storage.begin) if tx is None else tx
 
     async def _try_commit(self, tx: Transaction, group: list[PendingWrite]) -> BaseException | None:
         """Run all jobs in one transaction and commit it; returns the error that failed the transaction."""
@@ -169,5 +172,5 @@ class LoopGroupCommit:
             raise
         await committing
 
-    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def _in_thread(self, function: Callable[..., Result], *arguments: object) -> Result:
         return await self._loop.run_in_executor(self._thread, function, *arguments)

@@ -13,13 +13,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 
 from attestlab.core.db.storage import CommitUnknown, NotBegun, Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, Unavailable
 
-Job = Callable[[Transaction], Any]
+Job = Callable[[Transaction], object]
 MAX_GROUP_SIZE = 512
 MAX_QUEUED = 4096
 TOO_MANY_WRITES = "Too many writes are queued (limit {}). Retry in 1 second."
@@ -30,8 +29,8 @@ class PendingWrite:
     """A queued job with its callback and, once it has run, its result or error."""
 
     job: Job
-    deliver: Callable[[Any, BaseException | None], None]
-    result: Any = None
+    deliver: Callable[[object, BaseException | None], None]
+    result: object = None
     error: BaseException | None = None
 
 
@@ -56,7 +55,7 @@ class ThreadGroupCommit:
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job, deliver: Callable[[Any, BaseException | None], None]) -> None:
+    def submit(self, job: Job, deliver: Callable[[object, BaseException | None], None]) -> None:
         """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
 
         Raises:
@@ -66,11 +65,11 @@ class ThreadGroupCommit:
             raise Unavailable(TOO_MANY_WRITES.format(self._max_queued), retry_after_s=1)
         self._queue.put(PendingWrite(job, deliver))
 
-    def run(self, job: Job, *, timeout_s: float | None = None) -> Any:
+    def run(self, job: Job, *, timeout_s: float | None = None) -> object:
         """Queue a job and wait for its result; call it from any thread except the writer thread."""
-        future: Future[Any] = Future()
+        future: Future[object] = Future()
 
-        def deliver(result: Any, error: BaseException | None) -> None:
+        def deliver(result: object, error: BaseException | None) -> None:
             future.set_result(result) if error is None else future.set_exception(error)
 
         self.submit(job, deliver)
@@ -132,7 +131,7 @@ class ThreadGroupCommit:
 def run_jobs(tx: Transaction, group: list[PendingWrite]) -> None:
     """Run the jobs of a group in order; each stores its result or its `AttestLabError`.
 
-    Any other error may have ended the transaction itself: PostgreSQL aborts a transaction on an error,
+    object other error may have ended the transaction itself: PostgreSQL aborts a transaction on an error,
     and SQLite rolls it back when the disk fails. So such an error fails the group, whose jobs are then
     retried one by one.
     """
