@@ -171,6 +171,8 @@ class Installation:
         )
         self.policy_processes = PolicyProcesses(storage=storage, policies=self.policies, workers=self.workers)
         self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
+        # What completes each transaction before its commit, in this order.
+        storage.sequence_hooks += [self.log.seal]
         storage.record_hooks += [
             metering.create_sealer(clock),
             usage.write_counts,

@@ -83,6 +83,7 @@ def _append_rates(folder: Path) -> Iterator[float]:
     storage = Storage(f"sqlite:///{folder / 'records.db'}")
     migrations.upgrade(storage)
     log = Log(storage=storage, keyring=Keyring.create(folder), clock=CLOCK, guard=HeadGuard(folder / "head.guard"))
+    storage.sequence_hooks.append(log.seal)
     with storage.write() as tx:
         log.create(tx, origin="bench.example/log", private=Ed25519PrivateKey.generate())
     for _ in range(ROUNDS):

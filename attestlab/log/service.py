@@ -67,7 +67,6 @@ class Log:
         self._trees = TreeCache()
         self._signer: NoteSigner | None = None
         self._sealed_connection: Connection | None = None  # of the transaction between its seal and its commit
-        storage.sequence_hooks.append(self.seal)
 
     def create(self, tx: Transaction, *, origin: str, private: Ed25519PrivateKey) -> str:
         """Create the log `origin` under a fresh key, with a checkpoint of the empty tree; returns its vkey.

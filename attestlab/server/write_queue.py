@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 
 from attestlab.attestations.metering.write_behind import WriteBehind
+from attestlab.core.db.group_commit import GroupCommit
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommit
 from attestlab.core.db.transaction import Transaction
@@ -60,7 +61,7 @@ class WriteQueue:
         self._loop = asyncio.get_running_loop()
         self._probe: asyncio.Future[None] | None = None
         self._probed_at = 0.0
-        self._writer: LoopGroupCommit | ThreadGroupCommit = (
+        self._writer: GroupCommit = (
             LoopGroupCommit(lab.storage)
             if lab.storage.is_sqlite
             else ThreadGroupCommit(lab.storage, deliver_group=self._deliver_group)
@@ -208,10 +209,7 @@ class WriteQueue:
     async def finish(self) -> None:
         """Write the buffered metering and commit every accepted write."""
         await self.verifications.finish()
-        if isinstance(self._writer, LoopGroupCommit):
-            await self._writer.finish()
-        else:
-            await asyncio.to_thread(self._writer.close)
+        await self._writer.aclose()
 
 
 class WrittenResponse:

@@ -221,7 +221,7 @@ def test_batch_is_written_once_whether_or_not_its_failed_commit_happened(process
         while not failures:
             await asyncio.sleep(0.01)
         await behind.finish()
-        await writer.finish()
+        await writer.aclose()
 
     storage.sequence_hooks.append(usage.write_counts)
     storage.commit = fails_once  # type: ignore[method-assign]

@@ -14,9 +14,10 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
+from attestlab.core.db.group_commit import Job
 from attestlab.core.db.group_commit import loop as loop_group_commit
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
-from attestlab.core.db.group_commit.thread import MAX_GROUP_SIZE, Job, ThreadGroupCommit
+from attestlab.core.db.group_commit.thread import MAX_GROUP_SIZE, ThreadGroupCommit
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
@@ -57,7 +58,7 @@ def done_on_the_loop(storage: Storage, jobs: list[Job], **options: Any) -> list[
         writer, outcomes = LoopGroupCommit(storage, **options), list[Outcome]()
         for job in jobs:
             writer.submit(job, lambda result, fault: outcomes.append((result, fault)))
-        await asyncio.wait_for(writer.finish(), 30)
+        await asyncio.wait_for(writer.aclose(), 30)
         return outcomes
 
     return asyncio.run(run())
@@ -138,7 +139,7 @@ def test_full_loop_queue_is_unavailable(sqlite: Storage) -> None:
         with pytest.raises(Unavailable) as refused:
             writer.submit(adding("c"), lambda result, fault: None)
         assert refused.value.retry_after_s == 1
-        await writer.finish()
+        await writer.aclose()
 
     asyncio.run(run())
     assert names(sqlite) == ["a", "b"]
@@ -176,7 +177,7 @@ def groups_of_clients(storage: Storage, clients: int, jobs: int) -> list[int]:
     async def run() -> None:
         writer = LoopGroupCommit(storage)
         await asyncio.wait_for(asyncio.gather(*(client(writer, number) for number in range(clients))), WAIT_TIMEOUT_S)
-        await writer.finish()
+        await writer.aclose()
 
     asyncio.run(run())
     return [after - before for before, after in pairwise([0, *sealed])]
@@ -217,7 +218,7 @@ def test_clients_that_do_not_return_delay_no_group(sqlite: Storage) -> None:
         while len(outcomes) < 4:
             await asyncio.sleep(0)
         writer.submit(adding("e"), deliver)
-        await asyncio.wait_for(writer.finish(), WAIT_TIMEOUT_S)
+        await asyncio.wait_for(writer.aclose(), WAIT_TIMEOUT_S)
 
     asyncio.run(run())
     assert (names(sqlite), len(outcomes)) == (list("abcde"), 5)

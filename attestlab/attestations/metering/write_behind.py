@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.service import MeteredVerification, UnwrittenVerifications
-from attestlab.core.db.group_commit.thread import Job
+from attestlab.core.db.group_commit import Job
 from attestlab.core.db.storage import CommitUnknown
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable

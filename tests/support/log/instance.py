@@ -74,6 +74,7 @@ class LogInstance:
         keyring = Keyring.create(folder)
         guard = HeadGuard(folder / "head.guard")
         log = Log(storage=storage, keyring=keyring, clock=clock, guard=guard)
+        storage.sequence_hooks.append(log.seal)
         with storage.write() as tx:
             log.create(tx, origin=ORIGIN, private=Ed25519PrivateKey.generate())
         return cls(storage, keyring, clock, guard, log)
@@ -90,6 +91,7 @@ class LogInstance:
         """A copy of another world's files in `folder`, opened with its keys; the caller closes its storage."""
         storage, guard = Storage(f"sqlite:///{folder / 'records.db'}"), HeadGuard(folder / "head.guard")
         log = Log(storage=storage, keyring=original.keyring, clock=original.clock, guard=guard)
+        storage.sequence_hooks.append(log.seal)
         return cls(storage, original.keyring, original.clock, guard, log)
 
     def mint(self, *numbers: int) -> list[SequencedEntry]:
@@ -117,6 +119,7 @@ class LogInstance:
         storage = Storage(self.storage.url.render_as_string(hide_password=False))
         guard = HeadGuard(guard_path or self.guard.path)
         log = Log(storage=storage, keyring=self.keyring, clock=self.clock, guard=guard)
+        storage.sequence_hooks.append(log.seal)
         return LogInstance(storage, self.keyring, self.clock, guard, log)
 
     def accept_head(self) -> str | None:

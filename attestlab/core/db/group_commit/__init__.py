@@ -1,1 +1,35 @@
-"""Group commit: writes that are queued at the same time share one durable transaction."""
+"""Group commit: jobs that arrive during a commit share the next one. Two implementations keep one protocol.
+
+`LoopGroupCommit` runs the jobs on the event loop (SQLite), `ThreadGroupCommit` in a thread (PostgreSQL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from attestlab.core.db.transaction import Transaction
+
+Job = Callable[[Transaction], object]
+Deliver = Callable[[object, BaseException | None], None]
+
+
+class GroupCommit(Protocol):
+    """Commits jobs in groups."""
+
+    def submit(self, job: Job, deliver: Deliver) -> None:
+        """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
+
+        Raises:
+            Unavailable: the queue is full.
+        """
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Number of jobs queued for the next group."""
+        ...
+
+    async def aclose(self) -> None:
+        """Commit all accepted jobs, then stop the thread."""
+        ...

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from attestlab.core.db.group_commit import Deliver, Job
 from attestlab.core.db.group_commit.thread import (
     MAX_GROUP_SIZE,
     MAX_QUEUED,
     TOO_MANY_WRITES,
-    Job,
     PendingWrite,
     fail_all,
     is_not_retryable,
@@ -52,7 +52,7 @@ class LoopGroupCommit:
         self._gather_until = 0.0
         self._gathered = asyncio.Event()
 
-    def submit(self, job: Job, deliver: Callable[[object, BaseException | None], None]) -> None:
+    def submit(self, job: Job, deliver: Deliver) -> None:
         """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
 
         Raises:
@@ -71,7 +71,7 @@ class LoopGroupCommit:
         """Number of jobs queued for the next group."""
         return len(self._waiting)
 
-    async def finish(self) -> None:
+    async def aclose(self) -> None:
         """Commit all accepted jobs, then stop the thread."""
         if self._cycle is not None:
             await self._cycle

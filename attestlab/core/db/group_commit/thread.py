@@ -8,17 +8,18 @@ so that only the job that caused the failure gets the error.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from attestlab.core.db.group_commit import Deliver, Job
 from attestlab.core.db.storage import CommitUnknown, NotBegun, Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, Unavailable
 
-Job = Callable[[Transaction], object]
 MAX_GROUP_SIZE = 512
 MAX_QUEUED = 4096
 TOO_MANY_WRITES = "Too many writes are queued (limit {}). Retry in 1 second."
@@ -29,7 +30,7 @@ class PendingWrite:
     """A queued job with its callback and, once it has run, its result or error."""
 
     job: Job
-    deliver: Callable[[object, BaseException | None], None]
+    deliver: Deliver
     result: object = None
     error: BaseException | None = None
 
@@ -55,7 +56,7 @@ class ThreadGroupCommit:
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job, deliver: Callable[[object, BaseException | None], None]) -> None:
+    def submit(self, job: Job, deliver: Deliver) -> None:
         """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
 
         Raises:
@@ -79,6 +80,10 @@ class ThreadGroupCommit:
         """Commit all accepted jobs, then stop the thread."""
         self._queue.put(None)
         self._thread.join()
+
+    async def aclose(self) -> None:
+        """Do the same as `close`, without blocking the event loop."""
+        await asyncio.to_thread(self.close)
 
     @property
     def waiting(self) -> int:
