@@ -25,7 +25,7 @@ from attestlab.attestations.verification.log_proofs import LogProofs, collect_pr
 from attestlab.attestations.verification.steps import VerifierInput, verify
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audit, outbox, row_digest
@@ -42,6 +42,8 @@ from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store as policy_store
 from attestlab.policy.decisions import Decisions
+
+_CHOSEN_IDS = Buffer[UUID]("chosen attestation ids")
 
 
 class Attestations:
@@ -200,7 +202,7 @@ class Attestations:
 
     def _require_free_id(self, tx: Transaction, attestation_id: UUID) -> None:
         """Reject an id that is taken; only holders of external keys choose ids, generated ones are unique."""
-        chosen_ids = tx.buffer("attestations.named")  # a buffer, so that a job that is rolled back frees its id
+        chosen_ids = tx.buffer(_CHOSEN_IDS)  # a buffer, so that a job that is rolled back frees its id
         if attestation_id in chosen_ids or store.is_taken(tx.connection, attestation_id):
             message = f"An attestation with the id {attestation_id} already exists. Sign and send another id."
             raise Conflict(message, details={"id": str(attestation_id)})

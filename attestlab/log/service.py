@@ -21,7 +21,7 @@ from attestlab.core.crypto import sealing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, dump_private, load_private
 from attestlab.core.db.storage import CommitUnknown, Storage
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, NotFound, Unavailable, ValidationFailed
 from attestlab.log import entries, store
 from attestlab.log.head_guard import HeadGuard, require_continues
@@ -35,7 +35,7 @@ from attestlab.log.tables import LogCheckpointRecord, LogHeadRecord, LogLeafReco
 from attestlab.log.timekeeping import Timekeeping
 from attestlab.log.witnessing import cosignatures
 
-BUFFER = "log.leaves"
+BUFFER = Buffer[SequencedEntry]("log entries")
 CACHE_KEY = "log"
 
 Finder = Callable[[Connection, str], int | None]
@@ -101,7 +101,7 @@ class Log:
         batch = self._batch(tx)
         if batch.is_sealed:
             raise RuntimeError("the transaction's log entries are sealed; append before that")
-        pending: list[SequencedEntry] = tx.buffer(BUFFER)
+        pending = tx.buffer(BUFFER)
         appended = SequencedEntry(batch.head.size + len(pending), hashing.leaf_hash(entry), entry, kind, subject)
         pending.append(appended)
         return appended
@@ -112,7 +112,7 @@ class Log:
 
     def next_status_link(self, tx: Transaction, subject: str) -> entries.Link:
         """The link that the next status entry of `subject` must carry to continue its chain."""
-        pending: list[SequencedEntry] = tx.buffer(BUFFER)
+        pending = tx.buffer(BUFFER)
         for appended in reversed(pending):
             if appended.subject == subject:
                 return _next_link(appended.leaf_hash, appended.entry)
@@ -125,7 +125,7 @@ class Log:
         Raises:
             HeadGuardMismatch: the head moved although this transaction holds its lock.
         """
-        pending: list[SequencedEntry] = tx.buffer(BUFFER)
+        pending = tx.buffer(BUFFER)
         if not pending:
             return
         batch: _Batch = tx.cache[CACHE_KEY]

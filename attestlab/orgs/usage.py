@@ -14,10 +14,10 @@ from sqlalchemy import BigInteger, Connection, bindparam, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.db.tables import iterate, short_repr, table_of
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.db.upserts import Upsert
 
-BUFFER = "usage"
+BUFFER = Buffer[tuple[tuple[UUID, str, date], int]]("usage")
 ATTESTATIONS = "attestations"
 VERIFICATIONS = "verifications"
 

@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from attestlab.core.db.group_commit.thread import ThreadGroupCommit
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import table_of
-from attestlab.core.db.transaction import Transaction, _sqlite_insert
+from attestlab.core.db.transaction import Buffer, Transaction, _sqlite_insert
 from attestlab.core.errors import Unavailable
 from attestlab.core.records.hash_chain import ChainHead
 from attestlab.orgs.tables import Org
@@ -29,6 +29,7 @@ from support.timeouts import WAIT_TIMEOUT_S
 pytestmark = pytest.mark.both_engines
 
 heads = table_of(ChainHead)
+LETTERS = Buffer[str]("letters")
 
 
 def link(name: str, length: int = 0) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def test_commit_hooks_and_callbacks_run_in_order(storage: Storage) -> None:
 def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
     def fails_after_adding(tx: Transaction) -> None:
         tx.add(heads, link("lost"))
-        tx.buffer("b").append("lost")
+        tx.buffer(LETTERS).append("lost")
         tx.after_sequencing(lambda: told.append("lost"))
         raise RuntimeError
 
@@ -109,7 +110,7 @@ def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
             with pytest.raises(RuntimeError):
                 tx.attempt_job(job)
         tx.attempt_job(adding("second"))
-        kept = list(tx.buffer("b"))
+        kept = list(tx.buffer(LETTERS))
 
     assert names(storage) == {"first", "second"}
     assert (kept, told) == ([], [])

@@ -22,12 +22,11 @@ from attestlab.attestations.tables import VerificationTally, VerificationTallyRe
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import fetch_all, table_of
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.db.upserts import Upsert
 from attestlab.core.records import outbox
 from attestlab.orgs import usage
 
-BUFFER = "verifications"
 MAX_SINGLE_EVENTS_PER_MINUTE = 100
 TALLY_INTERVAL = timedelta(minutes=1)
 MAX_GROUPS = 500  # groups of unwritten verifications, each with up to a hundred of them: about 15 MB
@@ -130,6 +129,9 @@ class UnwrittenVerifications:
         self._fold_above = len(self.groups) + MAX_GROUPS
 
 
+BUFFER = Buffer[UnwrittenVerifications]("verifications")
+
+
 def record(tx: Transaction, pending: UnwrittenVerifications) -> None:
     """Write the usage of the issuers' tenants, and buffer the verifications for tallies and events at the commit."""
     for (_, minute, _), group in pending.groups.items():
@@ -141,7 +143,7 @@ def create_sealer(clock: Clock) -> CommitHook:
     """Return the hook that publishes or tallies a transaction's verifications just before its commit."""
 
     def seal(tx: Transaction) -> None:
-        waiting: list[UnwrittenVerifications] = tx.buffer(BUFFER)
+        waiting = tx.buffer(BUFFER)
         if not waiting:
             return
         now, pending = clock.now(), UnwrittenVerifications()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WRITER_LOCK = 0x61747465  # an arbitrary constant, the same for every writer of one database
 CACHE_CAPACITY = 10_000
-_MISSING: Any = object()
+_MISSING: Any = object()  # stands for a value of any type
 
 Result = TypeVar("Result")
 
@@ -128,15 +128,15 @@ class Storage:
             value = cache[name] = load(connection)
         return value
 
-    def _thread_cache(self, connection: Connection) -> dict[Hashable, Any] | None:
+    def _thread_cache(self, connection: Connection) -> dict[Hashable, Any] | None:  # each key has its type
         """Return what this thread has cached since the last commit of another connection; None on PostgreSQL."""
         if not self.is_sqlite or connection is not getattr(self._local, "reader", None):
             return None
-        driver: Any = connection.connection.dbapi_connection
+        driver: Any = connection.connection.dbapi_connection  # sqlite3's or psycopg's
         version = driver.execute("PRAGMA data_version").fetchone()[0]
         if version != getattr(self._local, "version", None) or len(self._local.cache) > CACHE_CAPACITY:
             self._local.version, self._local.cache = version, {}
-        cache: dict[Hashable, Any] = self._local.cache
+        cache: dict[Hashable, Any] = self._local.cache  # as above
         return cache
 
     def _read_sqlite(self) -> Iterator[Connection]:
@@ -145,7 +145,7 @@ class Storage:
         if connection is None:
             connection = self._local.reader = self._engine.connect()
             self._readers.append(connection)
-        driver: Any = connection.connection.dbapi_connection
+        driver: Any = connection.connection.dbapi_connection  # sqlite3's or psycopg's
         if driver.in_transaction:
             yield connection
             return
@@ -288,7 +288,7 @@ class Storage:
 
     def _require_alive(self, connection: Connection) -> None:
         """Require an open transaction: if the database has rolled it back, COMMIT would succeed and store nothing."""
-        driver: Any = connection.connection.dbapi_connection
+        driver: Any = connection.connection.dbapi_connection  # sqlite3's or psycopg's
         is_alive = driver.in_transaction if self.is_sqlite else driver.info.transaction_status.name == "INTRANS"
         if not is_alive:
             raise Unavailable("The database rolled the transaction back; nothing was changed. Retry the request.")

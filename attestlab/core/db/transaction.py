@@ -7,43 +7,65 @@ group fails, only that job is rolled back.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, CursorResult, Executable, Table, Update, Uuid, bindparam, update
+from sqlalchemy import Connection, Executable, NestedTransaction, Table, Update, Uuid, bindparam, update
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-BindProcessors = list[tuple[int, Callable[[Any], Any]]]
+from attestlab.core.db.tables import Result
+
+BindProcessors = list[tuple[int, Callable[[Any], Any]]]  # SQLAlchemy's, each of its column's type
 _SQLITE = sqlite_dialect()
+
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+
+class Buffer(Generic[Item]):
+    """A capability's list of items in each transaction, such as the audit entries to write before the commit.
+
+    The items that a failed job appended are removed.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.name!r})"
+
+
+Marks = tuple[dict[Table, int], dict[Buffer[Any], int], int]  # buffers of several types
+AFTER_SEQUENCING = Buffer[Callable[[], None]]("after_sequencing")
 
 
 class Transaction:
     """One write transaction: cached reads, buffered inserts, and callbacks for after the commit.
 
-    `cache` holds facts read under the writer's lock, until the transaction ends. A buffer is a
-    list from which the items of a failed job are removed.
+    `cache` holds facts read under the writer's lock, until the transaction ends.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.cache: dict[Any, Any] = {}
+        self.cache: dict[Hashable, Any] = {}  # each key has a type of its own
         self._rows: defaultdict[Table, list[Mapping[str, object]]] = defaultdict(list)
-        self._buffers: defaultdict[str, list[Any]] = defaultdict(list)
+        self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._after_commit: list[Callable[[], None]] = []
-        self._savepoint: Any = None
+        self._savepoint: NestedTransaction | None = None
         self._in_job = False
 
     def add(self, table: Table, row: NamedTuple | Mapping[str, object]) -> None:
         """Buffer a record or a mapping of all columns for insertion, at the latest just before the commit."""
         self._rows[table].append(row if isinstance(row, Mapping) else row._asdict())
 
-    def exec(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+    def exec(self, statement: Executable, parameters: Any = None) -> Result:  # SQLAlchemy's type is private
         """Send the buffered inserts, then run a statement that sees them or must follow them."""
         if self._in_job and self._savepoint is None:
             self._open_savepoint()
@@ -57,17 +79,17 @@ class Transaction:
         self.flush()
         _update(self.connection, table, names, rows)
 
-    def read_unflushed(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+    def read_unflushed(self, statement: Executable, parameters: Any = None) -> Result:  # as above
         """Read committed and flushed rows without sending the buffered inserts first."""
         return self.connection.execute(statement, parameters)
 
-    def buffer(self, name: str) -> list[Any]:
-        """Return the transaction's list of this name; the items that a failed job appended are removed."""
-        return self._buffers[name]
+    def buffer(self, buffer: Buffer[Item]) -> list[Item]:
+        """Return the transaction's list of a buffer."""
+        return self._buffers[buffer]
 
     def after_sequencing(self, callback: Callable[[], None]) -> None:
         """Register a callback for when log indexes, proofs and the checkpoint are known, still before the commit."""
-        self._buffers["after_sequencing"].append(callback)
+        self._buffers[AFTER_SEQUENCING].append(callback)
 
     def after_commit(self, callback: Callable[[], None]) -> None:
         """Register a callback for when the commit is durable, before any response is sent."""
@@ -86,7 +108,7 @@ class Transaction:
         for table in sorted(waiting, key=_rank) if len(waiting) > 1 else waiting:
             _insert(self.connection, table, waiting[table])
 
-    def attempt_job(self, job: Callable[[Transaction], Any]) -> Any:
+    def attempt_job(self, job: Callable[[Transaction], Outcome]) -> Outcome:
         """Run one job of a group; if it fails, roll back that job only."""
         marks = self._set_marks()
         self._in_job = True
@@ -100,9 +122,9 @@ class Transaction:
             self._in_job = False
         return result
 
-    def _set_marks(self) -> tuple[dict[Table, int], dict[str, int], int]:
+    def _set_marks(self) -> Marks:
         self._mark_rows = {table: len(rows) for table, rows in self._rows.items()}
-        lengths = {name: len(items) for name, items in self._buffers.items()}
+        lengths = {buffer: len(items) for buffer, items in self._buffers.items()}
         return self._mark_rows, lengths, len(self._after_commit)
 
     def _open_savepoint(self) -> None:
@@ -125,7 +147,7 @@ class Transaction:
             self._savepoint.commit()
             self._savepoint = None
 
-    def _restore(self, marks: tuple[dict[Table, int], dict[str, int], int]) -> None:
+    def _restore(self, marks: Marks) -> None:
         rows, buffers, callbacks = marks
         if self._savepoint is not None:
             self._savepoint.rollback()
@@ -134,12 +156,12 @@ class Transaction:
             del self._rows[table][rows.get(table, 0) :]
             if not self._rows[table]:
                 del self._rows[table]
-        for name, items in self._buffers.items():
-            del items[buffers.get(name, 0) :]
+        for buffer, items in self._buffers.items():
+            del items[buffers.get(buffer, 0) :]
         del self._after_commit[callbacks:]
 
     def _run_after_sequencing(self) -> None:
-        callbacks = self._buffers["after_sequencing"]
+        callbacks = self.buffer(AFTER_SEQUENCING)
         while callbacks:
             waiting, callbacks[:] = list(callbacks), []
             for callback in waiting:
@@ -206,7 +228,7 @@ def _update_of(table: Table, names: tuple[str, ...]) -> Update:
     return update(table).where(*keys).values({name: bindparam(f"_{name}") for name in names})
 
 
-def bind_processor(table: Table, name: str) -> Callable[[Any], Any] | None:
+def bind_processor(table: Table, name: str) -> Callable[[Any], Any] | None:  # as `BindProcessors`
     """Return the function that converts a column's value for SQLite; None if it is stored unchanged.
 
     For times and ids it is a faster equivalent of SQLAlchemy's own bind processor.

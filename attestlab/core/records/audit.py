@@ -16,13 +16,12 @@ from sqlmodel import Field, SQLModel
 
 from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.tables import short_repr, table_of
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.ids import new_id
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.hash_chain import Chain
 
-BUFFER = "audit"
 Outcome = Literal["SUCCESS", "FAILURE"]
 
 
@@ -88,6 +87,9 @@ class AuditEventRecord(NamedTuple):
 _table = table_of(AuditEvent)
 
 
+BUFFER = Buffer[AuditEntry]("audit")
+
+
 def record(tx: Transaction, entry: AuditEntry) -> None:
     """Add `entry` to its tenant's trail; it is stored if and only if the transaction commits."""
     tx.buffer(BUFFER).append(entry)
@@ -95,7 +97,7 @@ def record(tx: Transaction, entry: AuditEntry) -> None:
 
 def write_entries(tx: Transaction) -> None:
     """Number and chain the buffered entries of a transaction, just before its commit."""
-    entries: list[AuditEntry] = tx.buffer(BUFFER)
+    entries = tx.buffer(BUFFER)
     chains: dict[UUID, Chain] = {}
     for entry in entries:
         chain = chains.get(entry.tenant_id)

@@ -15,13 +15,14 @@ from attestlab.core.clock import Clock
 from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.storage import CommitHook
 from attestlab.core.db.tables import short_repr, table_of
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain
 
 CHAIN = "outbox"
+BUFFER = Buffer[tuple[UUID, Event, datetime]]("outbox")
 
 
 class OutboxEvent(SQLModel, table=True):
@@ -56,14 +57,14 @@ _table = table_of(OutboxEvent)
 
 def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
     """Publish an event to the outbox of `tenant_id`; it is stored if and only if the transaction commits."""
-    tx.buffer(CHAIN).append((tenant_id, event, at))
+    tx.buffer(BUFFER).append((tenant_id, event, at))
 
 
 def event_writer(clock: Clock) -> CommitHook:
     """Return the commit hook that numbers and chains the events of a transaction."""
 
     def write_events(tx: Transaction) -> None:
-        published = tx.buffer(CHAIN)
+        published = tx.buffer(BUFFER)
         if not published:
             return
         chain = Chain(tx, CHAIN)

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, LargeBinary, delete, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.db.tables import short_repr, table_of
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.records.hash_chain import Chain, read_head, save_head
 
 CHAIN = "answers"
@@ -69,11 +69,12 @@ class ChainedResponse(NamedTuple):
 
 
 answers = table_of(StoredResponse)
+BUFFER = Buffer[ChainedResponse]("stored responses")
 
 
 def chain_records(tx: Transaction) -> None:
     """Numbers and chains a transaction's records just before its commit."""
-    given: list[ChainedResponse] = tx.buffer(CHAIN)
+    given = tx.buffer(BUFFER)
     if not given:
         return
     chain = Chain(tx, CHAIN)
