@@ -60,7 +60,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # any of the public objects
     if name not in _HOMES:
         raise AttributeError(f"attestlab has no {name!r}; it has {', '.join(__all__)}")
     return getattr(import_module(_HOMES[name]), name)

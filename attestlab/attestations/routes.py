@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
 from uuid import UUID
 
 from pydantic import Field
@@ -372,7 +371,8 @@ def schemas(query: PageQuery) -> Page[SchemaOut]:
     start = decode_number(_SCHEMAS, query.cursor) or 0
     numbered = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
     page, cursor = split_page(numbered, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
-    items = [SchemaOut(id=name, json_schema=cast(Any, json_schema(name))) for _, name in page]
+    # pydantic checks that the document of each schema is JSON.
+    items = [SchemaOut.model_validate({"id": name, "json_schema": json_schema(name)}) for _, name in page]
     return Page[SchemaOut](items=items, next_cursor=cursor)
 
 

@@ -20,9 +20,10 @@ from attestlab.web.routing.routes import Route, Routes
 if TYPE_CHECKING:
     from openapi_pydantic import Operation, Parameter, Reference, RequestBody, Response
 
+JsonSchema = dict[str, Any]  # as pydantic returns it
 _REF_TEMPLATE = "#/components/schemas/{model}"
 _REST = re.compile(r"\.\.\.\}")
-_PATH_SCHEMAS: Mapping[type, dict[str, Any]] = {
+_PATH_SCHEMAS: Mapping[type, JsonSchema] = {
     UUID: {"type": "string", "format": "uuid"},
     int: {"type": "integer", "minimum": 0},
     str: {"type": "string"},
@@ -39,7 +40,7 @@ _SECURITY_SCHEMES = {
 }
 _IDEMPOTENCY_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}
 
-Schemas = Mapping[tuple[str, str], dict[str, Any]]  # by operation id and role
+Schemas = Mapping[tuple[str, str], JsonSchema]  # by operation id and role
 
 
 def openapi_routes(others: Sequence[Route], *, title: str, version: str) -> Routes:
@@ -85,8 +86,9 @@ def operation_id(route: Route) -> str:
     return f"{route.tag}_{route.handler.function.__name__}"
 
 
-def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
-    inputs: list[tuple[Any, Any, TypeAdapter[Any]]] = [(("", "error"), "serialization", TypeAdapter(ErrorEnvelope))]
+def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, JsonSchema]:
+    inputs: list[tuple[Any, Any, TypeAdapter[Any]]]  # pydantic takes keys and modes so
+    inputs = [(("", "error"), "serialization", TypeAdapter(ErrorEnvelope))]
     for route in routes:
         name = operation_id(route)
         if route.body is not None:
@@ -96,17 +98,17 @@ def _build_schemas(routes: Sequence[Route]) -> tuple[Schemas, dict[str, Any]]:
         if route.serializer is not None:
             inputs.append(((name, "result"), "serialization", TypeAdapter(cast("type[object]", route.result))))
     by_key, document = TypeAdapter.json_schemas(inputs, ref_template=_REF_TEMPLATE)
-    definitions: dict[str, Any] = document["$defs"]
+    definitions: JsonSchema = document["$defs"]
     schemas = {key: schema for (key, _), schema in by_key.items()}
     return schemas, definitions
 
 
-def _resolve_properties(reference: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_properties(reference: JsonSchema | None, definitions: JsonSchema) -> JsonSchema:
     """Resolves the reference to a query model; returns no properties if the route takes no query."""
     return {"properties": {}} if reference is None else definitions[reference["$ref"].rpartition("/")[2]]
 
 
-def _build_operation(route: Route, schemas: Schemas, query: Mapping[str, Any]) -> Operation:
+def _build_operation(route: Route, schemas: Schemas, query: JsonSchema) -> Operation:
     from openapi_pydantic import Operation
 
     summary, _, description = (inspect.getdoc(route.handler.function) or route.path).partition("\n")
@@ -134,7 +136,7 @@ def _path_parameters(route: Route) -> list[Parameter]:
     return [_parameter(name, "path", _PATH_SCHEMAS[kind], required=True) for name, kind in route.path_types.items()]
 
 
-def _query_parameters(query: Mapping[str, Any]) -> list[Parameter]:
+def _query_parameters(query: JsonSchema) -> list[Parameter]:
     required = query.get("required", [])
     return [_parameter(name, "query", part, required=name in required) for name, part in query["properties"].items()]
 
@@ -146,7 +148,7 @@ def _header_parameters(route: Route) -> list[Parameter]:
     return [_parameter("Idempotency-Key", "header", _IDEMPOTENCY_SCHEMA, required=required)]
 
 
-def _parameter(name: str, place: str, schema: Mapping[str, Any], *, required: bool) -> Parameter:
+def _parameter(name: str, place: str, schema: JsonSchema, *, required: bool) -> Parameter:
     from openapi_pydantic import Parameter
 
     return Parameter.model_validate({"name": name, "in": place, "required": required, "schema": schema})
@@ -165,7 +167,7 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Response | Reference
     from openapi_pydantic import Response
 
     error = {"description": "An error.", "content": {JSON: {"schema": schemas["", "error"]}}}
-    success: dict[str, Any] = {"description": "Done."}
+    success: dict[str, object] = {"description": "Done."}
     if route.result is RawResponse:
         success["content"] = {"*/*": {}}
     elif route.serializer is not None:
