@@ -7,11 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from support.faults import strace
 
-pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
+pytestmark = strace.needs_strace
 
 WRITE = """
 import sys

@@ -21,7 +21,7 @@ from support.fork_server import ForkServer
 from support.issuers import register_issuer
 
 WRITES_OF_A_MINT = 40
-pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
+pytestmark = strace.needs_strace
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def require_refusal_of_another_body(answer: httpx.Response) -> None:
     assert answer.json()["details"]["reason"] == "idempotency_key_reused"
 
 
-@pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
+@strace.needs_strace
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
 def test_retry_after_a_crash_gets_the_committed_response(
     fork_server: ForkServer, tmp_path: Path, empty_database: str, call: str

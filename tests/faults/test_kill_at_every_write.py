@@ -22,7 +22,7 @@ KILLS = 6  # of each kind of call, the first and the last with them; all of them
 IMAGES = 80
 THOROUGH_INTERVAL = 40
 
-pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
+pytestmark = strace.needs_strace
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ MINTS = 120  # enough for SQLite to write its WAL back into the database twice o
 IMAGES = 60  # in each half; in the soak eight times as many
 THOROUGH_INTERVAL = 20
 
-pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
+pytestmark = strace.needs_strace
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ def test_reads_continue_while_a_backup_locks_the_records(fork_server: ForkServer
         wait_until(lambda: used(data), known.verified)
 
 
-@pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
+@strace.needs_strace
 def test_failed_commits_are_counted_and_logged_at_most_once_a_second(fork_server: ForkServer, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
@@ -122,7 +122,7 @@ def test_failed_commits_are_counted_and_logged_at_most_once_a_second(fork_server
     assert counted >= len(lines) + sum(line["omitted"] for line in lines)
 
 
-@pytest.mark.skipif(not strace.can_trace(), reason="skipped: no strace that may trace")
+@strace.needs_strace
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
 def test_reads_continue_while_every_commit_fails(fork_server: ForkServer, tmp_path: Path, error: str) -> None:
     """The disk takes what is written and refuses to sync it; a commit that failed is counted once when it is well."""

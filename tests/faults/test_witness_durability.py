@@ -20,7 +20,7 @@ from support.witnesses import LogBranch, WitnessProcess, open_witness
 LOG = LogBranch.of(20)
 FORK = LogBranch.of(20, other_from=5)
 
-pytestmark = pytest.mark.skipif(not strace.can_trace(), reason="strace is not here")
+pytestmark = strace.needs_strace
 
 
 @pytest.fixture

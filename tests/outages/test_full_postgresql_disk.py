@@ -27,8 +27,6 @@ NAME = "attestlab_small"
 def disk() -> Iterator[SmallDisk]:
     """A small disk that the user of PostgreSQL can reach."""
     with tempfile.TemporaryDirectory() as folder, SmallDisk.mounted(Path(folder) / "small") as mounted:
-        if mounted is None:
-            pytest.skip("skipped: this process may not mount a tmpfs")
         Path(folder).chmod(0o755)
         yield mounted
 

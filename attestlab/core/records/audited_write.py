@@ -33,8 +33,9 @@ class AuditContext:
 
 def insert(tx: Transaction, table: Table, row: Record, context: AuditContext) -> Record:
     """Insert a row and audit it; returns the row."""
-    tx.add(table, row)
-    _audit(tx, table, row._asdict(), context)
+    columns = row._asdict()
+    tx.add(table, columns)
+    _audit(tx, table, columns, context)
     return row
 
 

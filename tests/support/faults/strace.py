@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+from support.faults.required import faults_are_required
 from support.timeouts import WAIT_TIMEOUT_S
 
 # Everything by which a process changes what a disk holds, apart from mapped memory: that is only SQLite's index of
@@ -25,10 +28,15 @@ CHANGING = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "rename", "
 
 @cache
 def can_trace() -> bool:
-    """Whether strace is here and may do its work."""
+    """Whether strace is installed and may trace a process."""
     if shutil.which("strace") is None:
         return False
     return subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode == 0
+
+
+needs_strace = pytest.mark.skipif(
+    not can_trace() and not faults_are_required(), reason="no strace that may trace; install it, and allow ptrace"
+)
 
 
 @contextmanager
