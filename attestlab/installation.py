@@ -240,7 +240,7 @@ class Installation:
                 _require_no_log(tx.connection, settings)
                 origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
                 vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
-                tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True)
+                tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True, tx=tx)
         lab._shared_lock = shared_lock
         return lab, InitResult(tenant, vkey)
 

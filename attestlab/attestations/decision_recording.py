@@ -18,7 +18,7 @@ async def record_decisions(
     """
     if not policy_decisions:
         return None
-    return await executor.write(lambda tx: attestations.record_decisions(policy_decisions, what=what))
+    return await executor.write(lambda tx: attestations.record_decisions(policy_decisions, what=what, tx=tx))
 
 
 async def record_or_refund(executor: Executor, attestations: Attestations, verified: VerificationOutcome) -> None:

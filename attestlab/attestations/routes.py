@@ -38,6 +38,7 @@ from attestlab.attestations.shapes import (
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import (
     MAX_REPORTED_ERRORS,
@@ -186,12 +187,14 @@ def _build_item_request(body: MintIn) -> MintRequest:
     return _build_mint_request(body, sha256(raw), len(raw))
 
 
-def _issue_item(attestations: Attestations, prepared: PreparedAttestation | AttestLabError) -> Minted | AttestLabError:
+def _issue_item(
+    tx: Transaction, attestations: Attestations, prepared: PreparedAttestation | AttestLabError
+) -> Minted | AttestLabError:
     """Issue one item of a batch; a rejected item leaves only its recorded policy decision."""
     if isinstance(prepared, AttestLabError):
         return prepared
     try:
-        return attestations.issue(prepared)
+        return attestations.issue(prepared, tx=tx)
     except AttestLabError as error:
         return error
 
@@ -228,15 +231,15 @@ def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
     respond=_respond_minted,
     limit=_MINT_LIMIT,
 )
-def mint(prepared: PreparedAttestation, attestations: Attestations) -> Minted | CommittedError:
+def mint(prepared: PreparedAttestation, tx: Transaction, attestations: Attestations) -> Minted | CommittedError:
     """Mint an attestation: sign it, append it to the log, and return it with the inclusion proof."""
-    return _keep_denial(attestations.issue(prepared))
+    return _keep_denial(attestations.issue(prepared, tx=tx))
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
-def revoke(id: UUID, body: RevokeIn, caller: Caller, attestations: Attestations) -> RevokedOut:
+def revoke(id: UUID, body: RevokeIn, tx: Transaction, caller: Caller, attestations: Attestations) -> RevokedOut:
     """Revoke an attestation permanently; from then on its verdict is REVOKED."""
-    return rendering.render_revocation(attestations.revoke(id, reason=body.reason, caller=caller))
+    return rendering.render_revocation(attestations.revoke(id, reason=body.reason, caller=caller, tx=tx))
 
 
 def _respond_superseded(request: Request, result: Minted, links: Links) -> SupersededOut:
@@ -254,9 +257,11 @@ def _respond_superseded(request: Request, result: Minted, links: Links) -> Super
     respond=_respond_superseded,
     limit=_MINT_LIMIT,
 )
-def supersede(id: UUID, prepared: PreparedAttestation, attestations: Attestations) -> Minted | CommittedError:
+def supersede(
+    id: UUID, prepared: PreparedAttestation, tx: Transaction, attestations: Attestations
+) -> Minted | CommittedError:
     """Mint an attestation that replaces this one, which becomes SUPERSEDED."""
-    return _keep_denial(attestations.issue(prepared))
+    return _keep_denial(attestations.issue(prepared, tx=tx))
 
 
 def _keep_denial(issued: Minted | PermissionDenied) -> Minted | CommittedError:
@@ -272,10 +277,10 @@ def _respond_batch(request: Request, result: list[Minted | AttestLabError], link
 
 @routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_prepare_batch, respond=_respond_batch)
 def mint_batch(
-    prepared: list[PreparedAttestation | AttestLabError], attestations: Attestations
+    prepared: list[PreparedAttestation | AttestLabError], tx: Transaction, attestations: Attestations
 ) -> list[Minted | AttestLabError]:
     """Mint up to a hundred attestations in one append to the log; each item succeeds or fails separately."""
-    return [_issue_item(attestations, item) for item in prepared]
+    return [_issue_item(tx, attestations, item) for item in prepared]
 
 
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)

@@ -47,7 +47,10 @@ _CHOSEN_IDS = Buffer[UUID]("chosen attestation ids")
 
 
 class Attestations:
-    """Attestations of all tenants. Rows are the source of truth; the log makes them tamper-evident."""
+    """Attestations of all tenants. Rows are the source of truth; the log makes them tamper-evident.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(
         self,
@@ -70,11 +73,11 @@ class Attestations:
         self.enforcement = PolicyEnforcement(decisions)
         self.daily_meter = Meter(storage=storage, counters=counters)
 
-    def mint(self, request: MintRequest, *, caller: Caller) -> Minted:
+    def mint(self, request: MintRequest, *, caller: Caller, tx: Transaction | None = None) -> Minted:
         """Mint an attestation: `prepare`, then `issue_or_raise`; raises the errors of both."""
-        return self.issue_or_raise(self.prepare(request, caller=caller))
+        return self.issue_or_raise(self.prepare(request, caller=caller, tx=tx), tx=tx)
 
-    def prepare(self, request: MintRequest, *, caller: Caller) -> PreparedAttestation:
+    def prepare(self, request: MintRequest, *, caller: Caller, tx: Transaction | None = None) -> PreparedAttestation:
         """Validate and sign an attestation, before the log assigns an index.
 
         Raises:
@@ -84,18 +87,19 @@ class Attestations:
             ValidationFailed: the request is invalid.
         """
         if request.pack_id is not None:
-            self._require_pack(request.pack_id, caller)
+            self._require_pack(request.pack_id, caller, tx)
         if request.supersedes is not None:
-            rules.require_valid(compute_status(self.get(request.supersedes, caller=caller), now=self.clock.now()))
+            superseded = self.get(request.supersedes, caller=caller, tx=tx)
+            rules.require_valid(compute_status(superseded, now=self.clock.now()))
         name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
         key = self.storage.cached_read(
-            name, lambda connection: self.get_signing_key(connection, request, caller=caller)
+            name, lambda connection: self.get_signing_key(connection, request, caller=caller), tx
         )
         return minting.prepare(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
-    def _require_pack(self, pack_id: UUID, caller: Caller) -> None:
+    def _require_pack(self, pack_id: UUID, caller: Caller, tx: Transaction | None) -> None:
         """Require that the pack exists; one check before the write suffices, because packs are never removed."""
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             store.get_pack(connection, pack_id, tenant_id=caller.tenant_id)
 
     def get_signing_key(self, connection: Connection, request: MintRequest, *, caller: Caller) -> SigningKey:
@@ -106,19 +110,19 @@ class Attestations:
         require_may_mint(key.issuer_status, key.status)
         return key
 
-    def issue_or_raise(self, prepared: PreparedAttestation) -> Minted:
-        """Issue a prepared attestation in a transaction of its own, and raise a denial instead of returning it.
+    def issue_or_raise(self, prepared: PreparedAttestation, *, tx: Transaction | None = None) -> Minted:
+        """Issue a prepared attestation, and raise a denial instead of returning it.
 
         Raises:
-            PermissionDenied: policies deny the mint; the decision is recorded nevertheless.
+            PermissionDenied: policies deny the mint; without `tx`, the decision is recorded nevertheless.
             AttestLabError: any error of `issue`.
         """
-        minted = self.issue(prepared)
+        minted = self.issue(prepared, tx=tx)
         if isinstance(minted, PermissionDenied):
             raise minted
         return minted
 
-    def issue(self, prepared: PreparedAttestation) -> Minted | PermissionDenied:
+    def issue(self, prepared: PreparedAttestation, *, tx: Transaction | None = None) -> Minted | PermissionDenied:
         """Append a prepared attestation to the log, and write its row, event and audit line.
 
         One transaction contains all of them. Under the writer's lock it checks again that issuer and key
@@ -129,7 +133,7 @@ class Attestations:
             Conflict: issuer or key changed since `prepare`, the id is taken, or the superseded one is not VALID.
             RateLimited: the tenant has used its plan's daily quota.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             self._require_unchanged(tx, prepared)
             at = self.clock.now()  # not `created_at`, which the holder of an external key chooses
             old_id = prepared.request.supersedes
@@ -158,16 +162,20 @@ class Attestations:
             ended = None if old is None else self._change_status(tx, old, change, prepared.caller)
         return Minted(row, logged, prepared.warnings, ended)
 
-    def supersede(self, attestation_id: UUID, request: MintRequest, *, caller: Caller) -> Minted:
+    def supersede(
+        self, attestation_id: UUID, request: MintRequest, *, caller: Caller, tx: Transaction | None = None
+    ) -> Minted:
         """Mint an attestation that replaces another, which becomes SUPERSEDED.
 
         Raises:
             Conflict: the attestation to supersede is not VALID.
             AttestLabError: any error of `mint`.
         """
-        return self.mint(replace(request, supersedes=attestation_id), caller=caller)
+        return self.mint(replace(request, supersedes=attestation_id), caller=caller, tx=tx)
 
-    def revoke(self, attestation_id: UUID, *, reason: str, caller: Caller) -> StatusChanged:
+    def revoke(
+        self, attestation_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None
+    ) -> StatusChanged:
         """Revoke an attestation permanently.
 
         One transaction writes the new status and its log entry, so every revocation is in the
@@ -177,7 +185,7 @@ class Attestations:
             NotFound: the caller's tenant has no attestation with this id.
             Conflict: the attestation is no longer VALID.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             at = self.clock.now()
             row = self._get_valid(tx, attestation_id, caller=caller, at=at)
             return self._change_status(tx, row, StatusChange(Status.REVOKED, at, reason=reason), caller)
@@ -240,13 +248,13 @@ class Attestations:
         )
         return len(rows)
 
-    def get(self, attestation_id: UUID, *, caller: Caller) -> AttestationRecord:
+    def get(self, attestation_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> AttestationRecord:
         """Get an attestation of the caller's tenant.
 
         Raises:
             NotFound: the caller's tenant has no attestation with this id.
         """
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             return store.get(connection, attestation_id, tenant_id=caller.tenant_id)
 
     def page(
@@ -363,11 +371,13 @@ class Attestations:
             decisions = self.enforcement.evaluate_export(evidence, caller=caller, now=self.clock.now())
             return Export(evidence, proofs, head, decisions)
 
-    def record_decisions(self, policy_decisions: PolicyDecisions, *, what: str) -> PermissionDenied | None:
+    def record_decisions(
+        self, policy_decisions: PolicyDecisions, *, what: str, tx: Transaction | None = None
+    ) -> PermissionDenied | None:
         """Record policy decisions, and return the error for the caller when one of them denies `what`."""
         if not policy_decisions:
             return None
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             return policy_enforcement.record_decisions(tx, policy_decisions, what=what, at=self.clock.now())
 
     def _load_evidence(

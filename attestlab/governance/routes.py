@@ -4,6 +4,7 @@ import json
 from functools import partial
 from uuid import UUID
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In, Uuid
 from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS, RequestStatus
 from attestlab.governance.service import ChangeRequest, Governance, count_needed_approvals
@@ -57,7 +58,7 @@ async def _count_impact_again(id: UUID, caller: Caller, governance: Governance, 
 
 @routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_count_impact)
 def create(
-    request: Request, body: IssuerRequestIn, prepared: str, caller: Caller, governance: Governance
+    request: Request, body: IssuerRequestIn, prepared: str, tx: Transaction, caller: Caller, governance: Governance
 ) -> IssuerRequestOut:
     """Request a change of an issuer's status or ratings; the response includes the impact."""
     change = ChangeRequest(
@@ -67,7 +68,7 @@ def create(
         new_trust_tier=body.new_trust_tier,
         new_risk_rating=body.new_risk_rating,
     )
-    row = governance.request(change, impact=prepared, caller=caller)
+    row = governance.request(change, impact=prepared, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{row.id}"
     return _render_request(row)
 
@@ -98,21 +99,21 @@ def get(id: UUID, caller: Caller, governance: Governance) -> IssuerRequestOut:
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_count_impact_again)
-def approve(id: UUID, prepared: str, caller: Caller, governance: Governance) -> IssuerRequestOut:
+def approve(id: UUID, prepared: str, tx: Transaction, caller: Caller, governance: Governance) -> IssuerRequestOut:
     """Approve another user's request."""
-    return _render_request(governance.approve(id, impact=prepared, caller=caller))
+    return _render_request(governance.approve(id, impact=prepared, caller=caller, tx=tx))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
-def reject(id: UUID, body: RejectIn, caller: Caller, governance: Governance) -> IssuerRequestOut:
+def reject(id: UUID, body: RejectIn, tx: Transaction, caller: Caller, governance: Governance) -> IssuerRequestOut:
     """Reject a request permanently, or withdraw one's own."""
-    return _render_request(governance.reject(id, reason=body.reason, caller=caller))
+    return _render_request(governance.reject(id, reason=body.reason, caller=caller, tx=tx))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_count_impact_again)
-def execute(id: UUID, prepared: str, caller: Caller, governance: Governance) -> IssuerRequestOut:
+def execute(id: UUID, prepared: str, tx: Transaction, caller: Caller, governance: Governance) -> IssuerRequestOut:
     """Execute an approved request; the change and its log entry are one transaction."""
-    return _render_request(governance.execute(id, impact=prepared, caller=caller))
+    return _render_request(governance.execute(id, impact=prepared, caller=caller, tx=tx))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)

@@ -52,14 +52,19 @@ class BlastRadius:
 
 
 class Governance:
-    """Governance requests; `Issuers.set_governance` makes the changes themselves."""
+    """Governance requests; `Issuers.set_governance` makes the changes themselves.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock, issuers: Issuers) -> None:
         self.storage = storage
         self.clock = clock
         self.issuers = issuers
 
-    def request(self, change: ChangeRequest, *, impact: str | None = None, caller: Caller) -> IssuerRequestRecord:
+    def request(
+        self, change: ChangeRequest, *, impact: str | None = None, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerRequestRecord:
         """Create a request; `impact` is the result of `count_impact`, which otherwise runs under the writer's lock.
 
         Raises:
@@ -68,7 +73,7 @@ class Governance:
             Conflict: the issuer's status does not allow the change.
         """
         rules.require_target(change.type, change.new_trust_tier, change.new_risk_rating)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             new_values = rules.requested_values(change.type, change.new_trust_tier, change.new_risk_rating)
             _require_possible(tx, change.type, new_values, change.issuer_id, caller.tenant_id)
@@ -117,7 +122,9 @@ class Governance:
                 limit=limit,
             )
 
-    def approve(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> IssuerRequestRecord:
+    def approve(
+        self, request_id: UUID, *, impact: str | None = None, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerRequestRecord:
         """Approve a request, which becomes APPROVED with the last required approval; `impact` is as for `request`.
 
         Raises:
@@ -125,7 +132,7 @@ class Governance:
             PermissionDenied: it is the caller's own request, or the caller may not approve it.
             Conflict: the request is final, or the caller has already approved it.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
             kind = RequestType(row.type)
             rules.require_may_approve(kind, requested_by=row.requested_by, tenant_id=row.tenant_id, caller=caller)
@@ -142,7 +149,9 @@ class Governance:
             }
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "approve", now))
 
-    def reject(self, request_id: UUID, *, reason: str, caller: Caller) -> IssuerRequestRecord:
+    def reject(
+        self, request_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerRequestRecord:
         """Reject a request permanently; the requester may withdraw it in the same way.
 
         Raises:
@@ -150,7 +159,7 @@ class Governance:
             PermissionDenied: the caller is neither the requester nor allowed to approve the request.
             Conflict: the request is final.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get(tx.exec, request_id, tenant_id=_visible_tenant(caller))
             if caller.actor_id != row.requested_by:
                 kind = RequestType(row.type)
@@ -165,14 +174,16 @@ class Governance:
             }
             return audited_write.change(tx, store.requests, row, changes, _audit_context(row, caller, "reject", now))
 
-    def execute(self, request_id: UUID, *, impact: str | None = None, caller: Caller) -> IssuerRequestRecord:
+    def execute(
+        self, request_id: UUID, *, impact: str | None = None, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerRequestRecord:
         """Execute an approved request: change the issuer and append the change to the log in one transaction.
 
         Raises:
             NotFound: the caller's tenant has no such request.
             Conflict: approvals are missing, the request is final, or the issuer's status no longer allows the change.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get(tx.exec, request_id, tenant_id=caller.tenant_id)
             given = len(json.loads(row.approvals))
             rules.require_approved(RequestStatus(row.status), given=given, needed=count_needed_approvals(row))
@@ -198,6 +209,7 @@ class Governance:
             status=new_values.status,
             trust_tier=new_values.trust_tier,
             risk_rating=new_values.risk_rating,
+            tx=tx,
         ).log_index
 
     def count_impact(self, issuer_id: UUID, *, caller: Caller) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from uuid import UUID
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid
 from attestlab.identity import rules
 from attestlab.identity.service import AuthenticatedUser, Identity
@@ -48,23 +49,23 @@ async def _prepare_password(
 
 
 @routes.post("/v1/auth/login", scope=PUBLIC, prepare=_authenticate_user, secret=True)
-def login(prepared: AuthenticatedUser, identity: Identity) -> TokensOut:
+def login(prepared: AuthenticatedUser, tx: Transaction, identity: Identity) -> TokensOut:
     """Sign in. A wrong password and an unknown address give the same error."""
-    return _tokens(identity.sign_in(prepared))
+    return _tokens(identity.sign_in(prepared, tx=tx))
 
 
 @routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True)
-def refresh(body: RefreshIn, identity: Identity) -> TokensOut | CommittedError:
+def refresh(body: RefreshIn, tx: Transaction, identity: Identity) -> TokensOut | CommittedError:
     """Exchange a refresh token for the next tokens; a second use ends the session."""
-    issued = identity.sessions.refresh(body.refresh_token)
+    issued = identity.sessions.refresh(body.refresh_token, tx=tx)
     return CommittedError(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
 
 
 @routes.post("/v1/auth/logout", scope=Requirement(user_only=True), status=204, secret=True)
-def logout(body: LogoutIn | None, caller: Caller, identity: Identity) -> None:
+def logout(body: LogoutIn | None, tx: Transaction, caller: Caller, identity: Identity) -> None:
     """End the session; its access token is invalid from the next request on."""
     refresh_token = None if body is None else body.refresh_token
-    identity.sessions.sign_out(caller=caller, refresh_token=refresh_token)
+    identity.sessions.sign_out(caller=caller, refresh_token=refresh_token, tx=tx)
 
 
 @routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_CACHE_CONTROL)
@@ -87,9 +88,9 @@ def me(caller: Caller, identity: Identity) -> MeOut:
 
 
 @routes.post("/v1/me/password", scope=Requirement(user_only=True), status=204, prepare=_prepare_password, secret=True)
-def change_password(prepared: AuthenticatedUser, caller: Caller, identity: Identity) -> None:
+def change_password(prepared: AuthenticatedUser, tx: Transaction, caller: Caller, identity: Identity) -> None:
     """Change one's password; all other sessions of the person end."""
-    identity.change_password(prepared, caller=caller)
+    identity.change_password(prepared, caller=caller, tx=tx)
 
 
 def _tokens(issued: Tokens) -> TokensOut:

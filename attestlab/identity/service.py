@@ -58,7 +58,7 @@ class Identity:
     """Accounts and their passwords; `issuer` returns the `iss` of their tokens.
 
     Methods marked slow create or verify an argon2id hash. Call them neither on the event loop nor under the writer
-    lock.
+    lock. `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
     def __init__(
@@ -96,13 +96,13 @@ class Identity:
             row.id, stored, passwords.hash_password(password) if passwords.is_outdated(stored) else None
         )
 
-    def sign_in(self, user: AuthenticatedUser) -> Tokens:
+    def sign_in(self, user: AuthenticatedUser, *, tx: Transaction | None = None) -> Tokens:
         """Starts a session.
 
         Raises:
             AuthInvalid: the account or its password changed since it was authenticated.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             person = _require_unchanged(tx, user)
             if user.next_hash is not None:
@@ -130,13 +130,13 @@ class Identity:
             raise PermissionDenied(message, details={"reason": "wrong_password"}) from None
         return replace(user, next_hash=passwords.hash_password(new))
 
-    def change_password(self, user: AuthenticatedUser, *, caller: Caller) -> None:
+    def change_password(self, user: AuthenticatedUser, *, caller: Caller, tx: Transaction | None = None) -> None:
         """Replaces the password's hash and ends all other sessions of the caller.
 
         Raises:
             AuthInvalid: the account or its password changed since it was authenticated.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             person = _require_unchanged(tx, user)
             deed = AuditContext(person.tenant_id, caller, "user.change_password", now)

@@ -39,7 +39,10 @@ class Tokens:
 
 
 class Sessions:
-    """Sessions of signed-in people; `key_prefix` is the prefix of our refresh tokens."""
+    """Sessions of signed-in people; `key_prefix` is the prefix of our refresh tokens.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock, tokens: AccessTokens, key_prefix: str) -> None:
         self.storage = storage
@@ -67,7 +70,7 @@ class Sessions:
         audited_write.insert(tx, store.sessions, row, AuditContext(person.tenant_id, caller, "session.create", at))
         return self._issue_tokens(tx, person, caller, at)
 
-    def refresh(self, refresh_token: str) -> Tokens | AuthInvalid:
+    def refresh(self, refresh_token: str, *, tx: Transaction | None = None) -> Tokens | AuthInvalid:
         """Uses up a refresh token and returns the session's next tokens.
 
         If the token was used before, its session ends. That change must be committed, so the error is returned, not
@@ -77,7 +80,7 @@ class Sessions:
             AuthInvalid: the token is unknown or expired, or its session or account has ended.
         """
         secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now, token = self.clock.now(), store.find_refresh_token(tx, secret_sha256)
             if token is None:
                 raise AuthInvalid
@@ -92,9 +95,9 @@ class Sessions:
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
             return self._issue_tokens(tx, person, caller, now)
 
-    def sign_out(self, *, caller: Caller, refresh_token: str | None = None) -> None:
+    def sign_out(self, *, caller: Caller, refresh_token: str | None = None, tx: Transaction | None = None) -> None:
         """Ends the caller's session, and the session of `refresh_token` if it is another one of theirs."""
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             ending = {UUID(caller.credential_id), self._find_session(tx, refresh_token)}
             self._end(tx, ending.__contains__, SessionEndReason.LOGOUT, caller, self.clock.now())
 

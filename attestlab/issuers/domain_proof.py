@@ -16,6 +16,7 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict
 from attestlab.issuers import store
@@ -54,6 +55,7 @@ class DomainProofs:
     """Domain challenges of issuers, their verification, and the resulting change of the trust tier.
 
     `has_tier_decision` returns whether the platform ever decided on an issuer's trust tier.
+    `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class DomainProofs:
                 details={"reason": "record_not_found", "record_name": challenge.record_name},
             )
 
-    def accept(self, verified: Challenge, *, caller: Caller) -> Challenge:
+    def accept(self, verified: Challenge, *, caller: Caller, tx: Transaction | None = None) -> Challenge:
         """Record that a challenge was verified, and raise a SELF_SIGNED issuer to BASIC; higher tiers stay.
 
         The tier also stays if the platform ever decided on it, because no tenant may undo that decision.
@@ -104,7 +106,7 @@ class DomainProofs:
             NotFound: the caller's tenant has no such issuer.
             Conflict: the domain has changed since the look-up, or the issuer is not ACTIVE.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get(tx.exec, verified.issuer_id, tenant_id=caller.tenant_id)
             current = self._build_challenge(row)
             if current.is_proven:
@@ -116,7 +118,7 @@ class DomainProofs:
                 raise Conflict(message, details={"issuer_status": row.status})
             lift = not self.has_tier_decision(tx.exec, verified.issuer_id)
             return self._build_challenge(
-                self.issuers.set_domain_proven(verified.issuer_id, lift=lift, caller=caller).issuer
+                self.issuers.set_domain_proven(verified.issuer_id, lift=lift, caller=caller, tx=tx).issuer
             )
 
     def _build_challenge(self, issuer: IssuerRecord) -> Challenge:

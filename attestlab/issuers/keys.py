@@ -71,7 +71,10 @@ class RevokedKey:
 
 
 class Keys:
-    """The keys of issuers. Callers that hold the writer's lock must pass a generated pair, so that no write waits."""
+    """The keys of issuers. Callers that hold the writer's lock must pass a generated pair, so that no write waits.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(
         self, *, storage: Storage, keyring: Keyring, clock: Clock, recorder: ChangeRecorder, count_signed: CountSigned
@@ -92,6 +95,7 @@ class Keys:
         public_key: bytes | None = None,
         private: PrivateKey | None = None,
         status: KeyStatus = KeyStatus.ACTIVE,
+        tx: Transaction | None = None,
     ) -> IssuerKeyRecord:
         """Add a key to an issuer: managed, or external if its public key (raw Ed25519 or SPKI) is given.
 
@@ -111,7 +115,7 @@ class Keys:
             if public_key is None
             else load_external_key(kid, alg, public_key)
         )
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             return self.register(tx, issuer_id, key, caller, self.clock.now())
 
@@ -136,6 +140,7 @@ class Keys:
         caller: Caller,
         public_key: bytes | None = None,
         private: PrivateKey | None = None,
+        tx: Transaction | None = None,
     ) -> RotatedKey:
         """Replace an active key with another; the attestations of the old key stay valid.
 
@@ -147,7 +152,7 @@ class Keys:
             Conflict: the key is not active, or the new kid is taken.
             ValidationFailed: the algorithm differs from the old key's, or the new key is invalid.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             old = store.get_key(tx.exec, kid, tenant_id=caller.tenant_id)
             rules.require_rotatable(KeyStatus(old.status))
             if alg.value != old.alg:
@@ -161,17 +166,23 @@ class Keys:
             self._publish_and_audit(tx, event, "key.rotate", rotated, caller, now)
         return RotatedKey(rotated, new)
 
-    def revoke(self, kid: str, *, reason: str, caller: Caller) -> RevokedKey:
+    def revoke(self, kid: str, *, reason: str, caller: Caller, tx: Transaction | None = None) -> RevokedKey:
         """Revoke a key permanently; its attestations that are already in the log stay valid and are flagged.
 
         Raises:
             NotFound: the caller's tenant has no such key.
             Conflict: the key is already revoked or compromised.
         """
-        return self._withdraw(kid, KeyStatus.REVOKED, reason, caller, None)
+        return self._withdraw(kid, KeyStatus.REVOKED, reason, caller, None, tx)
 
     def compromise(
-        self, kid: str, *, reason: str, caller: Caller, compromised_at: datetime | None = None
+        self,
+        kid: str,
+        *,
+        reason: str,
+        caller: Caller,
+        compromised_at: datetime | None = None,
+        tx: Transaction | None = None,
     ) -> RevokedKey:
         """Report a key as compromised; its attestations logged since `compromised_at` are INVALID.
 
@@ -184,7 +195,7 @@ class Keys:
         """
         rules.require_past(compromised_at, now=self.clock.now())
         since = None if compromised_at is None else truncate_to_milliseconds(compromised_at)
-        return self._withdraw(kid, KeyStatus.COMPROMISED, reason, caller, since)
+        return self._withdraw(kid, KeyStatus.COMPROMISED, reason, caller, since, tx)
 
     def rewrap(self, tx: Transaction, new: Keyring) -> int:
         """Seal all private keys of managed keys under another key-encryption key, and return their number."""
@@ -201,9 +212,15 @@ class Keys:
         return len(rows)
 
     def _withdraw(
-        self, kid: str, status: KeyStatus, reason: str, caller: Caller, compromised_at: datetime | None
+        self,
+        kid: str,
+        status: KeyStatus,
+        reason: str,
+        caller: Caller,
+        compromised_at: datetime | None,
+        tx: Transaction | None,
     ) -> RevokedKey:
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             old = store.get_key(tx.exec, kid, tenant_id=caller.tenant_id)
             rules.require_withdrawable(KeyStatus(old.status), status)
             now = self.clock.now()

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
@@ -17,7 +18,10 @@ from attestlab.orgs.rules import Caller
 
 
 class Logos:
-    """Uploaded logos of issuers; an upload sets the profile's `logo_url` to the uploaded logo."""
+    """Uploaded logos of issuers; an upload sets the profile's `logo_url` to the uploaded logo.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock, issuers: Issuers, portal_url: str) -> None:
         self.storage = storage
@@ -25,7 +29,9 @@ class Logos:
         self.issuers = issuers
         self.portal_url = portal_url
 
-    def upload(self, issuer_id: UUID, content: bytes, *, caller: Caller) -> IssuerLogoRecord:
+    def upload(
+        self, issuer_id: UUID, content: bytes, *, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerLogoRecord:
         """Store a logo, replacing an earlier one, and set the issuer's `logo_url` to it.
 
         Raises:
@@ -33,7 +39,7 @@ class Logos:
             PayloadTooLarge, UnsupportedMediaType: the image is not allowed, see `logo_validation.detect_media_type`.
         """
         media_type = logo_validation.detect_media_type(content)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             digest = hashlib.sha256(content).hexdigest()
@@ -44,7 +50,7 @@ class Logos:
                 row = audited_write.change(tx, store.logos, before, new._asdict(), deed)
             else:
                 row = audited_write.insert(tx, store.logos, new, deed)
-            self.issuers.set_logo(issuer_id, self.url(issuer_id), caller=caller)
+            self.issuers.set_logo(issuer_id, self.url(issuer_id), caller=caller, tx=tx)
         return row
 
     def get(self, issuer_id: UUID) -> IssuerLogoRecord:
@@ -59,13 +65,13 @@ class Logos:
             raise NotFound("logo of issuer", issuer_id)
         return row
 
-    def remove(self, issuer_id: UUID, *, caller: Caller) -> None:
+    def remove(self, issuer_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> None:
         """Remove the uploaded logo, and clear the profile's `logo_url` if it is that of the uploaded logo.
 
         Raises:
             NotFound: the caller's tenant has no such issuer.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             issuer = store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             row = store.find_logo(tx.exec, issuer_id)
             if row is not None:
@@ -75,7 +81,7 @@ class Logos:
                     tx, store.logos, row, empty, AuditContext(caller.tenant_id, caller, "issuer_logo.remove", now)
                 )
             if rules.is_uploaded_logo_url(issuer.logo_url, issuer_id):
-                self.issuers.set_logo(issuer_id, None, caller=caller)
+                self.issuers.set_logo(issuer_id, None, caller=caller, tx=tx)
 
     def url(self, issuer_id: UUID) -> str:
         """Return the public URL of an issuer's uploaded logo."""

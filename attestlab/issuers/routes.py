@@ -5,6 +5,7 @@ from uuid import UUID
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import PrivateKey
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.issuers.domain_proof import Challenge, DomainProofs
 from attestlab.issuers.keys import Keys, RevokedKey, load_external_key
@@ -76,10 +77,10 @@ def _check_external(body: KeyIn | RotateIn, public: bytes) -> None:
     limit=Limit("issuers", 10, 3600),
 )
 def create(
-    request: Request, body: IssuerIn, prepared: PrivateKey | None, caller: Caller, issuers: Issuers
+    request: Request, body: IssuerIn, prepared: PrivateKey | None, tx: Transaction, caller: Caller, issuers: Issuers
 ) -> IssuerOut:
     """Register an issuer; initially it is ACTIVE, SELF_SIGNED and LOW."""
-    created = issuers.create(body.profile(), caller=caller, alg=body.alg, kid=body.kid, private=prepared)
+    created = issuers.create(body.profile(), caller=caller, alg=body.alg, kid=body.kid, private=prepared, tx=tx)
     request.respond_headers["Location"] = f"/v1/issuers/{created.issuer.id}"
     return _render_issuer(created)
 
@@ -101,13 +102,15 @@ def get(id: UUID, caller: Caller, issuers: Issuers) -> IssuerOut:
 
 
 @routes.patch("/v1/issuers/{id}", scope=Scope.ISSUERS_WRITE)
-def update(id: UUID, body: IssuerPatch, caller: Caller, issuers: Issuers) -> IssuerOut:
+def update(id: UUID, body: IssuerPatch, tx: Transaction, caller: Caller, issuers: Issuers) -> IssuerOut:
     """Change an issuer's profile."""
-    return _render_issuer(issuers.update(id, body.changes(), caller=caller))
+    return _render_issuer(issuers.update(id, body.changes(), caller=caller, tx=tx))
 
 
 @routes.post("/v1/issuers/{id}/keys", scope=Scope.ISSUERS_WRITE, status=201, prepare=_generate_or_check_key)
-def add_key(id: UUID, body: KeyIn, prepared: PrivateKey | None, caller: Caller, signing_keys: Keys) -> KeyOut:
+def add_key(
+    id: UUID, body: KeyIn, prepared: PrivateKey | None, tx: Transaction, caller: Caller, signing_keys: Keys
+) -> KeyOut:
     """Add a key: managed, or external if its public key is given."""
     added = signing_keys.add(
         id,
@@ -117,16 +120,19 @@ def add_key(id: UUID, body: KeyIn, prepared: PrivateKey | None, caller: Caller, 
         private=prepared,
         status=KeyStatus(body.status),
         caller=caller,
+        tx=tx,
     )
     return _render_key(added)
 
 
 @routes.post("/v1/issuers/keys/{kid}/rotate", scope=Scope.ISSUERS_WRITE, prepare=_generate_or_check_key)
-def rotate(kid: str, body: RotateIn, prepared: PrivateKey | None, caller: Caller, signing_keys: Keys) -> RotatedOut:
+def rotate(
+    kid: str, body: RotateIn, prepared: PrivateKey | None, tx: Transaction, caller: Caller, signing_keys: Keys
+) -> RotatedOut:
     """Replace a key with another: a pending, an external or a newly generated managed key."""
     public = _read_public_key(body)
     done = signing_keys.rotate(
-        kid, new_kid=body.new_kid, alg=body.alg, public_key=public, private=prepared, caller=caller
+        kid, new_kid=body.new_kid, alg=body.alg, public_key=public, private=prepared, caller=caller, tx=tx
     )
     new = {name: getattr(done.new, name) for name in NewKeyOut.model_fields if name in done.new._fields}
     return RotatedOut(
@@ -136,15 +142,19 @@ def rotate(kid: str, body: RotateIn, prepared: PrivateKey | None, caller: Caller
 
 
 @routes.post("/v1/issuers/keys/{kid}/revoke", scope=Scope.ISSUERS_WRITE)
-def revoke_key(kid: str, body: RevokeKeyIn, caller: Caller, signing_keys: Keys) -> WithdrawnKeyOut:
+def revoke_key(kid: str, body: RevokeKeyIn, tx: Transaction, caller: Caller, signing_keys: Keys) -> WithdrawnKeyOut:
     """Revoke a key permanently; its attestations that are already in the log stay valid and are flagged."""
-    return _render_withdrawn(signing_keys.revoke(kid, reason=body.reason, caller=caller))
+    return _render_withdrawn(signing_keys.revoke(kid, reason=body.reason, caller=caller, tx=tx))
 
 
 @routes.post("/v1/issuers/keys/{kid}/compromise", scope=Scope.ISSUERS_WRITE)
-def compromise_key(kid: str, body: CompromiseKeyIn, caller: Caller, signing_keys: Keys) -> WithdrawnKeyOut:
+def compromise_key(
+    kid: str, body: CompromiseKeyIn, tx: Transaction, caller: Caller, signing_keys: Keys
+) -> WithdrawnKeyOut:
     """Report a key as compromised: its attestations logged since then are INVALID."""
-    compromised = signing_keys.compromise(kid, reason=body.reason, compromised_at=body.compromised_at, caller=caller)
+    compromised = signing_keys.compromise(
+        kid, reason=body.reason, compromised_at=body.compromised_at, caller=caller, tx=tx
+    )
     return _render_withdrawn(compromised)
 
 
@@ -164,10 +174,10 @@ def jwks(id: UUID, issuers: Issuers) -> JwksOut:
 
 
 @routes.put("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE)
-def put_logo(id: UUID, body: LogoIn, caller: Caller, logos: Logos) -> LogoOut:
+def put_logo(id: UUID, body: LogoIn, tx: Transaction, caller: Caller, logos: Logos) -> LogoOut:
     """Upload a logo, and set the profile's `logo_url` to it."""
     content = b64url_decode(body.content_b64url, field="/content_b64url")
-    row = logos.upload(id, content, caller=caller)
+    row = logos.upload(id, content, caller=caller, tx=tx)
     return LogoOut(
         issuer_id=id,
         media_type=row.media_type,
@@ -185,9 +195,9 @@ def logo(id: UUID, logos: Logos) -> RawResponse:
 
 
 @routes.delete("/v1/issuers/{id}/logo", scope=Scope.ISSUERS_WRITE, status=204)
-def remove_logo(id: UUID, caller: Caller, logos: Logos) -> None:
+def remove_logo(id: UUID, tx: Transaction, caller: Caller, logos: Logos) -> None:
     """Remove the uploaded logo."""
-    logos.remove(id, caller=caller)
+    logos.remove(id, caller=caller, tx=tx)
 
 
 async def _look_up_record(
@@ -207,12 +217,14 @@ def domain_proof(id: UUID, caller: Caller, domain_proofs: DomainProofs) -> Domai
 
 
 @routes.post("/v1/issuers/{id}/domain-proof/check", scope=Scope.ISSUERS_WRITE, prepare=_look_up_record)
-def check_domain_proof(id: UUID, prepared: Challenge, caller: Caller, domain_proofs: DomainProofs) -> DomainProofOut:
+def check_domain_proof(
+    id: UUID, prepared: Challenge, tx: Transaction, caller: Caller, domain_proofs: DomainProofs
+) -> DomainProofOut:
     """Look up the record; if the DNS has it, raise the issuer from SELF_SIGNED to BASIC.
 
     If the platform ever decided on the tier, it stays unchanged.
     """
-    return _render_challenge(domain_proofs.accept(prepared, caller=caller))
+    return _render_challenge(domain_proofs.accept(prepared, caller=caller, tx=tx))
 
 
 def _render_challenge(challenge: Challenge) -> DomainProofOut:

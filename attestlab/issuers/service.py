@@ -52,6 +52,7 @@ class Issuers:
 
     Key pairs are generated before the writer's lock is taken, because generating RSA keys would
     delay all mints. A caller that already holds the lock passes one as `private`.
+    `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Issuers:
         alg: Algorithm | None = None,
         kid: str | None = None,
         private: PrivateKey | None = None,
+        tx: Transaction | None = None,
     ) -> IssuerWithKeys:
         """Register an issuer; with `alg`, create its first managed key, with a generated `kid` if none is given.
 
@@ -86,7 +88,7 @@ class Issuers:
             raise ValidationFailed.of("/kid", "needs_alg", "kid requires alg. Send alg as well, or omit kid.")
         cleaned = rules.normalize_profile(profile)
         key = None if alg is None else make_managed_key(kid or generate_kid(alg), alg, private)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             quotas.require_capacity(
                 "issuers", quotas.allowance_of(caller).issuers, lambda: store.count(tx, caller.tenant_id)
@@ -99,13 +101,13 @@ class Issuers:
             keys = [] if key is None else [self.signing_keys.register(tx, row.id, key, caller, now)]
         return IssuerWithKeys(row, keys)
 
-    def get(self, issuer_id: UUID, *, caller: Caller) -> IssuerWithKeys:
+    def get(self, issuer_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> IssuerWithKeys:
         """Get an issuer of the caller's tenant with its keys.
 
         Raises:
             NotFound: the caller's tenant has no issuer with this id.
         """
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             row = store.get(connection.execute, issuer_id, tenant_id=caller.tenant_id)
             return _attach_keys(connection.execute, [row])[0]
 
@@ -117,7 +119,9 @@ class Issuers:
             found = store.page(connection, tenant_id=caller.tenant_id, before=before, offset=offset, limit=limit)
             return _attach_keys(connection.execute, found)
 
-    def update(self, issuer_id: UUID, changes: Mapping[str, str | None], *, caller: Caller) -> IssuerWithKeys:
+    def update(
+        self, issuer_id: UUID, changes: Mapping[str, str | None], *, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerWithKeys:
         """Change the profile; a new jurisdiction is also logged, because it is a governance attribute.
 
         Raises:
@@ -125,15 +129,17 @@ class Issuers:
             ValidationFailed: a field is invalid.
             Conflict: the domain was verified and cannot change.
         """
-        return self._apply_changes(issuer_id, rules.normalize_profile(changes), caller)
+        return self._apply_changes(issuer_id, rules.normalize_profile(changes), caller, tx)
 
-    def set_logo(self, issuer_id: UUID, url: str | None, *, caller: Caller) -> IssuerWithKeys:
+    def set_logo(
+        self, issuer_id: UUID, url: str | None, *, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerWithKeys:
         """Set the profile's logo URL; the caller must have validated the logo.
 
         Raises:
             NotFound: the caller's tenant has no issuer with this id.
         """
-        return self._apply_changes(issuer_id, {"logo_url": url}, caller)
+        return self._apply_changes(issuer_id, {"logo_url": url}, caller, tx)
 
     def set_governance(
         self,
@@ -143,6 +149,7 @@ class Issuers:
         status: IssuerStatus | None = None,
         trust_tier: TrustTier | None = None,
         risk_rating: RiskRating | None = None,
+        tx: Transaction | None = None,
     ) -> IssuerWithKeys:
         """Change an issuer's status, trust tier or risk rating; the caller must have checked that this is permitted.
 
@@ -151,17 +158,19 @@ class Issuers:
         """
         changes = {"status": status, "trust_tier": trust_tier, "risk_rating": risk_rating}
         return self._apply_changes(
-            issuer_id, {name: word.value for name, word in changes.items() if word is not None}, caller
+            issuer_id, {name: word.value for name, word in changes.items() if word is not None}, caller, tx
         )
 
-    def set_domain_proven(self, issuer_id: UUID, *, lift: bool, caller: Caller) -> IssuerWithKeys:
+    def set_domain_proven(
+        self, issuer_id: UUID, *, lift: bool, caller: Caller, tx: Transaction | None = None
+    ) -> IssuerWithKeys:
         """Record that the issuer's domain is proven, and with `lift` raise it to BASIC; the caller must have checked.
 
         Raises:
             NotFound: the caller's tenant has no issuer with this id.
         """
         lifted = {"trust_tier": TrustTier.BASIC.value} if lift else {}
-        return self._apply_changes(issuer_id, {"domain_proven_at": self.clock.now(), **lifted}, caller)
+        return self._apply_changes(issuer_id, {"domain_proven_at": self.clock.now(), **lifted}, caller, tx)
 
     def list_keys(self, issuer_id: UUID, *, caller: Caller, after: str | None = None) -> Sequence[IssuerKeyRecord]:
         """List the issuer's keys, newest first, starting after the key with the kid `after`.
@@ -232,9 +241,11 @@ class Issuers:
         der = self.keyring.unseal(sealed, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid, alg=alg.value)
         return signing.load_private(alg, der)
 
-    def _apply_changes(self, issuer_id: UUID, changes: Mapping[str, object], caller: Caller) -> IssuerWithKeys:
+    def _apply_changes(
+        self, issuer_id: UUID, changes: Mapping[str, object], caller: Caller, tx: Transaction | None
+    ) -> IssuerWithKeys:
         index = None
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)
             changed = {name: value for name, value in changes.items() if getattr(row, name) != value}
             if "domain" in changed:

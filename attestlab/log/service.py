@@ -87,7 +87,7 @@ class Log:
         store.create_head(tx, LogHeadRecord(store.HEAD_ID, origin, 0, head.root, str(signer.vkey), sealed))
         self._sign(tx, signer, head, previous_size=None)
         tx.flush()
-        tx.after_commit(lambda: self._advance_guard(head))
+        tx.after_commit(lambda: self._adopt(signer, head))
         return str(signer.vkey)
 
     def append(self, tx: Transaction, entry: bytes, *, kind: str, subject: str | None = None) -> SequencedEntry:
@@ -172,6 +172,11 @@ class Log:
             self._signer = unseal_signer(row, self._keyring)
         return self._signer
 
+    def _adopt(self, signer: NoteSigner, head: TreeHead) -> None:
+        """Keep the key of the log that was just created, and start the head guard at its empty head."""
+        self._signer = signer
+        self._advance_guard(head)
+
     def _promote(self, head: TreeHead, update: TreeUpdate, reader: TreeReader) -> None:
         """Make the committed batch the tree in memory, and advance the head guard to it."""
         self._sealed_connection = None
@@ -229,6 +234,8 @@ class Log:
     @cached_property
     def log_id(self) -> str:
         """The log's origin."""
+        if self._signer is not None:  # a note is signed under the origin, so this reads nothing, also within a write
+            return self._signer.vkey.name
         with self._storage.read() as connection:
             return self.head(connection).origin
 

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.api_keys import ApiKeys, CreatedApiKey
 from attestlab.orgs.rules import Caller, Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
@@ -18,10 +19,10 @@ _CONSUMERS = Requirement(user_only=True, realm=Realm.CONSUMER)
 
 
 @routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit("api-keys", 20, 86_400), secret=True)
-def create(request: Request, body: ApiKeyIn, caller: Caller, api_keys: ApiKeys) -> ApiKeyMadeOut:
+def create(request: Request, body: ApiKeyIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyMadeOut:
     """Create an API key; only this response contains its secret."""
     scopes = frozenset(body.scopes)
-    created = api_keys.create(body.name, scopes=scopes, environment=body.environment, caller=caller)
+    created = api_keys.create(body.name, scopes=scopes, environment=body.environment, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/api-keys/{created.row.id}"
     return _created_key_out(created)
 
@@ -39,21 +40,21 @@ def get(id: UUID, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
-def revoke(id: UUID, body: RevokeApiKeyIn | None, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+def revoke(id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
     """Revoke an API key permanently; the next request with it gets a 401."""
-    return _revoke(id, body, caller, api_keys)
+    return _revoke(id, body, tx, caller, api_keys)
 
 
 @routes.post("/v1/api-keys/{id}/compromise", scope=_MANAGERS)
-def compromise(id: UUID, body: CompromiseIn, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+def compromise(id: UUID, body: CompromiseIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
     """Flag an API key as compromised, which also revokes it."""
-    return _key_out(api_keys.compromise(id, reason=body.reason, caller=caller))
+    return _key_out(api_keys.compromise(id, reason=body.reason, caller=caller, tx=tx))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
-def create_for_consumer(body: ConsumerKeyIn, caller: Caller, api_keys: ApiKeys) -> ApiKeyMadeOut:
+def create_for_consumer(body: ConsumerKeyIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyMadeOut:
     """Create a consumer's own key: five fixed scopes, for 90 days, at most five at a time."""
-    return _created_key_out(api_keys.create_for_consumer(body.name, caller=caller))
+    return _created_key_out(api_keys.create_for_consumer(body.name, caller=caller, tx=tx))
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
@@ -63,9 +64,11 @@ def list_of_consumer(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Pag
 
 
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
-def revoke_of_consumer(id: UUID, body: RevokeApiKeyIn | None, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+def revoke_of_consumer(
+    id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys
+) -> ApiKeyOut:
     """Revoke one of the consumer's own keys permanently."""
-    return _revoke(id, body, caller, api_keys)
+    return _revoke(id, body, tx, caller, api_keys)
 
 
 def _page(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
@@ -74,9 +77,9 @@ def _page(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut
     return Page[ApiKeyOut](items=[_key_out(row) for row in page_rows], next_cursor=cursor)
 
 
-def _revoke(key_id: UUID, body: RevokeApiKeyIn | None, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+def _revoke(key_id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
     reason = None if body is None else body.reason
-    return _key_out(api_keys.revoke(key_id, reason=reason, caller=caller))
+    return _key_out(api_keys.revoke(key_id, reason=reason, caller=caller, tx=tx))
 
 
 def _created_key_out(created: CreatedApiKey) -> ApiKeyMadeOut:

@@ -49,7 +49,10 @@ class CreatedApiKey:
 
 
 class ApiKeys:
-    """A tenant's keys, each with its current status."""
+    """A tenant's keys, each with its current status.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock, settings: Settings) -> None:
         self.storage = storage
@@ -63,6 +66,7 @@ class ApiKeys:
         scopes: AbstractSet[Scope],
         caller: Caller,
         environment: Environment = Environment.LIVE,
+        tx: Transaction | None = None,
     ) -> CreatedApiKey:
         """Creates a key of the caller's tenant, with no more scopes than the caller has.
 
@@ -79,10 +83,10 @@ class ApiKeys:
             raise ValidationFailed.of("/environment", "dev", "Production accepts live keys only.")
         rules.require_scopes_within(scopes, caller.scopes)
         key = NewApiKey(name, scopes, environment, _person_id(caller))
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             return self.add(tx, key, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
 
-    def create_for_consumer(self, name: str, *, caller: Caller) -> CreatedApiKey:
+    def create_for_consumer(self, name: str, *, caller: Caller, tx: Transaction | None = None) -> CreatedApiKey:
         """Creates a consumer's own key, with the five fixed scopes, for 90 days.
 
         Raises:
@@ -90,7 +94,7 @@ class ApiKeys:
             Conflict: five of their keys are active.
         """
         key = NewApiKey(rules.validate_display_name("name", name), CONSUMER_SCOPES, created_by=_person_id(caller))
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             if store.count_active_keys(tx, caller.tenant_id, now) >= rules.MAX_CONSUMER_KEYS:
                 message = f"{rules.MAX_CONSUMER_KEYS} keys are active already; revoke one first."
@@ -142,25 +146,27 @@ class ApiKeys:
             rows = store.list_page(connection, ApiKeyRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
         return [self._current(row) for row in rows]
 
-    def revoke(self, key_id: UUID, *, reason: str | None, caller: Caller) -> ApiKeyRecord:
+    def revoke(
+        self, key_id: UUID, *, reason: str | None, caller: Caller, tx: Transaction | None = None
+    ) -> ApiKeyRecord:
         """Revokes a key permanently; repeating it changes nothing, not even the reason.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_owned(tx.exec, ApiKeyRecord, key_id, tenant_id=caller.tenant_id)
             if row.status == ApiKeyStatus.REVOKED:
                 return row
             return self._change(tx, row, _revocation_changes(reason, self.clock.now()), "api_key.revoke", caller)
 
-    def compromise(self, key_id: UUID, *, reason: str, caller: Caller) -> ApiKeyRecord:
+    def compromise(self, key_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None) -> ApiKeyRecord:
         """Flags a key as compromised and revokes it; the event is published once, however often the key is flagged.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_owned(tx.exec, ApiKeyRecord, key_id, tenant_id=caller.tenant_id)
             if row.compromised_at is not None:
                 return row

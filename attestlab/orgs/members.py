@@ -58,7 +58,10 @@ class OnAccountOpened(Protocol):
 
 
 class People:
-    """The members of a tenant; mailed links begin with `portal_url`."""
+    """The members of a tenant; mailed links begin with `portal_url`.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(
         self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str, on_account_opened: OnAccountOpened
@@ -69,7 +72,9 @@ class People:
         self.on_account_opened = on_account_opened
         self.portal_url = portal_url
 
-    def invite(self, email: str, *, role: Role, caller: Caller, name: str | None = None) -> UserRecord:
+    def invite(
+        self, email: str, *, role: Role, caller: Caller, name: str | None = None, tx: Transaction | None = None
+    ) -> UserRecord:
         """Invites a person by e-mail; a repeated invitation invalidates the previous link.
 
         Raises:
@@ -80,7 +85,7 @@ class People:
         address = role_rules.normalize_address(email)
         name = "" if name is None else rules.validate_display_name("name", name)
         token = b64url_encode(secrets.token_bytes(role_rules.TOKEN_BYTES))
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             tenant = store.get_tenant(tx.exec, caller.tenant_id)
             role_rules.require_may_grant(role, caller=caller, is_operators=tenant.is_operator)
@@ -108,14 +113,16 @@ class People:
         passwords.require_acceptable(password, email=row.email, field="/password")
         return AcceptInvitation(token_sha256, passwords.hash_password(password))
 
-    def join(self, acceptance: AcceptInvitation, *, name: str | None = None) -> UserRecord:
+    def join(
+        self, acceptance: AcceptInvitation, *, name: str | None = None, tx: Transaction | None = None
+    ) -> UserRecord:
         """Accepts an invitation, which uses it up and opens an account.
 
         Raises:
             NotFound: the invitation was used, renewed or withdrawn since `prepare_join`.
             ValidationFailed: the name is not one line.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             row = self._find_invited(tx.exec, acceptance.token_sha256)
             changes = {
@@ -148,7 +155,7 @@ class People:
         with self.storage.read() as connection:
             return store.list_page(connection, UserRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
 
-    def change_role(self, user_id: UUID, role: Role, *, caller: Caller) -> UserRecord:
+    def change_role(self, user_id: UUID, role: Role, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
         """Changes a person's role.
 
         Raises:
@@ -156,7 +163,7 @@ class People:
             PermissionDenied: the caller may not grant this role, not change this person, or would promote themselves.
             Conflict: the person was removed, or is the last owner.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_owned(tx.exec, UserRecord, user_id, tenant_id=caller.tenant_id)
             current = role_rules.parse_roles(row.roles)
             self._require_may_set_role(tx, row, role, caller)
@@ -175,7 +182,7 @@ class People:
                 tx, row, {"roles": role_rules.format_roles(new_roles)}, event, "user.change_role", caller, now
             )
 
-    def remove(self, user_id: UUID, *, caller: Caller) -> None:
+    def remove(self, user_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> None:
         """Removes a person: only an id remains, their sessions end, their address is free again.
 
         Raises:
@@ -183,7 +190,7 @@ class People:
             PermissionDenied: the caller may not remove an owner, or a person with a platform role.
             Conflict: the person is the last owner.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_owned(tx.exec, UserRecord, user_id, tenant_id=caller.tenant_id)
             if row.status == UserStatus.REMOVED:
                 return

@@ -3,6 +3,7 @@
 import json
 from uuid import UUID
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.members import AcceptInvitation, People
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Scope
@@ -32,9 +33,9 @@ def list_orgs(request: Request, query: PageQuery, caller: Caller, orgs: Orgs) ->
 
 
 @routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
-def create_org(request: Request, body: OrgIn, caller: Caller, orgs: Orgs) -> OrgOut:
+def create_org(request: Request, body: OrgIn, tx: Transaction, caller: Caller, orgs: Orgs) -> OrgOut:
     """Create another organization of the tenant."""
-    org = orgs.create(body.name, slug=body.slug, caller=caller)
+    org = orgs.create(body.name, slug=body.slug, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/orgs/{org.id}"
     return _org_out(org)
 
@@ -46,9 +47,9 @@ def get_org(id: UUID, caller: Caller, orgs: Orgs) -> OrgOut:
 
 
 @routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
-def update_org(id: UUID, body: OrgPatch, caller: Caller, orgs: Orgs) -> OrgOut:
+def update_org(id: UUID, body: OrgPatch, tx: Transaction, caller: Caller, orgs: Orgs) -> OrgOut:
     """Rename an organization, or set the origins that people may be redirected to."""
-    return _org_out(orgs.update(id, caller=caller, **body.changes()))
+    return _org_out(orgs.update(id, caller=caller, **body.changes(), tx=tx))
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)
@@ -60,9 +61,9 @@ def list_users(query: PageQuery, caller: Caller, people: People) -> Page[UserOut
 
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
-def invite(request: Request, body: UserIn, caller: Caller, people: People) -> UserOut:
+def invite(request: Request, body: UserIn, tx: Transaction, caller: Caller, people: People) -> UserOut:
     """Invite a person by e-mail; a repeated invitation invalidates the previous link."""
-    invited = people.invite(body.email, role=body.role, name=body.name, caller=caller)
+    invited = people.invite(body.email, role=body.role, name=body.name, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/users/{invited.id}"
     return _user_out(invited)
 
@@ -73,9 +74,9 @@ async def _prepare_joining(body: JoinIn, people: People, executor: Executor) -> 
 
 
 @routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_prepare_joining, secret=True)
-def accept_invite(body: JoinIn, prepared: AcceptInvitation, people: People) -> UserOut:
+def accept_invite(body: JoinIn, prepared: AcceptInvitation, tx: Transaction, people: People) -> UserOut:
     """Accept an invitation with its token, which is valid once, for seven days."""
-    return _user_out(people.join(prepared, name=body.name))
+    return _user_out(people.join(prepared, name=body.name, tx=tx))
 
 
 @routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
@@ -85,15 +86,15 @@ def get_user(id: UUID, caller: Caller, people: People) -> UserOut:
 
 
 @routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE)
-def change_role(id: UUID, body: UserPatch, caller: Caller, people: People) -> UserOut:
+def change_role(id: UUID, body: UserPatch, tx: Transaction, caller: Caller, people: People) -> UserOut:
     """Change a person's role."""
-    return _user_out(people.change_role(id, body.role, caller=caller))
+    return _user_out(people.change_role(id, body.role, caller=caller, tx=tx))
 
 
 @routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204)
-def remove(id: UUID, caller: Caller, people: People) -> None:
+def remove(id: UUID, tx: Transaction, caller: Caller, people: People) -> None:
     """Remove a person; their sessions end immediately, and only an id of them remains."""
-    people.remove(id, caller=caller)
+    people.remove(id, caller=caller, tx=tx)
 
 
 def _org_out(row: OrgRecord) -> OrgOut:

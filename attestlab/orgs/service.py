@@ -68,7 +68,10 @@ class ConsumerCreated:
 
 
 class Orgs:
-    """Tenants and their organizations; `api_keys` are their keys."""
+    """Tenants and their organizations; `api_keys` are their keys.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(
         self, *, storage: Storage, clock: Clock, settings: Settings, on_account_opened: OnAccountOpened
@@ -79,7 +82,9 @@ class Orgs:
         self.on_account_opened = on_account_opened
         self.api_keys = ApiKeys(storage=storage, clock=clock, settings=settings)
 
-    def create_tenant(self, name: str, *, plan: Plan, operator: bool = False) -> TenantCreated:
+    def create_tenant(
+        self, name: str, *, plan: Plan, operator: bool = False, tx: Transaction | None = None
+    ) -> TenantCreated:
         """Creates a tenant with its organization, an owner, and a live key with every tenant scope.
 
         Raises:
@@ -89,7 +94,7 @@ class Orgs:
         name = rules.validate_display_name("name", name)
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         password_hash = passwords.hash_password(password)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             if operator and store.has_operator(tx):
                 raise Conflict("An operator's tenant exists already. Create this tenant without `operator`.")
             now = self.clock.now()
@@ -113,7 +118,7 @@ class Orgs:
             secret = self.api_keys.add(tx, key, tenant_id=tenant_id, actor=COMMAND_LINE, at=now).secret
         return TenantCreated(tenant_id, org_id, owner.email, password, secret)
 
-    def add_consumer(self, email: str, password: str, *, name: str) -> ConsumerCreated:
+    def add_consumer(self, email: str, password: str, *, name: str, tx: Transaction | None = None) -> ConsumerCreated:
         """Creates a consumer: a person with an account in a tenant of their own; slow.
 
         Raises:
@@ -123,7 +128,7 @@ class Orgs:
         address, name = role_rules.normalize_address(email), rules.validate_display_name("name", name)
         passwords.require_acceptable(password, email=address, field="/password")
         password_hash = passwords.hash_password(password)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             tenant = TenantRecord(new_id(now), name, Plan.FREE.value, False, now, realm=Realm.CONSUMER.value)
             tenant_id = _add_tenant(tx, tenant)
@@ -143,7 +148,9 @@ class Orgs:
             self._add_user(tx, person)
         return ConsumerCreated(person.id, tenant_id, address)
 
-    def set_plan(self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None]) -> TenantRecord:
+    def set_plan(
+        self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None], *, tx: Transaction | None = None
+    ) -> TenantRecord:
         """Sets a tenant's plan and its individual limits; earlier individual limits are dropped.
 
         Raises:
@@ -151,7 +158,7 @@ class Orgs:
             ValidationFailed: a limit is unknown or not a count.
         """
         changes = {"plan": plan.value, "adjusted": plans.encode_adjustments(limits)}
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_tenant(tx.exec, tenant_id)
             deed = AuditContext(
                 tenant_id, COMMAND_LINE, "tenant.plan", self.clock.now(), {"plan": plan.value, "limits": dict(limits)}
@@ -211,7 +218,7 @@ class Orgs:
         with self.storage.read() as connection:
             return store.get_owned(connection.execute, OrgRecord, org_id, tenant_id=caller.tenant_id)
 
-    def create(self, name: str, *, caller: Caller, slug: str | None = None) -> OrgRecord:
+    def create(self, name: str, *, caller: Caller, slug: str | None = None, tx: Transaction | None = None) -> OrgRecord:
         """Creates another organization of the tenant; without a `slug`, one is derived from the name.
 
         Raises:
@@ -220,14 +227,20 @@ class Orgs:
         """
         name = rules.validate_display_name("name", name)
         desired = rules.slug(name) if slug is None else rules.validate_slug(slug)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             taken = store.list_slugs_like(tx, desired)
             if slug is not None and slug in taken:
                 raise Conflict(f"The slug {slug} is taken. Choose another.", details={"reason": "slug_taken"})
             return _add_org(tx, caller.tenant_id, name, rules.free_slug(desired, taken), caller, self.clock.now())
 
     def update(
-        self, org_id: UUID, *, caller: Caller, name: str | None = None, return_origins: Sequence[str] | None = None
+        self,
+        org_id: UUID,
+        *,
+        caller: Caller,
+        name: str | None = None,
+        return_origins: Sequence[str] | None = None,
+        tx: Transaction | None = None,
     ) -> OrgRecord:
         """Updates the given fields; a field that is None is unchanged.
 
@@ -241,7 +254,7 @@ class Orgs:
         if return_origins is not None:
             allow_loopback = self.settings.env is Stage.SANDBOX
             values["return_origins"] = json.dumps(normalize_origins(return_origins, allow_loopback=allow_loopback))
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_owned(tx.exec, OrgRecord, org_id, tenant_id=caller.tenant_id)
             changes = {column: value for column, value in values.items() if getattr(row, column) != value}
             if not changes:

@@ -30,7 +30,10 @@ NO_ATTRIBUTES = "[]"
 
 
 class AttributeRegistryService:
-    """The attribute registries of tenants; each contains the platform's attributes."""
+    """The attribute registries of tenants; each contains the platform's attributes.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
@@ -41,7 +44,9 @@ class AttributeRegistryService:
         with self.storage.read() as connection:
             return build_registry(load_own_attributes(connection.execute, caller.tenant_id))
 
-    def check(self, own: Sequence[Mapping[str, object]], *, caller: Caller) -> CheckedAttributes:
+    def check(
+        self, own: Sequence[Mapping[str, object]], *, caller: Caller, tx: Transaction | None = None
+    ) -> CheckedAttributes:
         """Check new attributes against every version of the tenant's policies, without the writer's lock.
 
         Takes seconds if many large versions use an attribute that would change.
@@ -52,14 +57,16 @@ class AttributeRegistryService:
         """
         text = serialize_attributes(own)
         registry = build_registry(text)
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             execute = connection.execute
             before = load_own_attributes(execute, caller.tenant_id)
             versions = store.count_versions(execute, caller.tenant_id)
             _require_readable(execute, caller.tenant_id, registry, changed=_changed_paths(before, registry))
         return CheckedAttributes(text, len(own), before, versions)
 
-    def replace(self, own: Sequence[Mapping[str, object]] | CheckedAttributes, *, caller: Caller) -> None:
+    def replace(
+        self, own: Sequence[Mapping[str, object]] | CheckedAttributes, *, caller: Caller, tx: Transaction | None = None
+    ) -> None:
         """Replace the tenant's own attributes; the platform's attributes always remain.
 
         Raises:
@@ -67,8 +74,8 @@ class AttributeRegistryService:
             QuotaExceeded: the plan allows fewer.
             Conflict: see `check`; or attributes or policies of the tenant changed since the check.
         """
-        checked = own if isinstance(own, CheckedAttributes) else self.check(own, caller=caller)
-        with self.storage.write() as tx:
+        checked = own if isinstance(own, CheckedAttributes) else self.check(own, caller=caller, tx=tx)
+        with self.storage.write(tx) as tx:
             _require_unchanged(tx, checked, caller.tenant_id)
             tx.cache[store.POLICIES_CHANGED] = True
             now = self.clock.now()

@@ -64,23 +64,28 @@ class Explanation:
 
 
 class Decisions:
-    """Service for policy decisions: evaluate, record, explain."""
+    """Service for policy decisions: evaluate, record, explain.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
 
     def evaluate_and_record(
-        self, query: PolicyQuery, context: Mapping[str, object], *, caller: Caller
+        self, query: PolicyQuery, context: Mapping[str, object], *, caller: Caller, tx: Transaction | None = None
     ) -> EvaluatedDecision:
         """Evaluate a context and record the decision, audited with the hash of its input.
 
         Raises:
             ValidationFailed: TENANT_DEFAULT has a target id, or another target type has none.
         """
-        return self.record(self.evaluate_context(query, context, caller=caller), caller=caller)
+        return self.record(self.evaluate_context(query, context, caller=caller, tx=tx), caller=caller, tx=tx)
 
-    def evaluate_context(self, query: PolicyQuery, context: Mapping[str, object], *, caller: Caller) -> PendingDecision:
+    def evaluate_context(
+        self, query: PolicyQuery, context: Mapping[str, object], *, caller: Caller, tx: Transaction | None = None
+    ) -> PendingDecision:
         """Evaluate the active policies without recording the decision.
 
         Raises:
@@ -89,7 +94,7 @@ class Decisions:
         query.require_valid_target()
         name = ("policies that would apply", caller.tenant_id, query)
         active = self.storage.cached_read(
-            name, lambda connection: active_policies.load_policies(connection.execute, query, caller.tenant_id)
+            name, lambda connection: active_policies.load_policies(connection.execute, query, caller.tenant_id), tx
         )
         return _decide(active, query, context, caller.tenant_id)
 
@@ -108,9 +113,9 @@ class Decisions:
         active = active_policies.find_policies_in(tx, query, tenant_id)
         return None if active is None else _decide_cached(active, query, context, tenant_id)
 
-    def record(self, pending: PendingDecision, *, caller: Actor) -> EvaluatedDecision:
+    def record(self, pending: PendingDecision, *, caller: Actor, tx: Transaction | None = None) -> EvaluatedDecision:
         """Record a decision with everything needed to reproduce it; `caller` is the actor who requested it."""
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = record_decision(tx, pending, actor=caller, at=self.clock.now())
         return EvaluatedDecision(row, pending.decision, pending.normalized.diagnostics)
 

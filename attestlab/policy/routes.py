@@ -6,6 +6,7 @@ from uuid import UUID
 import orjson
 
 from attestlab.core.clock import Clock
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller
 from attestlab.policy import jobs, rendering
@@ -92,12 +93,13 @@ async def _check_attributes(
 def set_attributes(
     body: AttributesIn,
     prepared: tuple[CheckedAttributes, bytes],
+    tx: Transaction,
     caller: Caller,
     policy_attributes: AttributeRegistryService,
 ) -> AttributesOut | RawResponse:
     """Replace the tenant's own attributes."""
     checked, shown = prepared
-    policy_attributes.replace(checked, caller=caller)
+    policy_attributes.replace(checked, caller=caller, tx=tx)
     return RawResponse(shown, JSON)
 
 
@@ -112,9 +114,11 @@ async def _decide(
 
 
 @routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_decide)
-def evaluate(body: EvaluateIn, prepared: PendingDecision, caller: Caller, policy_decisions: Decisions) -> EvaluateOut:
+def evaluate(
+    body: EvaluateIn, prepared: PendingDecision, tx: Transaction, caller: Caller, policy_decisions: Decisions
+) -> EvaluateOut:
     """Evaluate all policies that apply; the decision is recorded and audited."""
-    return rendering.render_decision(policy_decisions.record(prepared, caller=caller))
+    return rendering.render_decision(policy_decisions.record(prepared, caller=caller, tx=tx))
 
 
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
@@ -174,12 +178,17 @@ async def _read_document(
 
 @routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read_document)
 def create(
-    request: Request, body: PolicyIn, prepared: Document | CheckedDocument, caller: Caller, policies: Policies
+    request: Request,
+    body: PolicyIn,
+    prepared: Document | CheckedDocument,
+    tx: Transaction,
+    caller: Caller,
+    policies: Policies,
 ) -> PolicyOut:
     """Create a policy as a draft, which decides nothing yet."""
-    made = policies.create(prepared, caller=caller)
+    made = policies.create(prepared, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/policies/{made.id}"
-    return _render_newest(policies, made.id, caller)
+    return _render_newest(tx, policies, made.id, caller)
 
 
 @routes.get("/v1/policies", scope=_TENANT)
@@ -217,11 +226,17 @@ async def get(
 
 @routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read_document)
 def update(
-    request: Request, id: UUID, body: PolicyIn, prepared: Document | CheckedDocument, caller: Caller, policies: Policies
+    request: Request,
+    id: UUID,
+    body: PolicyIn,
+    prepared: Document | CheckedDocument,
+    tx: Transaction,
+    caller: Caller,
+    policies: Policies,
 ) -> PolicyOut:
     """Write a new version; the active version remains active."""
-    policies.update(id, prepared, caller=caller)
-    return _render_newest(policies, id, caller)
+    policies.update(id, prepared, caller=caller, tx=tx)
+    return _render_newest(tx, policies, id, caller)
 
 
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
@@ -241,10 +256,10 @@ def version(id: UUID, version: int, caller: Caller, policies: Policies) -> Polic
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
-def shadow(request: Request, id: UUID, caller: Caller, policies: Policies) -> PolicyOut:
+def shadow(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
     """Evaluate the newest version next to the active versions, without effect on decisions."""
-    policies.shadow(id, caller=caller)
-    return _render_newest(policies, id, caller)
+    policies.shadow(id, caller=caller, tx=tx)
+    return _render_newest(tx, policies, id, caller)
 
 
 async def _examine(
@@ -259,7 +274,13 @@ async def _examine(
 
 @routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examine)
 def activate(
-    request: Request, id: UUID, body: ActivateIn, prepared: ActivationCheck, caller: Caller, policies: Policies
+    request: Request,
+    id: UUID,
+    body: ActivateIn,
+    prepared: ActivationCheck,
+    tx: Transaction,
+    caller: Caller,
+    policies: Policies,
 ) -> PolicyOut:
     """Activate the newest version."""
     policies.activate(
@@ -269,15 +290,16 @@ def activate(
         acknowledged=body.acknowledge,
         note=body.note,
         caller=caller,
+        tx=tx,
     )
-    return _render_newest(policies, id, caller)
+    return _render_newest(tx, policies, id, caller)
 
 
 @routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
-def archive(request: Request, id: UUID, caller: Caller, policies: Policies) -> PolicyOut:
+def archive(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
     """Archive a policy permanently."""
-    policies.archive(id, caller=caller)
-    return _render_newest(policies, id, caller)
+    policies.archive(id, caller=caller, tx=tx)
+    return _render_newest(tx, policies, id, caller)
 
 
 def _parse_or_name(body: AnalyzeIn) -> Document | UUID:
@@ -288,5 +310,5 @@ def _parse_or_name(body: AnalyzeIn) -> Document | UUID:
     return body.policy_id
 
 
-def _render_newest(policies: Policies, policy_id: UUID, caller: Caller) -> PolicyOut:
-    return rendering.render_policy(*policies.get(policy_id, caller=caller))
+def _render_newest(tx: Transaction, policies: Policies, policy_id: UUID, caller: Caller) -> PolicyOut:
+    return rendering.render_policy(*policies.get(policy_id, caller=caller, tx=tx))

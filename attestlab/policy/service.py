@@ -27,13 +27,7 @@ from attestlab.policy.analysis.analyzer import AnalysisFinding, PolicyComparison
 from attestlab.policy.attribute_registry import build_registry, load_own_attributes, load_registry, parse_document
 from attestlab.policy.checked_input import CheckedDocument
 from attestlab.policy.evaluation.binder import bind
-from attestlab.policy.events import (
-    PolicyActivated,
-    PolicyArchived,
-    PolicyCreated,
-    PolicyShadowed,
-    PolicyUpdated,
-)
+from attestlab.policy.events import PolicyActivated, PolicyArchived, PolicyCreated, PolicyShadowed, PolicyUpdated
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.document import Document, TargetType
@@ -79,7 +73,10 @@ class AnalysisReport:
 
 
 class Policies:
-    """The policies of tenants. A change, its audit entry and its event are one transaction."""
+    """The policies of tenants. A change, its audit entry and its event are one transaction.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(
         self, *, storage: Storage, clock: Clock, simulations: SimulationReports, operator: Callable[[], Caller]
@@ -90,7 +87,9 @@ class Policies:
         self._operator = operator
         self.proofs = ConcurrencyLimit(MAX_CONCURRENT_PROOFS, "proofs")
 
-    def create(self, document: Document | CheckedDocument, *, caller: Caller) -> TenantPolicyRecord:
+    def create(
+        self, document: Document | CheckedDocument, *, caller: Caller, tx: Transaction | None = None
+    ) -> TenantPolicyRecord:
         """Create a policy as a DRAFT.
 
         Raises:
@@ -99,7 +98,7 @@ class Policies:
             NotFound: the tenant has no such issuer or verification profile.
             QuotaExceeded: the plan allows no more policies.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             quotas.require_capacity(
                 "policies", quotas.allowance_of(caller).policies, lambda: store.count_open(tx.exec, caller.tenant_id)
             )
@@ -125,7 +124,9 @@ class Policies:
             outbox.publish(tx, caller.tenant_id, event, at=now)
             return policy
 
-    def update(self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller) -> TenantPolicyRecord:
+    def update(
+        self, policy_id: UUID, document: Document | CheckedDocument, *, caller: Caller, tx: Transaction | None = None
+    ) -> TenantPolicyRecord:
         """Write a new version; the active version remains active.
 
         Raises:
@@ -134,7 +135,7 @@ class Policies:
             QuotaExceeded: the plan allows no more versions of a policy.
             ValidationFailed: as for `create`, or the version is for another action or target.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row.status)
             quotas.require_capacity(
@@ -152,14 +153,14 @@ class Policies:
             self._write(tx, changed, document, caller, now)
             return changed
 
-    def shadow(self, policy_id: UUID, *, caller: Caller) -> TenantPolicyRecord:
+    def shadow(self, policy_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> TenantPolicyRecord:
         """Put the newest version in shadow: it is evaluated next to the active versions, without effect.
 
         Raises:
             NotFound: the tenant has no such policy.
             Conflict: it is archived, or its newest version is active.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row.status)
             if row.version == row.active_version:
@@ -195,6 +196,7 @@ class Policies:
         acknowledged: Sequence[str] = (),
         note: str | None = None,
         caller: Caller,
+        tx: Transaction | None = None,
     ) -> TenantPolicyRecord:
         """Activate the newest version.
 
@@ -204,7 +206,7 @@ class Policies:
                 current simulation of exactly this version is named.
             PermissionDenied: the caller is the author, and another user could activate it.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row.status)
             if row.version != examined.version:
@@ -225,14 +227,14 @@ class Policies:
             )
             return self._change(tx, row, changes, deed, event)
 
-    def archive(self, policy_id: UUID, *, caller: Caller) -> TenantPolicyRecord:
+    def archive(self, policy_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> TenantPolicyRecord:
         """Archive a policy permanently; its decisions remain explainable.
 
         Raises:
             NotFound: the tenant has no such policy.
             Conflict: it is archived.
         """
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row.status)
             now = self.clock.now()
@@ -240,13 +242,15 @@ class Policies:
             event = PolicyArchived(policy_id=policy_id, archived_at=now)
             return self._change(tx, row, changes, _audit_context(caller, "policy.archive", now), event)
 
-    def get(self, policy_id: UUID, *, caller: Caller) -> tuple[TenantPolicyRecord, PolicyVersionRecord]:
+    def get(
+        self, policy_id: UUID, *, caller: Caller, tx: Transaction | None = None
+    ) -> tuple[TenantPolicyRecord, PolicyVersionRecord]:
         """Return a policy and its newest version.
 
         Raises:
             NotFound: the tenant has no such policy.
         """
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             row = store.get_policy(connection.execute, policy_id, tenant_id=caller.tenant_id)
             return row, store.get_version(connection.execute, policy_id, row.version)
 
@@ -290,9 +294,7 @@ class Policies:
             return load_own_attributes(execute, caller.tenant_id), store.is_operator(execute, caller.tenant_id)
 
     def longest_text(self, caller: Caller) -> int:
-        """Return the length in characters of the longest document that is newest, active or in shadow, including the
-        platform's.
-        """
+        """Return the length of the longest document that is newest, active or in shadow, the platform's included."""
         with self.storage.read() as connection:
             return store.max_document_length(connection.execute, caller.tenant_id)
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from attestlab.core.clock import Clock
+from attestlab.core.db.transaction import Transaction
 from attestlab.issuers.shapes import JwksOut
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
@@ -67,9 +68,9 @@ def _parse_or_name(body: SimulateIn) -> Document | UUID:
 
 
 @routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_run)
-def simulate(prepared: SimulationRun, caller: Caller, simulations: Simulations) -> SimulationOut:
+def simulate(prepared: SimulationRun, tx: Transaction, caller: Caller, simulations: Simulations) -> SimulationOut:
     """Simulate a policy over the tenant's past decisions; the report is stored, for an activation to name."""
-    signed = simulations.save(prepared.report, caller=caller)
+    signed = simulations.save(prepared.report, caller=caller, tx=tx)
     return rendering.render_simulation(signed, prepared)
 
 

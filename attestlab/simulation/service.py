@@ -76,7 +76,10 @@ class SimulationRun(NamedTuple):
 
 
 class Simulations:
-    """Simulates drafts over recorded decisions. Reports are stored and audited; nothing else is written."""
+    """Simulates drafts over recorded decisions. Reports are stored and audited; nothing else is written.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(
         self, *, storage: Storage, clock: Clock, keyring: Keyring, lake: Lake, time_limit_s: float = TIME_LIMIT_S
@@ -174,9 +177,9 @@ class Simulations:
             made_at=now,
         )
 
-    def save(self, report: ComposedReport, *, caller: Caller) -> SignedReport:
+    def save(self, report: ComposedReport, *, caller: Caller, tx: Transaction | None = None) -> SignedReport:
         """Store a report, so that an activation may name it."""
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             policy_id = None if report.policy_id is None else str(report.policy_id)
             facts = {"policy_id": policy_id, "document_digest": report.document_digest}
             deed = AuditContext(caller.tenant_id, caller, "simulation_report.create", report.made_at, facts)

@@ -5,6 +5,7 @@ from uuid import UUID
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.shapes import PackIn, PackOut
 from attestlab.attestations.tables import AttestationPackRecord
+from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
@@ -15,9 +16,9 @@ _LIST = "packs"
 
 
 @routes.post("/v1/attestation-packs", scope=Scope.ATTESTATIONS_MINT, status=201)
-def create_pack(request: Request, body: PackIn, caller: Caller, packs: Packs) -> PackOut:
+def create_pack(request: Request, body: PackIn, tx: Transaction, caller: Caller, packs: Packs) -> PackOut:
     """Create a verification pack; a mint adds an attestation to it by `pack_id`."""
-    pack = packs.create(body.name, description=body.description, caller=caller)
+    pack = packs.create(body.name, description=body.description, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/attestation-packs/{pack.id}"
     return _render_pack(pack)
 

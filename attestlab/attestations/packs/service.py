@@ -8,6 +8,7 @@ from attestlab.attestations import store
 from attestlab.attestations.tables import AttestationPackRecord
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
@@ -16,13 +17,18 @@ from attestlab.orgs.rules import Caller, validate_display_name
 
 
 class Packs:
-    """Verification packs of tenants. A pack is never removed, so an attestation's pack always exists."""
+    """Verification packs of tenants. A pack is never removed, so an attestation's pack always exists.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
 
-    def create(self, name: str, *, description: str | None = None, caller: Caller) -> AttestationPackRecord:
+    def create(
+        self, name: str, *, description: str | None = None, caller: Caller, tx: Transaction | None = None
+    ) -> AttestationPackRecord:
         """Create a pack in the caller's tenant.
 
         Raises:
@@ -30,7 +36,7 @@ class Packs:
             QuotaExceeded: the tenant has reached its plan's limit of packs.
         """
         name = validate_display_name("name", name)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             limit = quotas.allowance_of(caller).attestation_packs
             quotas.require_capacity("attestation_packs", limit, lambda: store.count_packs(tx, caller.tenant_id))
             now = self.clock.now()

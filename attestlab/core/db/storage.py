@@ -97,25 +97,27 @@ class Storage:
         return self._engine.connect() if self._database is None else self._database.connect()
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """Open a consistent snapshot of the committed records; inside `write`, that transaction itself."""
-        ambient: Transaction | None = getattr(self._local, "transaction", None)
-        if ambient is not None:
-            ambient.flush()
-            yield ambient.connection
+    def read(self, tx: Transaction | None = None) -> Iterator[Connection]:
+        """Open a consistent snapshot of the committed records; with `tx`, read what that transaction sees."""
+        tx = tx or getattr(self._local, "transaction", None)
+        if tx is not None:
+            tx.flush()
+            yield tx.connection
         elif self.is_sqlite:
             yield from self._read_sqlite()
         else:
             with self._connect().execution_options(isolation_level="REPEATABLE READ") as connection:
                 yield connection
 
-    def cached_read(self, name: Hashable, load: Callable[[Connection], Result]) -> Result:
-        """Return the result of `load`, cached until the next commit of any process.
+    def cached_read(
+        self, name: Hashable, load: Callable[[Connection], Result], tx: Transaction | None = None
+    ) -> Result:
+        """Return the result of `load`, cached until the next commit of any process; with `tx`, `load` runs in it.
 
         SQLite reports within two microseconds whether another connection has committed. PostgreSQL cannot,
         so there `load` runs each time. Either way the result is as fresh as a query's.
         """
-        with self.read() as connection:
+        with self.read(tx) as connection:
             return self.load_cached(connection, name, load)
 
     def load_cached(self, connection: Connection, name: Hashable, load: Callable[[Connection], Result]) -> Result:
@@ -156,14 +158,14 @@ class Storage:
             driver.execute("COMMIT")
 
     @contextmanager
-    def write(self, *, is_migration: bool = False) -> Iterator[Transaction]:
+    def write(self, tx: Transaction | None = None, *, is_migration: bool = False) -> Iterator[Transaction]:
         """Open a write transaction; it is committed at the end of the block and rolled back on any exception.
 
-        Inside another `write` of the same thread it joins that one. A migration waits without a limit.
+        With `tx` the block joins that transaction, and its opener commits it. A migration waits without a limit.
         """
-        ambient: Transaction | None = getattr(self._local, "transaction", None)
-        if ambient is not None:
-            yield ambient
+        tx = tx or getattr(self._local, "transaction", None)
+        if tx is not None:
+            yield tx
             return
         tx = self.begin(is_migration=is_migration)
         try:

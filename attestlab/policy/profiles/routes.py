@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
@@ -18,10 +19,10 @@ _TENANT = Requirement(tenant_only=True)
 
 @routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
 def create_profile(
-    request: Request, body: VerificationProfileIn, caller: Caller, verification_profiles: Profiles
+    request: Request, body: VerificationProfileIn, tx: Transaction, caller: Caller, verification_profiles: Profiles
 ) -> ProfileOut:
     """Create a verification profile; policies can be bound to it, and `POST /v1/verify` can name it."""
-    profile = verification_profiles.create(body.name, description=body.description, caller=caller)
+    profile = verification_profiles.create(body.name, description=body.description, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/verification-profiles/{profile.id}"
     return _render_profile(profile)
 

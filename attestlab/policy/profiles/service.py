@@ -6,6 +6,7 @@ from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
@@ -19,13 +20,17 @@ from attestlab.policy.tables import VerificationProfileRecord
 class Profiles:
     """Service for verification profiles: create, list, get. Profiles are never removed, so a bound policy keeps its
     target.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
 
-    def create(self, name: str, *, description: str | None = None, caller: Caller) -> VerificationProfileRecord:
+    def create(
+        self, name: str, *, description: str | None = None, caller: Caller, tx: Transaction | None = None
+    ) -> VerificationProfileRecord:
         """Create a profile of the caller's tenant; without a policy it adds no conditions.
 
         Raises:
@@ -33,7 +38,7 @@ class Profiles:
             QuotaExceeded: the plan allows no more profiles.
         """
         name = validate_display_name("name", name)
-        with self.storage.write() as tx:
+        with self.storage.write(tx) as tx:
             limit = quotas.allowance_of(caller).verification_profiles
             quotas.require_capacity(
                 "verification_profiles", limit, lambda: store.count_profiles(tx.exec, caller.tenant_id)
