@@ -1,0 +1,1 @@
+"""Risk: signals about users, devices, addresses and other entities, the decisions about them, and their analysis."""
