@@ -61,6 +61,7 @@ from attestlab.policy.large_requests import PolicyProcesses
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.service import Policies
 from attestlab.portal.service import Portal
+from attestlab.risk.service import Risk
 from attestlab.settings import Settings
 from attestlab.simulation.service import Simulations
 from attestlab.web.idempotency import store as idempotency_store
@@ -126,6 +127,7 @@ class Installation:
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log.log_id,
         )
+        self.risk = Risk(storage=storage, clock=clock)
         self.issuers = Issuers(
             storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
         )
@@ -176,6 +178,7 @@ class Installation:
         storage.record_hooks += [
             metering.create_sealer(clock),
             usage.write_counts,
+            self.risk.write_numbered,
             outbox.event_writer(clock),
             audit.write_entries,
             idempotency_store.chain_records,
@@ -247,7 +250,8 @@ class Installation:
     @property
     def services(self) -> dict[type, object]:
         """The services of all capabilities by class, for the routes that take them."""
-        return {**{type(service): service for service in vars(self).values()}, Clock: self.clock}
+        services = [*vars(self).values(), *vars(self.risk).values()]
+        return {**{type(service): service for service in services}, Clock: self.clock}
 
     @property
     def log_id(self) -> str:
@@ -272,8 +276,9 @@ class Installation:
         return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:
-        """Publish due usage events; a running server calls this every few seconds."""
+        """Publish due usage events and delete what velocity scoring no longer needs; a server calls this regularly."""
         metering.sweep(tx, now=self.clock.now())
+        self.risk.sweep(tx)
 
     def expire(self, tx: Transaction, *, at_most: int = MAX_EXPIRIES_PER_WRITE) -> bool:
         """Make at most `at_most` expiries permanent, to hold the lock briefly; returns whether there may be more."""

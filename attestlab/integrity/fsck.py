@@ -54,6 +54,9 @@ from attestlab.log.witnessing import cosignatures
 from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
+from attestlab.risk import integrity as risk_integrity
+from attestlab.risk.enforcement import store as risk_store
+from attestlab.risk.normalization import store as mapping_store
 from attestlab.simulation import store as simulation_store
 from attestlab.web.idempotency import integrity as idempotency_integrity
 from attestlab.web.idempotency import store as idempotency_store
@@ -236,6 +239,11 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (policy_store.decisions, "policy_decision", lambda row: str(row["id"])),
     (simulation_store.reports, "simulation_report", lambda row: str(row["digest"])),
     (confirmed_time, "confirmed_time", lambda row: str(row["id"])),
+    (risk_store.settings, "risk_settings", lambda row: str(row["tenant_id"])),
+    (risk_store.cases, "risk_case", lambda row: str(row["id"])),
+    (risk_store.list_entries, "risk_list_entry", lambda row: str(row["id"])),
+    (risk_store.challenges, "risk_challenge", lambda row: str(row["id"])),
+    (mapping_store.mappings, "risk_mapping", lambda row: str(row["id"])),
 )
 
 
@@ -256,6 +264,12 @@ def _check_idempotency_records(connection: Connection) -> Iterator[Problem]:
     """Check that idempotency records are gapless and chained from the current beginning to the end."""
     for place, message in idempotency_integrity.find_inconsistencies(connection):
         yield Problem("answers", place, message)
+
+
+def _check_risk(connection: Connection) -> Iterator[Problem]:
+    """Check that signals and raw events are gapless, and that each case has its signals."""
+    for place, message in risk_integrity.find_inconsistencies(connection):
+        yield Problem("risk", place, message)
 
 
 def _check_spelling(connection: Connection) -> Iterator[Problem]:
@@ -288,5 +302,6 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "cosignatures": lambda connection, _lab, _part: check_cosignatures(connection),
     "usage": lambda connection, lab, _part: _check_usage(connection, lab),
     "answers": lambda connection, _lab, _part: _check_idempotency_records(connection),
+    "risk": lambda connection, _lab, _part: _check_risk(connection),
     "spelling": lambda connection, _lab, _part: _check_spelling(connection),
 }

@@ -35,6 +35,10 @@ from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import routes as portal_routes
+from attestlab.risk.enforcement import routes as enforcement_routes
+from attestlab.risk.normalization import routes as normalization_routes
+from attestlab.risk.signals import routes as signal_routes
+from attestlab.risk.velocity import routes as velocity_routes
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
@@ -63,6 +67,10 @@ CAPABILITIES: tuple[Routes, ...] = (
     policy_routes.routes,
     simulation_routes.routes,
     profile_routes.routes,
+    signal_routes.routes,
+    normalization_routes.routes,
+    velocity_routes.routes,
+    enforcement_routes.routes,
     delivery_routes.routes,
     log_routes.routes,
     audit_routes.routes,

@@ -54,7 +54,9 @@ class WriteQueue:
 
     def __init__(self, lab: Installation) -> None:
         self.lab = lab
-        self.executor = Executor(self.write, reads_inline=lab.storage.is_sqlite)
+        self.executor = Executor(
+            self.write, reads_inline=lab.storage.is_sqlite, count_waiting=lambda: self._writer.waiting
+        )
         self.in_flight: set[bytes] = set()
         self.background = Supervisor()
         self._logged_refusals: deque[str] = deque(maxlen=16)

@@ -33,8 +33,11 @@ class Executor:
     otherwise they run in threads.
     """
 
-    def __init__(self, write: GroupWrite, *, reads_inline: bool = True) -> None:
+    def __init__(
+        self, write: GroupWrite, *, reads_inline: bool = True, count_waiting: Callable[[], int] = lambda: 0
+    ) -> None:
         self.write = write
+        self.count_waiting = count_waiting  # the writes that are queued for the next group commit
         self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
         self.outbound = OutboundCalls()
         self._reads_inline = reads_inline

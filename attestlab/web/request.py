@@ -44,6 +44,7 @@ class Request:
         "document",
         "headers",
         "method",
+        "ndjson",
         "now",
         "on_disconnect",
         "path",
@@ -88,6 +89,7 @@ class Request:
             None  # the RFC 8785 form of a large `document`, if an Idempotency-Key is bound to it
         )
         self.payload: Payload | None = None
+        self.ndjson = b""  # the body of a route that takes NDJSON
         self.respond_headers: dict[str, str] = {}
 
     def header(self, name: str) -> str | None:

@@ -231,7 +231,7 @@ class RequestHandler:
         if length == 0:
             return
         body_reader.require_length(length or 0, limit_bytes=route.body_limit, with_payload=route.payload)
-        body_reader.require_json(self._head.headers)
+        body_reader.require_media_type(self._head.headers, ndjson=route.ndjson)
 
     def _admit(self, request: Request) -> None:
         """Authenticates the caller, charges the request and checks authorization.
@@ -275,6 +275,10 @@ class RequestHandler:
     async def _read_body(self, request: Request) -> BaseModel | None:
         route, bodies, owner = request.route, self._application.executor.bodies, owner_of(request)
         run_in_thread = partial(bodies.run, owner)
+        if route.ndjson:
+            request.ndjson = await body_reader.read_ndjson(self._body, limit_bytes=route.body_limit)
+            request.canonical = request.ndjson
+            return None
         sent = await body_reader.read_body(
             self._body, limit_bytes=route.body_limit, with_payload=route.payload, run_in_thread=run_in_thread
         )

@@ -19,6 +19,7 @@ from support.access import AccessScenario, PartyClients, open_access_scenario
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
+from support.risk import add_signal, put_on_list
 
 LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]
 WITH_ID = [route for route in all_routes() if "{" in route.path and route.needs is not None]
@@ -46,6 +47,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /v1/policies/{id}": POLICY,
     "PATCH /v1/orgs/{id}": {"name": "Taken over"},
     "PATCH /v1/users/{id}": {"role": "analyst"},
+    "POST /v1/risk/cases/{id}/resolve": {"outcome": "fraud"},
 }
 _IN_PATH = re.compile(r"\{\w+\}")
 REQUEST_ID = {"X-Request-Id": "the-same"}
@@ -99,6 +101,9 @@ def things_of(account: PartyClients) -> dict[str, str]:
             "report_digest"
         ],
         "/v1/verification-profiles": profile_of(account),
+        "/v1/risk/signals": add_signal(account.with_key)["id"],
+        "/v1/risk/cases": add_signal(account.with_key, score=99)["case_id"],
+        "/v1/risk/lists": put_on_list(account.with_key, "deny")["id"],
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
@@ -181,6 +186,7 @@ def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> Non
     ours, theirs = shown_in_lists(access.account, ids), shown_in_lists(access.stranger(), ids)
 
     lists = {"attestations", "attestation-packs", "issuers", "policies", "users", "api-keys", "orgs", "audit/events"}
+    lists |= {"risk/signals", "risk/cases", "risk/lists"}
     assert {f"/v1/{name}" for name in lists} <= ours
     assert theirs == set()
 

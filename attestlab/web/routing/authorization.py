@@ -59,12 +59,13 @@ class Authenticate(Protocol):
 class Requirement:
     """What a caller must have. `Requirement()` accepts any valid credential.
 
-    `roles` are alternatives; only people have roles. `user_only` excludes keys; `tenant_only` excludes consumers and
-    their keys.
+    `roles` are alternatives; only people have roles. `people_roles` are alternatives for people and let keys pass.
+    `user_only` excludes keys; `tenant_only` excludes consumers and their keys.
     """
 
     scope: str | None = None
     roles: tuple[str, ...] = ()
+    people_roles: tuple[str, ...] = ()
     user_only: bool = False
     tenant_only: bool = False
     realm: str | None = None
@@ -81,9 +82,10 @@ class Requirement:
             raise PermissionDenied("This is for tenants, not for consumers.", details={"required_realm": "tenant"})
         if self.realm is not None and caller.realm != self.realm:
             raise PermissionDenied(f"This is for {self.realm} accounts.", details={"required_realm": self.realm})
-        if self.roles and not caller.roles.intersection(self.roles):
-            message = f"This needs the role {' or '.join(self.roles)}."
-            raise PermissionDenied(message, details={"required_roles": list(self.roles)})
+        roles = self.roles or (self.people_roles if caller.actor_type == "USER" else ())
+        if roles and not caller.roles.intersection(roles):
+            message = f"This needs the role {' or '.join(roles)}."
+            raise PermissionDenied(message, details={"required_roles": list(roles)})
         if self.scope is not None and self.scope not in caller.scopes:
             raise PermissionDenied(f"This needs the scope {self.scope}.", details={"required_scope": self.scope})
 
@@ -98,6 +100,8 @@ class Requirement:
         who = " or ".join(f"`{role}`" for role in self.roles) or (
             "any credential of a tenant" if self.tenant_only else ""
         )
+        if self.people_roles:
+            who = f"any key of a tenant or a person's role {' or '.join(f'`{role}`' for role in self.people_roles)}"
         if self.user_only:
             who = f"a signed-in {who or 'person'}"
         parts = [who, f"of the {self.realm} realm" if self.realm else "", f"scope `{self.scope}`" if self.scope else ""]

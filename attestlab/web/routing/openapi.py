@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
+from attestlab.web.body.reader import NDJSON
 from attestlab.web.problems import ErrorEnvelope
 from attestlab.web.response import JSON, RawResponse
 from attestlab.web.routing.authorization import PUBLIC, Requirement
@@ -157,6 +158,8 @@ def _parameter(name: str, place: str, schema: JsonSchema, *, required: bool) -> 
 def _request_body(route: Route, schemas: Schemas) -> RequestBody | None:
     from openapi_pydantic import RequestBody
 
+    if route.ndjson:
+        return RequestBody.model_validate({"required": True, "content": {NDJSON: {"schema": {"type": "string"}}}})
     if route.body is None:
         return None
     content = {JSON: {"schema": schemas[operation_id(route), "body"]}}

@@ -67,6 +67,7 @@ class RouteOptions(TypedDict, total=False):
     status: int
     body_limit: int
     payload: bool
+    ndjson: bool
     idempotency: Idempotency
     cache_control: str
     limit: Limit
@@ -91,6 +92,7 @@ class Route:
     status: int = 200
     body_limit: int = BODY_LIMIT_BYTES  # without the payload, if the route takes one
     payload: bool = False  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
+    ndjson: bool = False  # the body is NDJSON, unparsed in `request.ndjson`; the route parses it line by line
     idempotency: Idempotency = "none"
     prepare: Handler | None = None
     respond: Handler | None = None

@@ -1,0 +1,107 @@
+"""Service for cases: they collect the escalated signals of an entity until a person decides what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import Conflict
+from attestlab.core.ids import new_id
+from attestlab.core.records import audited_write
+from attestlab.core.records.actors import SystemActor
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.orgs.rules import Caller
+from attestlab.risk.enforcement import store
+from attestlab.risk.enforcement.store import Position
+from attestlab.risk.enforcement.tables import RiskCaseRecord
+from attestlab.risk.rules import CaseOutcome, CaseStatus, Entity
+
+ESCALATION = SystemActor("risk-escalation")
+
+
+class Cases:
+    """The cases of tenants; their outcomes are the labels for backtests.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def page(
+        self, *, caller: Caller, before: UUID | None = None, limit: int = 50, **equal: str | None
+    ) -> list[RiskCaseRecord]:
+        """Return a page of the tenant's cases, newest first, with these values of `status`, `entity_type`, ...."""
+        with self.storage.read() as connection:
+            return store.list_cases(connection.execute, Position(caller.tenant_id, before, limit), equal)
+
+    def get(self, case_id: UUID, *, caller: Caller) -> RiskCaseRecord:
+        """Return one of the tenant's cases.
+
+        Raises:
+            NotFound: the tenant has no such case.
+        """
+        with self.storage.read() as connection:
+            return store.get_case(connection.execute, case_id, tenant_id=caller.tenant_id)
+
+    def resolve(
+        self,
+        case_id: UUID,
+        outcome: CaseOutcome,
+        *,
+        note: str | None = None,
+        caller: Caller,
+        tx: Transaction | None = None,
+    ) -> RiskCaseRecord:
+        """Resolve an open case; the entity's next escalation opens a new one.
+
+        Raises:
+            NotFound: the tenant has no such case.
+            Conflict: it is resolved already.
+        """
+        with self.storage.write(tx) as tx:
+            row = store.get_case(tx.exec, case_id, tenant_id=caller.tenant_id)
+            if row.status != CaseStatus.OPEN:
+                raise Conflict(f"The case was resolved as {row.outcome} at {row.resolved_at:%Y-%m-%d %H:%M} UTC.")
+            now = self.clock.now()
+            deed = AuditContext(caller.tenant_id, caller, "risk_case.resolve", now, {"outcome": outcome.value})
+            changes = {
+                "status": CaseStatus.RESOLVED.value,
+                "outcome": outcome.value,
+                "note": note,
+                "resolved_at": now,
+                "resolved_by": caller.actor_id,
+            }
+            return audited_write.change(tx, store.cases, row, changes, deed)
+
+
+def escalate(
+    tx: Transaction, tenant_id: UUID, scores: Mapping[Entity, Sequence[float]], *, at: datetime
+) -> dict[Entity, UUID]:
+    """Let escalated signals, given by the entity's scores, open cases or join open ones; returns each entity's case."""
+    return {entity: _join_case(tx, tenant_id, entity, of_entity, at) for entity, of_entity in scores.items()}
+
+
+def _join_case(tx: Transaction, tenant_id: UUID, entity: Entity, scores: Sequence[float], at: datetime) -> UUID:
+    row = store.find_open_case(tx.exec, tenant_id, entity)
+    if row is None:
+        opened = RiskCaseRecord(
+            id=new_id(at),
+            tenant_id=tenant_id,
+            entity_type=entity.type.value,
+            entity_id=entity.id,
+            status=CaseStatus.OPEN.value,
+            signal_count=len(scores),
+            max_score=max(scores),
+            opened_at=at,
+        )
+        audited_write.insert(tx, store.cases, opened, AuditContext(tenant_id, ESCALATION, "risk_case.open", at))
+        return opened.id
+    changes = {"signal_count": row.signal_count + len(scores), "max_score": max(row.max_score, *scores)}
+    audited_write.change(tx, store.cases, row, changes, AuditContext(tenant_id, ESCALATION, "risk_case.join", at))
+    return row.id

@@ -1,0 +1,114 @@
+"""Service for allow and deny lists: entities that a tenant has decided about, with a reason and perhaps an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import format_time
+from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.ids import new_id
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.orgs.rules import Caller
+from attestlab.risk.enforcement import store
+from attestlab.risk.enforcement.store import Position
+from attestlab.risk.enforcement.tables import RiskListEntryRecord
+from attestlab.risk.rules import MAX_SCORE, Entity, Factor, ListName, sum_factors
+
+
+class EntityLists:
+    """The allow and deny lists of tenants.
+
+    The signals of an allowed entity are recorded and never escalated, and it needs no challenge. The score of a denied
+    entity is 100 wherever the service itself scores. An entity can be on both lists: then it needs no challenge, its
+    score is 100, and its signals are not escalated.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def add(
+        self,
+        name: ListName,
+        entity: Entity,
+        *,
+        reason: str,
+        expires_at: datetime | None = None,
+        caller: Caller,
+        tx: Transaction | None = None,
+    ) -> RiskListEntryRecord:
+        """Put an entity on a list.
+
+        Raises:
+            ValidationFailed: the end is not in the future.
+            Conflict: the entity is on the list already.
+        """
+        with self.storage.write(tx) as tx:
+            now = self.clock.now()
+            if expires_at is not None and expires_at <= now:
+                message = f"{format_time(expires_at)} is past. Choose a later time, or omit it."
+                raise ValidationFailed.of("/expires_at", "past", message)
+            if store.is_listed(tx.exec, name, caller.tenant_id, entity, now=now):
+                raise Conflict(f"The {entity.type.value} is on the {name.value} list already. Remove that entry first.")
+            row = RiskListEntryRecord(
+                id=new_id(now),
+                tenant_id=caller.tenant_id,
+                list=name.value,
+                entity_type=entity.type.value,
+                entity_id=entity.id,
+                reason=reason,
+                created_at=now,
+                created_by=caller.actor_id,
+                expires_at=expires_at,
+            )
+            deed = AuditContext(caller.tenant_id, caller, "risk_list_entry.add", now, {"list": name.value})
+            return audited_write.insert(tx, store.list_entries, row, deed)
+
+    def remove(self, entry_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> None:
+        """Remove an entry; it stays in the records as history.
+
+        Raises:
+            NotFound: the tenant has no such entry, or it was removed already.
+        """
+        with self.storage.write(tx) as tx:
+            row = store.get_list_entry(tx.exec, entry_id, tenant_id=caller.tenant_id)
+            if row.removed_at is not None:
+                raise NotFound("list entry", entry_id)
+            now = self.clock.now()
+            changes = {"removed_at": now, "removed_by": caller.actor_id}
+            deed = AuditContext(caller.tenant_id, caller, "risk_list_entry.remove", now, {"list": row.list})
+            audited_write.change(tx, store.list_entries, row, changes, deed)
+
+    def page(
+        self, *, caller: Caller, before: UUID | None = None, limit: int = 50, **equal: str | None
+    ) -> list[RiskListEntryRecord]:
+        """Return a page of the entries that hold now, newest first, with these values of `list`, `entity_type`, ...."""
+        position = Position(caller.tenant_id, before, limit)
+        with self.storage.read() as connection:
+            return store.list_list_entries(connection.execute, position, equal, now=self.clock.now())
+
+
+def is_allowed(connection: Connection, tenant_id: UUID, entity: tuple[str, str], *, now: datetime) -> bool:
+    """Return whether an entity, given by its type and id, is on the tenant's allow list."""
+    return store.is_listed(connection.execute, ListName.ALLOW, tenant_id, entity, now=now)
+
+
+def add_deny_factor(
+    connection: Connection, tenant_id: UUID, entities: Iterable[Entity], factors: list[Factor], *, now: datetime
+) -> list[Factor]:
+    """Return the factors of a score, raised to 100 by the factor `deny_list` if one of the entities is denied."""
+    for entity in entities:
+        if store.is_listed(connection.execute, ListName.DENY, tenant_id, entity, now=now):
+            missing = MAX_SCORE - sum_factors(factors)
+            return [*factors, Factor("deny_list", entity.type.value, MAX_SCORE, missing)]
+    return factors

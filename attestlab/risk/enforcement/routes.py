@@ -1,0 +1,129 @@
+"""HTTP routes of cases, challenges, lists and settings."""
+
+from uuid import UUID
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.orgs.rules import Caller
+from attestlab.risk.access import READERS, WRITERS
+from attestlab.risk.enforcement.cases import Cases
+from attestlab.risk.enforcement.challenges import Challenges
+from attestlab.risk.enforcement.lists import EntityLists
+from attestlab.risk.enforcement.settings import RiskPreferences
+from attestlab.risk.enforcement.shapes import (
+    CaseOut,
+    CasesQuery,
+    ChallengeIn,
+    ChallengeOut,
+    ChallengesQuery,
+    ListEntryIn,
+    ListEntryOut,
+    ListsQuery,
+    ResolveIn,
+    SettingsIn,
+    SettingsOut,
+)
+from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskChallengeRecord, RiskListEntryRecord
+from attestlab.risk.rules import CaseOutcome, Entity, ListName
+from attestlab.web.paging import Page, decode_id, split_page
+from attestlab.web.routing.routes import Routes
+
+routes = Routes("risk")
+_CASES, _CHALLENGES, _ENTRIES = "risk_cases", "risk_challenges", "risk_list_entries"
+
+
+@routes.post("/v1/risk/challenge", scope=WRITERS)
+def create_challenge(body: ChallengeIn, caller: Caller, challenges: Challenges, tx: Transaction) -> ChallengeOut:
+    """Record the decision to challenge a subject; the caller verifies the subject by its own means."""
+    row = challenges.create(
+        body.subject_id,
+        subject_type=body.subject_type,
+        reason=body.reason,
+        risk_score=body.risk_score,
+        caller=caller,
+        tx=tx,
+    )
+    return _render_challenge(row)
+
+
+@routes.get("/v1/risk/challenges", scope=READERS)
+def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challenges) -> Page[ChallengeOut]:
+    """List the tenant's challenge decisions, newest first."""
+    before = decode_id(_CHALLENGES, query.cursor)
+    equal = {"subject_type": query.subject_type, "subject_id": query.subject_id}
+    found = challenges.page(caller=caller, before=before, limit=query.limit + 1, **equal)
+    shown, cursor = split_page(found, limit=query.limit, kind=_CHALLENGES, position=lambda row: [str(row.id)])
+    return Page[ChallengeOut](items=[_render_challenge(row) for row in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/risk/cases", scope=READERS)
+def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]:
+    """List the tenant's cases, newest first."""
+    before = decode_id(_CASES, query.cursor)
+    equal = {name: getattr(query, name) for name in ("status", "outcome", "entity_type", "entity_id")}
+    found = cases.page(caller=caller, before=before, limit=query.limit + 1, **equal)
+    shown, cursor = split_page(found, limit=query.limit, kind=_CASES, position=lambda row: [str(row.id)])
+    return Page[CaseOut](items=[render_case(row) for row in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/risk/cases/{id}", scope=READERS)
+def get_case(id: UUID, caller: Caller, cases: Cases) -> CaseOut:
+    """Get a case; `GET /v1/risk/signals` with its entity lists the signals."""
+    return render_case(cases.get(id, caller=caller))
+
+
+@routes.post("/v1/risk/cases/{id}/resolve", scope=WRITERS)
+def resolve_case(id: UUID, body: ResolveIn, caller: Caller, cases: Cases, tx: Transaction) -> CaseOut:
+    """Resolve an open case with what it turned out to be; outcomes are the labels of backtests."""
+    return render_case(cases.resolve(id, CaseOutcome(body.outcome), note=body.note, caller=caller, tx=tx))
+
+
+@routes.post("/v1/risk/lists", scope=WRITERS, status=201)
+def add_list_entry(body: ListEntryIn, caller: Caller, lists: EntityLists, tx: Transaction) -> ListEntryOut:
+    """Put an entity on the allow or deny list."""
+    entity = Entity.of(body.entity_type, body.entity_id)
+    row = lists.add(ListName(body.list), entity, reason=body.reason, expires_at=body.expires_at, caller=caller, tx=tx)
+    return render_list_entry(row)
+
+
+@routes.get("/v1/risk/lists", scope=READERS)
+def list_list_entries(query: ListsQuery, caller: Caller, lists: EntityLists) -> Page[ListEntryOut]:
+    """List the entities on the tenant's lists, newest first; expired and removed entries are left out."""
+    before = decode_id(_ENTRIES, query.cursor)
+    equal = {name: getattr(query, name) for name in ("list", "entity_type", "entity_id")}
+    found = lists.page(caller=caller, before=before, limit=query.limit + 1, **equal)
+    shown, cursor = split_page(found, limit=query.limit, kind=_ENTRIES, position=lambda row: [str(row.id)])
+    return Page[ListEntryOut](items=[render_list_entry(row) for row in shown], next_cursor=cursor)
+
+
+@routes.delete("/v1/risk/lists/{id}", scope=WRITERS, status=204)
+def remove_list_entry(id: UUID, caller: Caller, lists: EntityLists, tx: Transaction) -> None:
+    """Remove an entity from a list."""
+    lists.remove(id, caller=caller, tx=tx)
+
+
+@routes.get("/v1/risk/settings", scope=READERS)
+def get_settings(caller: Caller, preferences: RiskPreferences) -> SettingsOut:
+    """Get the tenant's settings of risk."""
+    return SettingsOut(escalation_threshold=preferences.get_threshold(caller=caller))
+
+
+@routes.put("/v1/risk/settings", scope=WRITERS)
+def set_settings(body: SettingsIn, caller: Caller, preferences: RiskPreferences, tx: Transaction) -> SettingsOut:
+    """Set the score from which later signals are escalated."""
+    threshold = preferences.set_threshold(body.escalation_threshold, caller=caller, tx=tx)
+    return SettingsOut(escalation_threshold=threshold)
+
+
+def render_case(row: RiskCaseRecord) -> CaseOut:
+    """Render a case."""
+    return CaseOut(**{name: getattr(row, name) for name in CaseOut.model_fields})
+
+
+def render_list_entry(row: RiskListEntryRecord) -> ListEntryOut:
+    """Render an entry of a list."""
+    return ListEntryOut(**{name: getattr(row, name) for name in ListEntryOut.model_fields})
+
+
+def _render_challenge(row: RiskChallengeRecord) -> ChallengeOut:
+    names = [name for name in ChallengeOut.model_fields if name not in ("decision_id", "action")]
+    return ChallengeOut(decision_id=row.id, **{name: getattr(row, name) for name in names})

@@ -1,0 +1,125 @@
+"""Queries of cases, challenges, list entries and settings; each names its columns and binds values as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, Table, or_, select
+
+from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, table_of
+from attestlab.core.errors import NotFound
+from attestlab.risk.enforcement.tables import (
+    RiskCase,
+    RiskCaseRecord,
+    RiskChallenge,
+    RiskChallengeRecord,
+    RiskListEntry,
+    RiskListEntryRecord,
+    RiskSettings,
+    RiskSettingsRecord,
+)
+from attestlab.risk.rules import CaseStatus, Entity, ListName
+
+settings = table_of(RiskSettings)
+cases = table_of(RiskCase)
+list_entries = table_of(RiskListEntry)
+challenges = table_of(RiskChallenge)
+
+
+class Position(NamedTuple):
+    """A page of a list: at most `limit` rows of a tenant, newest first, after the row `before`."""
+
+    tenant_id: UUID
+    before: UUID | None = None
+    limit: int = 50
+
+
+def find_settings(execute: Execute, tenant_id: UUID) -> RiskSettingsRecord | None:
+    """Find a tenant's own settings; None if the defaults apply."""
+    return fetch_one(execute(select(*settings.c).where(settings.c.tenant_id == tenant_id)), RiskSettingsRecord)
+
+
+def find_open_case(execute: Execute, tenant_id: UUID, entity: Entity) -> RiskCaseRecord | None:
+    """Find the open case of an entity."""
+    query = _of_entity(cases, tenant_id, entity).where(cases.c.status == CaseStatus.OPEN.value)
+    return fetch_one(execute(query), RiskCaseRecord)
+
+
+def get_case(execute: Execute, case_id: UUID, *, tenant_id: UUID) -> RiskCaseRecord:
+    """Get a case of the tenant.
+
+    Raises:
+        NotFound: the tenant has no such case.
+    """
+    return _get(execute, cases, RiskCaseRecord, case_id, tenant_id, "case")
+
+
+def list_cases(execute: Execute, page: Position, equal: Mapping[str, object]) -> list[RiskCaseRecord]:
+    """List cases with these values of columns, newest first; a value of None does not filter."""
+    return fetch_all(execute(_page(cases, page, equal)), RiskCaseRecord)
+
+
+def get_list_entry(execute: Execute, entry_id: UUID, *, tenant_id: UUID) -> RiskListEntryRecord:
+    """Get an entry of the tenant's lists, also a removed one.
+
+    Raises:
+        NotFound: the tenant has no such entry.
+    """
+    return _get(execute, list_entries, RiskListEntryRecord, entry_id, tenant_id, "list entry")
+
+
+def list_list_entries(
+    execute: Execute, page: Position, equal: Mapping[str, object], *, now: datetime
+) -> list[RiskListEntryRecord]:
+    """List the entries that hold at `now`, newest first."""
+    return fetch_all(execute(_page(list_entries, page, equal).where(*_holds(now))), RiskListEntryRecord)
+
+
+def find_list_entries(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> list[RiskListEntryRecord]:
+    """Find the entries of an entity that hold at `now`, on both lists."""
+    query = _of_entity(list_entries, tenant_id, entity).where(*_holds(now)).order_by(list_entries.c.id)
+    return fetch_all(execute(query), RiskListEntryRecord)
+
+
+def is_listed(execute: Execute, name: ListName, tenant_id: UUID, entity: tuple[str, str], *, now: datetime) -> bool:
+    """Return whether an entity is on a list at `now`."""
+    columns = list_entries.c
+    its_own = (columns.tenant_id == tenant_id, columns.entity_type == entity[0], columns.entity_id == entity[1])
+    query = select(columns.id).where(*its_own, columns.list == name.value, *_holds(now)).limit(1)
+    return execute(query).first() is not None
+
+
+def list_challenges(execute: Execute, page: Position, equal: Mapping[str, object]) -> list[RiskChallengeRecord]:
+    """List challenge decisions with these values of columns, newest first."""
+    return fetch_all(execute(_page(challenges, page, equal)), RiskChallengeRecord)
+
+
+def _holds(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    expires_at = list_entries.c.expires_at
+    return (list_entries.c.removed_at.is_(None), or_(expires_at.is_(None), expires_at > now))
+
+
+def _of_entity(table: Table, tenant_id: UUID, entity: Entity) -> Select[tuple[object, ...]]:
+    columns = table.c
+    return select(*columns).where(
+        columns.tenant_id == tenant_id, columns.entity_type == entity.type.value, columns.entity_id == entity.id
+    )
+
+
+def _page(table: Table, page: Position, equal: Mapping[str, object]) -> Select[tuple[object, ...]]:
+    conditions = [table.c[name] == value for name, value in equal.items() if value is not None]
+    if page.before is not None:
+        conditions.append(table.c.id < page.before)
+    query = select(*table.c).where(table.c.tenant_id == page.tenant_id, *conditions)
+    return query.order_by(table.c.id.desc()).limit(page.limit)
+
+
+def _get(execute: Execute, table: Table, kind: type[Record], row_id: UUID, tenant_id: UUID, what: str) -> Record:
+    query = select(*table.c).where(table.c.id == row_id, table.c.tenant_id == tenant_id)
+    row = fetch_one(execute(query), kind)
+    if row is None:
+        raise NotFound(what, row_id)
+    return row

@@ -1,0 +1,33 @@
+"""Consistency checks of risk: the numbers of signals and raw events, and the signals of each case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, func, select
+
+from attestlab.risk.enforcement.store import cases
+from attestlab.risk.normalization.store import events
+from attestlab.risk.signals.store import signals
+
+
+def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Yield inconsistencies as (place, problem)."""
+    for table in (signals, events):
+        count, first, last = connection.execute(
+            select(func.count(), func.min(table.c.seq), func.max(table.c.seq)).select_from(table)
+        ).one()
+        if count and (first, last) != (0, count - 1):
+            yield table.name, f"{count} rows have numbers from {first} to {last}; there must be no gap"
+    yield from _find_wrong_cases(connection)
+
+
+def _find_wrong_cases(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Compare each case with the number and the highest score of its signals."""
+    counted = select(signals.c.case_id, func.count().label("count"), func.max(signals.c.score).label("score"))
+    of_case = counted.where(signals.c.case_id.is_not(None)).group_by(signals.c.case_id).subquery()
+    joined = cases.outerjoin(of_case, of_case.c.case_id == cases.c.id)
+    query = select(cases.c.id, cases.c.signal_count, cases.c.max_score, of_case.c.count, of_case.c.score)
+    for case_id, count, score, found, highest in connection.execute(query.select_from(joined)):
+        if (count, score) != (found, highest):
+            yield f"case {case_id}", f"counts {count} signals up to {score}, and has {found} up to {highest}"

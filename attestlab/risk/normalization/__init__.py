@@ -1,0 +1,1 @@
+"""Raw events and the tenant's mapping, which normalizes them to signals."""

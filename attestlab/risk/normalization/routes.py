@@ -1,0 +1,98 @@
+"""HTTP routes of raw events and mappings."""
+
+from functools import partial
+
+import orjson
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.orgs.rules import Caller
+from attestlab.risk.access import READERS, WRITERS
+from attestlab.risk.normalization.mapping import EventMapping, MappingItem
+from attestlab.risk.normalization.service import EventPeriod, Normalization
+from attestlab.risk.normalization.shapes import (
+    EventIn,
+    EventOut,
+    EventsQuery,
+    MappingIn,
+    MappingItemOut,
+    MappingOut,
+    NormalizedOut,
+    NormalizeIn,
+    NormalizeOut,
+)
+from attestlab.risk.normalization.tables import RiskEventRecord
+from attestlab.risk.rules import Entity, settle_time
+from attestlab.risk.signals.rendering import render_signal
+from attestlab.web.executor import Executor
+from attestlab.web.paging import Page, decode_number, split_page
+from attestlab.web.request import Request
+from attestlab.web.routing.routes import Routes
+
+routes = Routes("risk")
+_LIST = "risk_events"
+
+
+@routes.post("/v1/risk/events", scope=WRITERS)
+def record_event(
+    request: Request, body: EventIn, caller: Caller, normalization: Normalization, tx: Transaction
+) -> NormalizedOut:
+    """Record a raw event; the tenant's mapping normalizes it to a signal."""
+    recorded = normalization.record(
+        body.event_type,
+        Entity.of(body.entity_type, body.entity_id),
+        data=body.data,
+        occurred_at=settle_time(body.occurred_at, request.now),
+        caller=caller,
+        tx=tx,
+    )
+    return NormalizedOut(normalized=recorded.normalized, signal=render_signal(recorded.signal))
+
+
+@routes.get("/v1/risk/events", scope=READERS)
+async def list_events(
+    query: EventsQuery, caller: Caller, normalization: Normalization, executor: Executor
+) -> Page[EventOut]:
+    """List the tenant's raw events, newest first."""
+    before = decode_number(_LIST, query.cursor)
+    read_page = partial(
+        normalization.page, caller=caller, event_type=query.event_type, before=before, limit=query.limit + 1
+    )
+    found = await executor.run_in_thread(read_page)
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
+    return Page[EventOut](items=[_render_event(row) for row in shown], next_cursor=cursor)
+
+
+@routes.post("/v1/risk/events/normalize", scope=WRITERS)
+async def normalize_events(
+    body: NormalizeIn, caller: Caller, normalization: Normalization, executor: Executor
+) -> NormalizeOut:
+    """Normalize raw events again with the present mapping; an event whose result changed becomes another signal."""
+    events = changed = 0
+    after: int | None = -1
+    while after is not None:
+        period = EventPeriod(body.since, body.until, after)
+        done = await executor.write(partial(normalization.normalize_slice, period, caller))
+        events, changed, after = events + done.events, changed + done.changed, done.last
+    return NormalizeOut(events=events, changed=changed)
+
+
+@routes.get("/v1/risk/mappings", scope=READERS)
+def get_mapping(caller: Caller, normalization: Normalization) -> MappingOut:
+    """Get the tenant's mapping of raw events to signals."""
+    return _render_mapping(normalization.get_mapping(caller=caller))
+
+
+@routes.put("/v1/risk/mappings", scope=WRITERS)
+def replace_mapping(body: MappingIn, caller: Caller, normalization: Normalization, tx: Transaction) -> MappingOut:
+    """Replace the mapping by its next version; `POST /v1/risk/events/normalize` applies it to earlier events."""
+    items = [MappingItem(item.event_type, item.signal_type, item.score) for item in body.items]
+    return _render_mapping(normalization.replace_mapping(items, caller=caller, tx=tx))
+
+
+def _render_mapping(mapping: EventMapping) -> MappingOut:
+    return MappingOut(version=mapping.version, items=[MappingItemOut(**item._asdict()) for item in mapping.items])
+
+
+def _render_event(row: RiskEventRecord) -> EventOut:
+    columns = {name: getattr(row, name) for name in EventOut.model_fields if name != "data"}
+    return EventOut(**columns, data=orjson.loads(row.data))

@@ -1,0 +1,199 @@
+"""Service for raw events: record and normalize one, change the mapping, normalize again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.ids import new_id
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.orgs.rules import Caller
+from attestlab.risk.normalization import store
+from attestlab.risk.normalization.mapping import DEFAULT_MAPPING, EventMapping, MappingItem, validate_items
+from attestlab.risk.normalization.tables import RiskEventRecord, RiskMappingRecord
+from attestlab.risk.numbering import UNNUMBERED, NumberedRows
+from attestlab.risk.rules import Entity, EntityType
+from attestlab.risk.signals import store as signal_store
+from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+from attestlab.risk.signals.tables import RiskSignalRecord
+
+NUMBERED = NumberedRows[RiskEventRecord](store.events)
+EVENTS_PER_SLICE = 200  # of one write while events are normalized again
+
+
+@dataclass(frozen=True)
+class RecordedEvent:
+    """A raw event and its signal; `normalized` is false if the mapping does not know the event's type."""
+
+    event: RiskEventRecord
+    signal: RiskSignalRecord
+    normalized: bool
+
+
+@dataclass(frozen=True)
+class EventPeriod:
+    """The raw events that occurred from `since` up to but excluding `until`, with numbers above `after`."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    after: int = -1
+
+
+@dataclass(frozen=True)
+class RenormalizedSlice:
+    """A slice of events that were normalized again: how many, how many became another signal, and the last number.
+
+    `last` is None after the last slice.
+    """
+
+    events: int
+    changed: int
+    last: int | None
+
+
+class Normalization:
+    """The raw events of tenants and their mappings.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def record(
+        self,
+        event_type: str,
+        entity: Entity,
+        *,
+        data: Mapping[str, object] | None = None,
+        occurred_at: datetime,
+        caller: Caller,
+        tx: Transaction | None = None,
+    ) -> RecordedEvent:
+        """Record a raw event and the signal that the tenant's mapping makes of it."""
+        with self.storage.write(tx) as tx:
+            return record_event(
+                tx, caller.tenant_id, event_type, entity, data=data, occurred_at=occurred_at, at=self.clock.now()
+            )
+
+    def page(
+        self, *, caller: Caller, event_type: str | None = None, before: int | None = None, limit: int = 50
+    ) -> Sequence[RiskEventRecord]:
+        """Return a page of the tenant's raw events, newest first, before the number `before`."""
+        with self.storage.read() as connection:
+            return store.list_events(
+                connection.execute, caller.tenant_id, event_type=event_type, before=before, limit=limit
+            )
+
+    def get_mapping(self, *, caller: Caller) -> EventMapping:
+        """Return the tenant's mapping."""
+        with self.storage.read() as connection:
+            return load_mapping(connection, caller.tenant_id)
+
+    def replace_mapping(
+        self, items: Sequence[MappingItem], *, caller: Caller, tx: Transaction | None = None
+    ) -> EventMapping:
+        """Replace the tenant's mapping by its next version; recorded signals do not change.
+
+        Raises:
+            ValidationFailed: an item is invalid.
+        """
+        validate_items(items)
+        with self.storage.write(tx) as tx:
+            now = self.clock.now()
+            version = load_mapping(tx.connection, caller.tenant_id).version + 1
+            text = json.dumps([item._asdict() for item in items])
+            row = RiskMappingRecord(new_id(now), caller.tenant_id, version, text, now, caller.actor_id)
+            deed = AuditContext(caller.tenant_id, caller, "risk_mapping.replace", now, {"version": version})
+            audited_write.insert(tx, store.mappings, row, deed)
+            return EventMapping(version, items)
+
+    def normalize_slice(self, period: EventPeriod, caller: Caller, tx: Transaction | None = None) -> RenormalizedSlice:
+        """Normalize the next `EVENTS_PER_SLICE` raw events of a period again, with the present mapping.
+
+        An event becomes another signal, which replaces the first, if the mapping changed its type or score.
+        """
+        with self.storage.write(tx) as tx:
+            found = store.list_in_order(
+                tx.exec,
+                caller.tenant_id,
+                since=period.since,
+                until=period.until,
+                after=period.after,
+                limit=EVENTS_PER_SLICE,
+            )
+            mapping = load_mapping(tx.connection, caller.tenant_id)
+            changed = [new for event in found if (new := _renormalize(tx, event, mapping)) is not None]
+            record_signals(tx, caller.tenant_id, changed, at=self.clock.now())
+            is_last = len(found) < EVENTS_PER_SLICE
+            return RenormalizedSlice(len(found), len(changed), None if is_last else found[-1].seq)
+
+
+def record_event(
+    tx: Transaction,
+    tenant_id: UUID,
+    event_type: str,
+    entity: Entity,
+    *,
+    data: Mapping[str, object] | None,
+    occurred_at: datetime,
+    at: datetime,
+) -> RecordedEvent:
+    """Record a raw event and the signal that the tenant's mapping makes of it."""
+    event = RiskEventRecord(
+        seq=UNNUMBERED,
+        id=new_id(at),
+        tenant_id=tenant_id,
+        event_type=event_type,
+        entity_type=entity.type.value,
+        entity_id=entity.id,
+        data=encode_details(data),
+        occurred_at=occurred_at,
+        created_at=at,
+    )
+    mapping = load_mapping(tx.connection, tenant_id)
+    NUMBERED.add(tx, [event])
+    (signal,) = record_signals(tx, tenant_id, [_build_signal(event, mapping, None)], at=at)
+    return RecordedEvent(event, signal, mapping.normalize(event_type).normalized)
+
+
+def load_mapping(connection: Connection, tenant_id: UUID) -> EventMapping:
+    """Return a tenant's newest mapping, or the defaults."""
+    row = store.find_newest_mapping(connection.execute, tenant_id)
+    if row is None:
+        return DEFAULT_MAPPING
+    return EventMapping(row.version, [MappingItem(**item) for item in json.loads(row.items)])
+
+
+def _renormalize(tx: Transaction, event: RiskEventRecord, mapping: EventMapping) -> NewSignal | None:
+    """Return the signal that replaces an event's newest one, or None if that has the same type and score."""
+    present = signal_store.find_of_event(tx.exec, event.id)
+    normalized = mapping.normalize(event.event_type)
+    if present is not None and (present.signal_type, present.score) == (normalized.signal_type, normalized.score):
+        return None
+    return _build_signal(event, mapping, None if present is None else present.id)
+
+
+def _build_signal(event: RiskEventRecord, mapping: EventMapping, replaces: UUID | None) -> NewSignal:
+    normalized = mapping.normalize(event.event_type)
+    details = {"event_type": event.event_type, "mapping_version": mapping.version}
+    return NewSignal(
+        source=normalized.source,
+        signal_type=normalized.signal_type,
+        score=normalized.score,
+        entity=Entity(EntityType(event.entity_type), event.entity_id),
+        details=encode_details(details, normalized.factors),
+        occurred_at=event.occurred_at,
+        event_id=event.id,
+        replaces=replaces,
+    )

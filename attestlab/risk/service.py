@@ -1,0 +1,41 @@
+"""The services of risk, as an installation opens them."""
+
+from __future__ import annotations
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.risk.enforcement.cases import Cases
+from attestlab.risk.enforcement.challenges import Challenges
+from attestlab.risk.enforcement.lists import EntityLists
+from attestlab.risk.enforcement.settings import RiskPreferences
+from attestlab.risk.normalization import service as normalization
+from attestlab.risk.normalization.service import Normalization
+from attestlab.risk.signals import recording
+from attestlab.risk.signals.bulk import BulkRecording
+from attestlab.risk.signals.service import Signals
+from attestlab.risk.velocity.service import Velocity
+
+
+class Risk:
+    """The services of risk: signals and the paths that lead to them, and what follows from them."""
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.signals = Signals(storage=storage, clock=clock)
+        self.bulk = BulkRecording(storage=storage, clock=clock)
+        self.normalization = Normalization(storage=storage, clock=clock)
+        self.velocity = Velocity(storage=storage, clock=clock)
+        self.cases = Cases(storage=storage, clock=clock)
+        self.challenges = Challenges(storage=storage, clock=clock)
+        self.lists = EntityLists(storage=storage, clock=clock)
+        self.preferences = RiskPreferences(storage=storage, clock=clock)
+
+    def write_numbered(self, tx: Transaction) -> None:
+        """Number and insert the raw events and signals of a transaction; a commit hook."""
+        normalization.NUMBERED.write(tx)
+        recording.NUMBERED.write(tx)
+
+    def sweep(self, tx: Transaction) -> None:
+        """Delete what is no longer needed; a running server calls this every few seconds."""
+        self.velocity.sweep(tx)
+        self.bulk.sweep(tx)

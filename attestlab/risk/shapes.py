@@ -1,0 +1,29 @@
+"""Wire models that several parts of risk share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from attestlab.core.shapes import Out
+from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, Factor
+
+EntityTypes = Literal["user", "device", "ip", "document", "session", "issuer", "attestation"]
+EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern="^[^\x00-\x1f\x7f]*$")]
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Reason = Annotated[str, Field(min_length=10, max_length=1_024)]
+
+
+class FactorOut(Out):
+    """One reason for a score; the contributions of all factors sum to the score."""
+
+    name: str
+    value: float | int | str | bool
+    weight: float
+    contribution: float
+
+    @classmethod
+    def of(cls, factor: Factor) -> FactorOut:
+        """Render a factor."""
+        return cls(name=factor.name, value=factor.value, weight=factor.weight, contribution=factor.contribution)

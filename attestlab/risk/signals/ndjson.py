@@ -1,0 +1,132 @@
+"""Parsing of signals in NDJSON: one signal a line, each accepted or rejected by itself.
+
+A line is parsed by orjson, which is eight times as fast as the strict parser and keeps the last of two members with one
+name. So a line is parsed strictly if it may have such members: if it has more names than orjson found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+import orjson
+
+from attestlab.core.encoding import parse_time
+from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
+from attestlab.risk.rules import Entity, ScoreScale, require_name, settle_time, to_percent
+from attestlab.risk.signals.recording import NewSignal, encode_details
+
+MAX_LINES = 50_000  # of one request
+MAX_LINE_BYTES = 16 * 1024
+_REQUIRED = ("source", "signal_type", "score", "entity_type", "entity_id")
+_MEMBERS = frozenset({*_REQUIRED, "score_scale", "details", "occurred_at"})
+_MEMBER_NAME = re.compile(rb'"\s*:')
+_MAX_DEPTH = 32
+
+
+class RejectedLine(NamedTuple):
+    """A line that was not recorded; `line` counts from 1."""
+
+    line: int
+    message: str
+
+
+def parse_lines(text: bytes, *, now: datetime) -> Iterator[NewSignal | RejectedLine]:
+    """Parse each line that is not blank.
+
+    Raises:
+        ValidationFailed: there are more than `MAX_LINES` lines.
+    """
+    count = text.count(b"\n") + 1
+    if count > MAX_LINES:
+        message = f"{count:,} lines were sent, and a request takes at most {MAX_LINES:,}. Send several requests."
+        raise ValidationFailed.of("", "too_many_lines", message)
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                yield parse_line(line, now=now)
+            except ValidationFailed as error:
+                yield RejectedLine(number, _describe(error))
+
+
+def parse_line(line: bytes, *, now: datetime) -> NewSignal:
+    """Parse a signal.
+
+    Raises:
+        ValidationFailed: the line is not strict JSON or no signal.
+    """
+    members = _parse_object(line)
+    if unknown := members.keys() - _MEMBERS:
+        raise ValidationFailed.of(
+            f"/{min(unknown)[:64]}", "unknown", f"Unknown members: {', '.join(sorted(unknown))[:200]}."
+        )
+    if missing := [name for name in _REQUIRED if name not in members]:
+        raise ValidationFailed.of(f"/{missing[0]}", "missing", f"Missing members: {', '.join(missing)}.")
+    details = members.get("details")
+    if details is not None and not isinstance(details, dict):
+        raise ValidationFailed.of("/details", "type", "`details` must be an object.")
+    occurred_at = _take(members, "occurred_at", str)
+    return NewSignal(
+        source=require_name("source", _take(members, "source", str) or ""),
+        signal_type=require_name("signal_type", _take(members, "signal_type", str) or ""),
+        score=_parse_score(members),
+        entity=Entity.of(_take(members, "entity_type", str) or "", _take(members, "entity_id", str) or ""),
+        details=encode_details(details),
+        occurred_at=settle_time(None if occurred_at is None else parse_time(occurred_at, field="/occurred_at"), now),
+    )
+
+
+def _parse_object(line: bytes) -> Mapping[str, object]:
+    if len(line) > MAX_LINE_BYTES:
+        message = f"A line has at most {MAX_LINE_BYTES:,} bytes, and this one has {len(line):,}."
+        raise ValidationFailed.of("", "too_long", message)
+    try:
+        document = orjson.loads(line)
+        is_exact = _count_names(document) == len(_MEMBER_NAME.findall(line))
+    except (ValueError, RecursionError):  # the strict parser states the reason
+        is_exact = False
+    if not is_exact:
+        document = parse_json(line)
+    if not isinstance(document, dict):
+        raise ValidationFailed.of("", "type", "A line must be a JSON object.")
+    return document
+
+
+def _count_names(value: object, depth: int = 0) -> int:
+    """Count the members of all objects in a JSON value.
+
+    Raises:
+        ValueError: the value nests deeply, or has an integer that JavaScript could not read.
+    """
+    if isinstance(value, dict):
+        return len(value) + sum(_count_names(member, depth + 1) for member in value.values())
+    if isinstance(value, list):
+        return sum(_count_names(element, depth + 1) for element in value)
+    if depth > _MAX_DEPTH or (isinstance(value, int) and abs(value) > MAX_SAFE_INTEGER):
+        raise ValueError
+    return 0
+
+
+def _take(members: Mapping[str, object], name: str, kind: type[str]) -> str | None:
+    value = members.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise ValidationFailed.of(f"/{name}", "type", f"`{name}` must be a text.")
+    return value
+
+
+def _parse_score(members: Mapping[str, object]) -> float:
+    score, scale = members["score"], members.get("score_scale", ScoreScale.PERCENT)
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        raise ValidationFailed.of("/score", "type", "`score` must be a number.")
+    if scale not in ("percent", "unit"):
+        raise ValidationFailed.of("/score_scale", "unknown", "`score_scale` must be percent or unit.")
+    return to_percent(score, ScoreScale(scale))
+
+
+def _describe(error: ValidationFailed) -> str:
+    """Return the message with its field, as one line."""
+    field: FieldError | None = error.fields[0] if error.fields else None
+    return f"{field.field}: {field.message}" if field is not None and field.field else error.message

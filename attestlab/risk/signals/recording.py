@@ -1,0 +1,119 @@
+"""Recording of signals: every path ends here, in the transaction of what caused the signal.
+
+An escalated signal belongs to a case; the signals of entities on the allow list are not escalated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import orjson
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.ids import new_id
+from attestlab.core.records import outbox
+from attestlab.risk.enforcement import cases, lists, settings
+from attestlab.risk.events import SignalCreated, SignalEscalated
+from attestlab.risk.numbering import UNNUMBERED, NumberedRows
+from attestlab.risk.rules import MAX_DETAILS_BYTES, Entity, Factor
+from attestlab.risk.signals import store
+from attestlab.risk.signals.tables import RiskSignalRecord
+
+NUMBERED = NumberedRows[RiskSignalRecord](store.signals)
+
+
+class NewSignal(NamedTuple):
+    """A signal to record; `score` is 0 to 100, `details` is JSON as stored."""
+
+    source: str
+    signal_type: str
+    score: float
+    entity: Entity
+    details: str
+    occurred_at: datetime
+    event_id: UUID | None = None
+    replaces: UUID | None = None
+
+
+def record_signals(
+    tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], *, at: datetime, is_backfill: bool = False
+) -> list[RiskSignalRecord]:
+    """Record signals of a tenant, publish their events, and escalate those at the tenant's threshold.
+
+    A backfill publishes no event and escalates nothing. The returned records are not numbered yet.
+    """
+    case_of = {} if is_backfill else _open_cases(tx, tenant_id, new, at)
+    recorded = [_build_record(tenant_id, signal, case_of.get(index), at) for index, signal in enumerate(new)]
+    NUMBERED.add(tx, recorded)
+    if not is_backfill:
+        for record in recorded:
+            _publish(tx, record, at)
+    return recorded
+
+
+def encode_details(details: Mapping[str, object] | None, factors: Sequence[Factor] = ()) -> str:
+    """Return a signal's details as stored: canonical JSON, with the factors that explain the score.
+
+    Raises:
+        ValidationFailed: they are too long.
+    """
+    content = dict(details or {})
+    if factors:
+        content["factors"] = [factor.content() for factor in factors]
+    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
+    if len(text) > MAX_DETAILS_BYTES:
+        message = f"The details take {len(text):,} characters as JSON, and at most {MAX_DETAILS_BYTES:,} are kept."
+        raise ValidationFailed.of("/details", "too_large", message)
+    return text
+
+
+def _open_cases(tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], at: datetime) -> dict[int, UUID]:
+    """Escalate the signals at the threshold, except those of allowed entities; returns cases by the signal's index."""
+    threshold = settings.find_threshold(tx.connection, tenant_id)
+    reached = [(index, signal) for index, signal in enumerate(new) if signal.score >= threshold]
+    scores: defaultdict[Entity, list[float]] = defaultdict(list)
+    for _, signal in reached:
+        scores[signal.entity].append(signal.score)
+    for entity in [each for each in scores if lists.is_allowed(tx.connection, tenant_id, each, now=at)]:
+        del scores[entity]
+    opened = cases.escalate(tx, tenant_id, scores, at=at)
+    return {index: opened[signal.entity] for index, signal in reached if signal.entity in opened}
+
+
+def _build_record(tenant_id: UUID, signal: NewSignal, case_id: UUID | None, at: datetime) -> RiskSignalRecord:
+    return RiskSignalRecord(
+        seq=UNNUMBERED,
+        id=new_id(at),
+        tenant_id=tenant_id,
+        source=signal.source,
+        signal_type=signal.signal_type,
+        score=signal.score,
+        entity_type=signal.entity.type.value,
+        entity_id=signal.entity.id,
+        details=signal.details,
+        occurred_at=signal.occurred_at,
+        created_at=at,
+        case_id=case_id,
+        event_id=signal.event_id,
+        replaces=signal.replaces,
+    )
+
+
+def _publish(tx: Transaction, record: RiskSignalRecord, at: datetime) -> None:
+    created = SignalCreated(
+        signal_id=record.id,
+        signal_source=record.source,
+        signal_type=record.signal_type,
+        risk_score=math.floor(record.score + 0.5),
+        subject_type=record.entity_type,
+        subject_id=record.entity_id,
+    )
+    outbox.publish(tx, record.tenant_id, created, at=at)
+    if record.case_id is not None:
+        outbox.publish(tx, record.tenant_id, SignalEscalated(**vars(created), case_id=record.case_id), at=at)

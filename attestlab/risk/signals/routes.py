@@ -1,0 +1,105 @@
+"""HTTP routes of risk signals."""
+
+from functools import partial
+from uuid import UUID
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.shapes import In
+from attestlab.orgs.rules import Caller
+from attestlab.risk.access import READERS, WRITERS
+from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
+from attestlab.risk.signals.bulk import MAX_REPORTED_LINES, BulkRecording, ParsedLines, SliceOptions
+from attestlab.risk.signals.recording import NewSignal, encode_details
+from attestlab.risk.signals.rendering import render_signal
+from attestlab.risk.signals.service import Signals
+from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalIn, SignalOut, SignalsQuery
+from attestlab.risk.signals.store import SignalFilter
+from attestlab.web.executor import Executor
+from attestlab.web.idempotency.keys import HEADER
+from attestlab.web.paging import Page, decode_number, split_page
+from attestlab.web.request import Request
+from attestlab.web.routing.routes import Routes
+
+routes = Routes("risk")
+_LIST = "risk_signals"
+BULK_LIMIT_BYTES = 8 * 1024 * 1024
+MAX_SIGNALS_PER_WRITE = 500  # about 10 ms of the writer, so that other requests' writes go in between
+MIN_SIGNALS_PER_WRITE = 50  # while other writes wait
+
+
+class BulkQuery(In):
+    """`backfill=true` records history: it publishes no event and escalates nothing."""
+
+    backfill: bool = False
+
+
+@routes.post("/v1/risk/signals", scope=WRITERS, status=201)
+def create_signal(request: Request, body: SignalIn, caller: Caller, signals: Signals, tx: Transaction) -> SignalOut:
+    """Record a risk signal about one entity."""
+    new = NewSignal(
+        source=body.source,
+        signal_type=body.signal_type,
+        score=to_percent(body.score, ScoreScale(body.score_scale)),
+        entity=Entity.of(body.entity_type, body.entity_id),
+        details=encode_details(body.details),
+        occurred_at=settle_time(body.occurred_at, request.now),
+    )
+    record = signals.add(new, caller=caller, tx=tx)
+    request.respond_headers["Location"] = f"/v1/risk/signals/{record.id}"
+    return render_signal(record)
+
+
+@routes.post("/v1/risk/signals/bulk", scope=WRITERS, ndjson=True, body_limit=BULK_LIMIT_BYTES)
+async def record_bulk(
+    request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, executor: Executor
+) -> BulkOut:
+    """Record many signals, one a line; a line that is no signal is reported and the others are recorded."""
+    parse = partial(bulk.parse, request.ndjson, key=request.header(HEADER), caller=caller)
+    parsed: ParsedLines = await executor.bodies.run(str(caller.tenant_id), parse)
+    done = await executor.read(bulk.count_recorded, parsed)
+    while done < len(parsed.signals):
+        count = MIN_SIGNALS_PER_WRITE if executor.count_waiting() else MAX_SIGNALS_PER_WRITE
+        options = SliceOptions(done, count, is_backfill=query.backfill)
+        done = await executor.write(partial(bulk.record_slice, parsed, options, caller))
+    return _render_bulk(parsed)
+
+
+@routes.get("/v1/risk/signals", scope=READERS)
+async def list_signals(query: SignalsQuery, caller: Caller, signals: Signals, executor: Executor) -> Page[SignalOut]:
+    """List the tenant's signals, newest first."""
+    read_page = partial(
+        signals.page,
+        build_filter(query),
+        caller=caller,
+        before=decode_number(_LIST, query.cursor),
+        limit=query.limit + 1,
+    )
+    found = await executor.run_in_thread(read_page)  # in a thread, because a filter may skip many signals
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
+    return Page[SignalOut](items=[render_signal(row) for row in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/risk/signals/{id}", scope=READERS)
+def get_signal(id: UUID, caller: Caller, signals: Signals) -> SignalOut:
+    """Get a signal."""
+    return render_signal(signals.get(id, caller=caller))
+
+
+def build_filter(query: SignalsQuery) -> SignalFilter:
+    """Return the conditions of a query, whichever of its two names each has."""
+    return SignalFilter(
+        source=query.source or query.signal_source,
+        signal_type=query.signal_type,
+        entity_type=query.entity_type or query.subject_type,
+        entity_id=query.entity_id or query.subject_id,
+        min_score=query.min_score,
+        max_score=query.max_score,
+        since=query.since,
+        until=query.until,
+    )
+
+
+def _render_bulk(parsed: ParsedLines) -> BulkOut:
+    shown = [RejectedLineOut(line=each.line, message=each.message) for each in parsed.rejected[:MAX_REPORTED_LINES]]
+    more = len(parsed.rejected) - len(shown)
+    return BulkOut(accepted=len(parsed.signals), rejected=shown, more_rejected=more)

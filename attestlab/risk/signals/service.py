@@ -1,0 +1,54 @@
+"""Service for risk signals: add, get, list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.orgs.rules import Caller
+from attestlab.risk.signals import store
+from attestlab.risk.signals.recording import NewSignal, record_signals
+from attestlab.risk.signals.store import SignalFilter
+from attestlab.risk.signals.tables import RiskSignalRecord
+
+
+class Signals:
+    """The risk signals of tenants; they are added and never change.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def add(self, new: NewSignal, *, caller: Caller, tx: Transaction | None = None) -> RiskSignalRecord:
+        """Record a signal, publish it, and escalate it at the tenant's threshold."""
+        (record,) = self.add_many([new], caller=caller, tx=tx)
+        return record
+
+    def add_many(
+        self, new: Sequence[NewSignal], *, caller: Caller, is_backfill: bool = False, tx: Transaction | None = None
+    ) -> list[RiskSignalRecord]:
+        """Record signals; a backfill publishes no event and escalates nothing."""
+        with self.storage.write(tx) as tx:
+            return record_signals(tx, caller.tenant_id, new, at=self.clock.now(), is_backfill=is_backfill)
+
+    def get(self, signal_id: UUID, *, caller: Caller) -> RiskSignalRecord:
+        """Return one of the tenant's signals.
+
+        Raises:
+            NotFound: the tenant has no such signal.
+        """
+        with self.storage.read() as connection:
+            return store.get(connection.execute, signal_id, tenant_id=caller.tenant_id)
+
+    def page(
+        self, filter_: SignalFilter, *, caller: Caller, before: int | None = None, limit: int = 50
+    ) -> Sequence[RiskSignalRecord]:
+        """Return a page of the tenant's signals, newest first, before the number `before`."""
+        with self.storage.read() as connection:
+            return store.list_page(connection.execute, caller.tenant_id, filter_, before=before, limit=limit)

@@ -1,0 +1,90 @@
+"""Wire models of risk signals (CONTRACT section 8)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from attestlab.core.shapes import In, Moment, Out
+from attestlab.risk.shapes import EntityId, EntityTypes, Name
+from attestlab.web.paging import PageQuery
+
+WholeScore = Annotated[int, Field(ge=0, le=100)]
+_ALIASES = {"signal_source": "source", "subject_type": "entity_type", "subject_id": "entity_id"}
+
+
+class SignalIn(In):
+    """A signal to record; `score` is 0 to 100, or 0 to 1 with the scale `unit`."""
+
+    source: Name
+    signal_type: Name
+    score: float
+    score_scale: Literal["percent", "unit"] = "percent"
+    details: dict[str, object] | None = None
+    entity_type: EntityTypes
+    entity_id: EntityId
+    occurred_at: Moment | None = None
+
+
+class SignalOut(Out):
+    """A risk signal. `score_unit` is the score on the scale of 0 to 1."""
+
+    id: UUID
+    tenant_id: UUID
+    source: str
+    signal_type: str
+    score: float
+    score_unit: float
+    details: dict[str, object]
+    entity_type: str
+    entity_id: str
+    occurred_at: Moment
+    created_at: Moment
+    case_id: UUID | None
+    event_id: UUID | None
+    replaces: UUID | None
+
+
+class SignalsQuery(PageQuery):
+    """Filters of the list of signals. `from` and `to` filter by `occurred_at`; `to` is exclusive, scores inclusive.
+
+    `signal_source`, `subject_type` and `subject_id` are other names of `source`, `entity_type` and `entity_id`.
+    """
+
+    source: Name | None = None
+    signal_source: Name | None = None
+    signal_type: Name | None = None
+    entity_type: EntityTypes | None = None
+    subject_type: EntityTypes | None = None
+    entity_id: EntityId | None = None
+    subject_id: EntityId | None = None
+    min_score: WholeScore | None = None
+    max_score: WholeScore | None = None
+    since: Moment | None = Field(default=None, alias="from")
+    until: Moment | None = Field(default=None, alias="to")
+
+    @model_validator(mode="after")
+    def _require_one_name(self) -> SignalsQuery:
+        for alias, name in _ALIASES.items():
+            if getattr(self, alias) is not None and getattr(self, name) not in (None, getattr(self, alias)):
+                message = "{alias} and {name} are names of one filter; send one of them."
+                raise PydanticCustomError("conflicting_names", message, {"alias": alias, "name": name})
+        return self
+
+
+class RejectedLineOut(Out):
+    """A line that was not recorded; `line` counts from 1."""
+
+    line: int
+    message: str
+
+
+class BulkOut(Out):
+    """The result of a bulk request; beyond 100, rejected lines are only counted, in `more_rejected`."""
+
+    accepted: int
+    rejected: list[RejectedLineOut]
+    more_rejected: int

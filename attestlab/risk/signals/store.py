@@ -1,0 +1,100 @@
+"""Queries of risk signals; each names its columns and binds values as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, delete, select
+
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.upserts import Upsert
+from attestlab.core.errors import NotFound
+from attestlab.risk.rules import Entity
+from attestlab.risk.signals.tables import BulkProgress, BulkProgressRecord, RiskSignal, RiskSignalRecord
+
+signals = table_of(RiskSignal)
+progress = table_of(BulkProgress)
+_SAVE_PROGRESS = Upsert(
+    progress, key=("id",), change=lambda new: {"recorded": new.recorded, "updated_at": new.updated_at}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalFilter:
+    """Conditions on signals; None does not filter. Scores are inclusive, `since` is inclusive, `until` exclusive."""
+
+    source: str | None = None
+    signal_type: str | None = None
+    entity_type: str | None = None
+    entity_id: str | None = None
+    min_score: int | None = None
+    max_score: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def list_page(
+    execute: Execute, tenant_id: UUID, filter_: SignalFilter, *, before: int | None = None, limit: int = 50
+) -> Sequence[RiskSignalRecord]:
+    """List a tenant's signals, newest first, before the number `before`."""
+    query = select(*signals.c).where(signals.c.tenant_id == tenant_id, *_conditions(filter_))
+    if before is not None:
+        query = query.where(signals.c.seq < before)
+    return fetch_all(execute(query.order_by(signals.c.seq.desc()).limit(limit)), RiskSignalRecord)
+
+
+def get(execute: Execute, signal_id: UUID, *, tenant_id: UUID) -> RiskSignalRecord:
+    """Get a signal of the tenant.
+
+    Raises:
+        NotFound: the tenant has no such signal.
+    """
+    query = select(*signals.c).where(signals.c.id == signal_id, signals.c.tenant_id == tenant_id)
+    row = fetch_one(execute(query), RiskSignalRecord)
+    if row is None:
+        raise NotFound("risk signal", signal_id)
+    return row
+
+
+def find_newest(execute: Execute, tenant_id: UUID, entity: Entity, *, limit: int) -> Sequence[RiskSignalRecord]:
+    """Find the newest signals of an entity."""
+    wanted = SignalFilter(entity_type=entity.type.value, entity_id=entity.id)
+    return list_page(execute, tenant_id, wanted, limit=limit)
+
+
+def find_of_event(execute: Execute, event_id: UUID) -> RiskSignalRecord | None:
+    """Find the newest signal that was normalized from a raw event."""
+    query = select(*signals.c).where(signals.c.event_id == event_id).order_by(signals.c.seq.desc()).limit(1)
+    return fetch_one(execute(query), RiskSignalRecord)
+
+
+def find_progress(execute: Execute, progress_id: bytes) -> int:
+    """Return how many signals of a bulk request are recorded."""
+    recorded: int | None = execute(select(progress.c.recorded).where(progress.c.id == progress_id)).scalar()
+    return recorded or 0
+
+
+def save_progress(tx: Transaction, record: BulkProgressRecord) -> None:
+    """Store how many signals of a bulk request are recorded."""
+    _SAVE_PROGRESS.run(tx.connection, record._asdict())
+
+
+def delete_progress(tx: Transaction, *, before: datetime) -> None:
+    """Delete the progress of requests that were last written before a moment."""
+    tx.exec(delete(progress).where(progress.c.updated_at < before))
+
+
+def _conditions(filter_: SignalFilter) -> list[ColumnElement[bool]]:
+    columns = signals.c
+    names = ("source", "signal_type", "entity_type", "entity_id")
+    equal = {columns[name]: getattr(filter_, name) for name in names}
+    conditions = [column == value for column, value in equal.items() if value is not None]
+    conditions += [] if filter_.min_score is None else [columns.score >= filter_.min_score]
+    conditions += [] if filter_.max_score is None else [columns.score <= filter_.max_score]
+    conditions += [] if filter_.since is None else [columns.occurred_at >= filter_.since]
+    conditions += [] if filter_.until is None else [columns.occurred_at < filter_.until]
+    return conditions

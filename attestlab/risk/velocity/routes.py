@@ -1,0 +1,25 @@
+"""HTTP route of velocity scoring."""
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.orgs.rules import Caller
+from attestlab.risk.access import WRITERS
+from attestlab.risk.rules import Entity, settle_time
+from attestlab.risk.shapes import FactorOut
+from attestlab.risk.velocity.service import Velocity
+from attestlab.risk.velocity.shapes import VelocityIn, VelocityOut
+from attestlab.web.request import Request
+from attestlab.web.routing.routes import Routes
+
+routes = Routes("risk")
+
+
+@routes.post("/v1/risk/velocity/record", scope=WRITERS)
+def record_velocity(
+    request: Request, body: VelocityIn, caller: Caller, velocity: Velocity, tx: Transaction
+) -> VelocityOut:
+    """Count an occurrence of an action, and score how often the entity did it in the last minute, hour and day."""
+    entity = Entity.of(body.entity_type, body.entity_id)
+    occurred_at = settle_time(body.occurred_at, request.now)
+    scored = velocity.record(entity, body.action, occurred_at=occurred_at, caller=caller, tx=tx)
+    factors = [FactorOut.of(factor) for factor in scored.factors]
+    return VelocityOut(score=scored.score, windows=dict(scored.windows), factors=factors, signal_id=scored.signal_id)

@@ -1,0 +1,124 @@
+"""Service for velocity scoring: count an action of an entity and score its frequency."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import format_time
+from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.rules import Caller
+from attestlab.risk.enforcement.lists import add_deny_factor
+from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, Factor, sum_factors
+from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+from attestlab.risk.velocity import store
+from attestlab.risk.velocity.tables import VelocityEventRecord
+from attestlab.risk.velocity.windows import WINDOWS, score_counts
+
+SOURCE = SIGNAL_TYPE = "velocity"
+MAX_DELAY = timedelta(hours=24)  # an occurrence may be reported so much later
+HORIZON = MAX_DELAY + timedelta(hours=24)  # the day before the latest report
+MAX_DELETED_PER_SWEEP = 2_000
+MAX_ACTIONS_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class VelocityScore:
+    """The score of an action's frequency, 0 to 100; `windows` are counts by the window's name.
+
+    `signal_id` is the signal that a score of at least `SIGNAL_THRESHOLD` has become.
+    """
+
+    score: float
+    windows: Mapping[str, int]
+    factors: Sequence[Factor]
+    signal_id: UUID | None = None
+
+
+class Velocity:
+    """Velocity scoring. Windows count per tenant, entity and action, and follow the time of the occurrence.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def record(
+        self, entity: Entity, action: str, *, occurred_at: datetime, caller: Caller, tx: Transaction | None = None
+    ) -> VelocityScore:
+        """Count an occurrence of an action, and score the windows that end with it.
+
+        Raises:
+            ValidationFailed: the occurrence is too old: its windows are no longer complete.
+        """
+        with self.storage.write(tx) as tx:
+            now = self.clock.now()
+            _require_recent(occurred_at, now)
+            moment = to_microseconds(occurred_at)
+            number = secrets.randbits(62)
+            row = VelocityEventRecord(caller.tenant_id, entity.type.value, entity.id, action, moment, number)
+            tx.add(store.occurrences, row)
+            counts = store.count_windows(tx.exec, caller.tenant_id, entity, action, moment)
+            factors = add_deny_factor(tx.connection, caller.tenant_id, [entity], score_counts(counts), now=now)
+            scored = VelocityScore(sum_factors(factors), name_counts(counts), factors)
+            return _raise_signal(tx, scored, entity, action, occurred_at=occurred_at, caller=caller, at=now)
+
+    def windows_of(self, entity: Entity, *, caller: Caller) -> dict[str, dict[str, int]]:
+        """Return the counts of an entity now, by action and window, of at most `MAX_ACTIONS_SHOWN` actions."""
+        now = to_microseconds(self.clock.now())
+        with self.storage.read() as connection:
+            execute = connection.execute
+            actions = store.list_actions(execute, caller.tenant_id, entity, limit=MAX_ACTIONS_SHOWN)
+            return {
+                action: name_counts(store.count_windows(execute, caller.tenant_id, entity, action, now))
+                for action in actions
+            }
+
+    def sweep(self, tx: Transaction) -> None:
+        """Delete some of the occurrences that no window needs any more; a running server calls this regularly."""
+        store.delete_before(tx, to_microseconds(self.clock.now() - HORIZON), limit=MAX_DELETED_PER_SWEEP)
+
+
+def name_counts(counts: Sequence[int]) -> dict[str, int]:
+    """Return counts by the names of their windows."""
+    return {window.name: count for window, count in zip(WINDOWS, counts, strict=True)}
+
+
+def to_microseconds(moment: datetime) -> int:
+    """Return a moment in microseconds since 1970."""
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+
+
+def _require_recent(occurred_at: datetime, now: datetime) -> None:
+    if occurred_at < now - MAX_DELAY:
+        message = (
+            f"{format_time(occurred_at)} is more than {MAX_DELAY.total_seconds() / 3600:g} hours ago, and the windows "
+            "of that time are no longer counted. Send it as a raw event or as a signal."
+        )
+        raise ValidationFailed.of("/occurred_at", "too_old", message)
+
+
+def _raise_signal(
+    tx: Transaction,
+    scored: VelocityScore,
+    entity: Entity,
+    action: str,
+    *,
+    occurred_at: datetime,
+    caller: Caller,
+    at: datetime,
+) -> VelocityScore:
+    if scored.score < SIGNAL_THRESHOLD:
+        return scored
+    details = encode_details({"action": action, "windows": scored.windows}, scored.factors)
+    new = NewSignal(SOURCE, SIGNAL_TYPE, scored.score, entity, details, occurred_at)
+    (signal,) = record_signals(tx, caller.tenant_id, [new], at=at)
+    return VelocityScore(scored.score, scored.windows, scored.factors, signal.id)
