@@ -68,13 +68,17 @@ def test_the_test_runs_on_both_engines(name: str) -> None:
     assert "both_engines" in marks_of(name)
 
 
+def capabilities_with(role: str) -> set[str]:
+    """The capabilities with a module of this name, at their top or in a part of theirs."""
+    return {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob(f"*/**/{role}.py")} - {"web"}
+
+
 def test_every_capability_with_routes_has_its_walk() -> None:
-    assert {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob("*/**/routes.py")} == set(WALKS)
+    assert capabilities_with("routes") == set(WALKS)
 
 
 def test_every_store_is_asked_on_both_engines() -> None:
-    stores = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob("*/**/store.py")}
-    assert stores - {"web"} <= {*WALKS, *STORES}
+    assert capabilities_with("store") <= {*WALKS, *STORES}
 
 
 @pytest.fixture
