@@ -19,6 +19,7 @@ A message states what is wrong and how to correct it.
     +-- Unavailable               nothing was changed; the client may retry
     |   +-- HeadGuardMismatch
     |   +-- Cancelled
+    |   +-- WorkAborted           a child process exceeded its limits or died
     +-- IntegrityFailed           stored or presented evidence is not valid
         +-- KeyringMismatch       sealed under another key-encryption key
         +-- SignatureInvalid
@@ -239,6 +240,10 @@ class HeadGuardMissing(HeadGuardMismatch):
 
 class Cancelled(Unavailable):
     """Work was stopped because its client disconnected or because it took too long."""
+
+
+class WorkAborted(Unavailable):
+    """Work in a child process exceeded its time, or the process died; the same work may do so again."""
 
 
 class IntegrityFailed(AttestLabError):

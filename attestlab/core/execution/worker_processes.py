@@ -26,7 +26,7 @@ from threading import Event, Lock, Semaphore, Thread
 from time import monotonic
 from typing import IO, Any, Generic, TypeVar
 
-from attestlab.core.errors import AttestLabError, Cancelled, Unavailable
+from attestlab.core.errors import AttestLabError, Cancelled, Unavailable, WorkAborted
 
 MAX_PROCESSES = 2
 MAX_WAITING = 16  # jobs of one tenant, including the running one
@@ -71,7 +71,8 @@ class WorkerProcesses:
 
         Raises:
             AttestLabError: raised by the function.
-            Unavailable: it took over `timeout_s`, too many jobs of the tenant are queued, or its process died.
+            WorkAborted: it took over `timeout_s`, or its process died.
+            Unavailable: too many jobs of the tenant are queued.
             Cancelled: the client disconnected.
         """
         queue = self._queues.setdefault(tenant, _Queue())
@@ -95,7 +96,7 @@ class WorkerProcesses:
 
         Raises:
             AttestLabError: raised by the function.
-            Unavailable: it took over `timeout_s`, or its process died.
+            WorkAborted: it took over `timeout_s`, or its process died.
         """
         job = _Job(function, arguments, timeout_s)
         with self._blocking_slots:
@@ -120,7 +121,7 @@ class WorkerProcesses:
             get_result = job.execute(worker)
         except (EOFError, OSError, struct.error):
             worker.end()
-            raise job.reason or Unavailable("The process of this work died. Retry the request.") from None
+            raise job.reason or WorkAborted("The process of this work died. Retry the request.") from None
         if worker.is_spent:
             worker.end()
         else:
@@ -187,7 +188,7 @@ class _Job(Generic[Result]):
                 raise EOFError
             self._worker = worker
         message = f"The request took over {self._timeout_s:g} s. Send or request less data."
-        cancel = partial(self.cancel, Unavailable(message, retry_after_s=_RETRY_AFTER_S))
+        cancel = partial(self.cancel, WorkAborted(message, retry_after_s=_RETRY_AFTER_S))
         deadline = _Deadline(self._timeout_s, worker.process.pid, cancel)
         try:
             worker.send(self._message)

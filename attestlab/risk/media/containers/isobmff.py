@@ -1,0 +1,64 @@
+"""Reader of boxes of the ISO base media file format (ISO/IEC 14496-12): MP4, QuickTime, HEIF, AVIF.
+
+It reads the creation time of a film (`mvhd`) and XMP packets. EXIF of HEIF and AVIF is an item whose place another box
+lists; it is not read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from attestlab.risk.media.containers.metadata import ContainerMetadata, ContainerTime, TimeKind
+
+XMP_UUID = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
+EPOCH = datetime(1904, 1, 1, tzinfo=UTC)
+_HEAD = struct.Struct(">I4s")
+_UUID_BYTES = 16
+
+
+class _Box(NamedTuple):
+    kind: bytes
+    start: int  # of the payload
+    end: int
+
+
+def read_isobmff(content: bytes, metadata: ContainerMetadata) -> None:
+    """Read the boxes of a film or picture; of the film's own boxes, the header alone."""
+    for box in _list_boxes(content, 0, len(content), metadata):
+        if box.kind == b"moov":
+            for inner in _list_boxes(content, box.start, box.end, metadata):
+                if inner.kind == b"mvhd":
+                    _read_movie_header(content[inner.start : inner.end], metadata)
+        elif box.kind == b"uuid" and content[box.start : box.start + _UUID_BYTES] == XMP_UUID:
+            metadata.add_xmp(content[box.start + _UUID_BYTES : box.end])
+
+
+def _list_boxes(content: bytes, position: int, end: int, metadata: ContainerMetadata) -> Iterator[_Box]:
+    while position + _HEAD.size <= end:
+        metadata.parts.take()
+        length, kind = _HEAD.unpack_from(content, position)
+        start = position + _HEAD.size
+        if length == 1 and start + 8 <= end:  # the length has 64 bits
+            length, start = int.from_bytes(content[start : start + 8], "big"), start + 8
+        elif length == 0:  # the box reaches to the end of the file
+            length = end - position
+        if length < start - position or position + length > end:
+            metadata.is_truncated = True
+            return
+        yield _Box(kind, start, position + length)
+        position += length
+
+
+def _read_movie_header(header: bytes, metadata: ContainerMetadata) -> None:
+    length = 8 if header[:1] == b"\1" else 4
+    seconds = int.from_bytes(header[4 : 4 + length], "big")
+    if not seconds:  # many programs leave it out
+        return
+    try:
+        at = EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return
+    metadata.times.append(ContainerTime("MP4 mvhd", TimeKind.CREATED, at))

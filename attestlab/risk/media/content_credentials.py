@@ -1,0 +1,172 @@
+"""Content credentials (C2PA 2): whether a manifest is there, holds, and names generation.
+
+The library `c2pa` reads strangers' bytes in native code, so it runs in a child process only (`scanner`). It uses no
+network: remote manifests and OCSP are off, no host is allowed, and identity assertions are not resolved. There is no
+trust list, so a valid manifest proves that its signer signed this picture, and not who the signer is.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from attestlab.risk.media.source_types import parse_term
+
+if TYPE_CHECKING:
+    import c2pa
+
+MAX_REPORT_BYTES = 2 << 20  # of the library's report about all manifests of a file
+MAX_MANIFESTS = 32
+MAX_NAME_CHARACTERS = 120
+SETTINGS: dict[str, object] = {
+    "version": 1,
+    "core": {
+        "allowed_network_hosts": [],
+        "decode_identity_assertions": False,
+        "max_decompressed_manifest_size_in_mb": 4,
+    },
+    "verify": {
+        "remote_manifest_fetch": False,
+        "ocsp_fetch": False,
+        "verify_trust": False,
+        "verify_timestamp_trust": False,
+    },
+}
+_CONTENT_CODES = frozenset(f"assertion.{kind}Hash.mismatch" for kind in ("data", "bmff", "boxes", "collection"))
+_MANIFEST_CODES = frozenset(
+    {"assertion.hashedURI.mismatch", "claimSignature.mismatch", "ingredient.manifest.mismatch", "assertion.missing"}
+)
+
+
+class CredentialState(StrEnum):
+    """What became of the manifest of a file."""
+
+    ABSENT = "absent"
+    REMOTE = "remote"  # the file names an address, which the scan does not open
+    VALID = "valid"  # signature and hashes hold; the signer is not checked against a trust list
+    CONTENT_CHANGED = "content_changed"  # the picture is not the one that was signed
+    MANIFEST_CHANGED = "manifest_changed"  # the statements are not the ones that were signed
+    INVALID = "invalid"  # another check of the standard failed, such as that of the certificate's dates
+    UNREADABLE = "unreadable"
+
+
+class SourceStatement(NamedTuple):
+    """A source type that a manifest states; `is_ingredient` for material that was placed into the picture."""
+
+    term: str
+    agent: str
+    is_ingredient: bool
+
+
+class ContentCredentials(NamedTuple):
+    """The result of reading a manifest; `signer` is the name in the certificate, which no trust list confirms."""
+
+    state: CredentialState
+    signer: str | None = None
+    statements: tuple[SourceStatement, ...] = ()
+    generators: tuple[str, ...] = ()
+
+
+def read_credentials(content: bytes, media_type: str) -> ContentCredentials:
+    """Read and verify the C2PA manifest of a file, without network."""
+    import c2pa
+
+    try:
+        with c2pa.Context.from_dict(SETTINGS) as context:
+            reader = c2pa.Reader.try_create(media_type, io.BytesIO(content), context=context)
+            return ContentCredentials(CredentialState.ABSENT) if reader is None else _read_report(reader)
+    except c2pa.C2paError as error:
+        return ContentCredentials(_state_of_error(content, str(error)))
+
+
+def _state_of_error(content: bytes, message: str) -> CredentialState:
+    if message.startswith("Remote"):
+        return CredentialState.REMOTE
+    has_manifest = b"jumb" in content and b"c2pa" in content
+    return CredentialState.UNREADABLE if has_manifest else CredentialState.ABSENT
+
+
+def _read_report(reader: c2pa.Reader) -> ContentCredentials:
+    with reader:
+        text = reader.json()
+    if len(text) > MAX_REPORT_BYTES:
+        return ContentCredentials(CredentialState.UNREADABLE)
+    try:
+        report = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return ContentCredentials(CredentialState.UNREADABLE)
+    manifests, active = _mapping(report, "manifests"), report.get("active_manifest")
+    manifest = _mapping(manifests, active)
+    return ContentCredentials(
+        _state_of_report(report),
+        _name(_mapping(manifest, "signature_info").get("issuer")),
+        tuple(_list_statements(manifests, active)),
+        tuple(_list_generators(manifest)),
+    )
+
+
+def _state_of_report(report: Mapping[str, object]) -> CredentialState:
+    if report.get("validation_state") in ("Valid", "Trusted"):
+        return CredentialState.VALID
+    failures = _items(_mapping(_mapping(report, "validation_results"), "activeManifest"), "failure")
+    codes = {failure.get("code") for failure in failures}
+    if codes & _MANIFEST_CODES:
+        return CredentialState.MANIFEST_CHANGED
+    return CredentialState.CONTENT_CHANGED if codes & _CONTENT_CODES else CredentialState.INVALID
+
+
+def _list_statements(manifests: Mapping[str, object], active: object) -> Iterator[SourceStatement]:
+    """List the source types of the active manifest, of its parents, and of the ingredients of both.
+
+    A parent is an earlier state of the same picture, so its source type is the picture's own.
+    """
+    to_visit: list[tuple[object, bool]] = [(active, False)]
+    visited: set[str] = set()
+    while to_visit and len(visited) < MAX_MANIFESTS:
+        label, is_ingredient = to_visit.pop()
+        if not isinstance(label, str) or label in visited:
+            continue
+        visited.add(label)
+        manifest = _mapping(manifests, label)
+        for action in _list_actions(manifest):
+            if term := action.get("digitalSourceType"):
+                yield SourceStatement(parse_term(str(term)), _name(_agent(action)) or "", is_ingredient)
+        for ingredient in _items(manifest, "ingredients"):
+            is_part = ingredient.get("relationship") != "parentOf"
+            to_visit.append((ingredient.get("active_manifest"), is_ingredient or is_part))
+
+
+def _list_actions(manifest: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    for assertion in _items(manifest, "assertions"):
+        if str(assertion.get("label")).startswith("c2pa.actions"):
+            yield from _items(_mapping(assertion, "data"), "actions")
+
+
+def _list_generators(manifest: Mapping[str, object]) -> Iterator[str]:
+    """List the programs that the manifest names: its own generator and the agents of its actions."""
+    named = [info.get("name") for info in _items(manifest, "claim_generator_info")]
+    named += [manifest.get("claim_generator"), *map(_agent, _list_actions(manifest))]
+    yield from dict.fromkeys(name for name in map(_name, named[:MAX_MANIFESTS]) if name)
+
+
+def _agent(action: Mapping[str, object]) -> object:
+    agent = action.get("softwareAgent")
+    return agent.get("name") if isinstance(agent, Mapping) else agent
+
+
+def _mapping(parent: Mapping[str, object], member: object) -> Mapping[str, object]:
+    child = parent.get(member) if isinstance(member, str) else None
+    return child if isinstance(child, Mapping) else {}
+
+
+def _items(parent: Mapping[str, object], member: str) -> list[Mapping[str, object]]:
+    children = parent.get(member)
+    return [child for child in children if isinstance(child, Mapping)] if isinstance(children, list) else []
+
+
+def _name(value: object) -> str | None:
+    return value[:MAX_NAME_CHARACTERS] if isinstance(value, str) else None

@@ -1,0 +1,117 @@
+"""Content credentials, signed by a test authority with the builder of the library."""
+
+from __future__ import annotations
+
+import io
+
+import c2pa
+import pytest
+
+from attestlab.risk.media import ScanVerdict, scan
+from attestlab.risk.media.content_credentials import CredentialState, read_credentials
+from support.content_credentials import SIGNER, sign_edit, sign_media
+from support.hostile_server import make_answer, serve_hostile_answers
+from support.pictures import make_camera_jpeg, make_mp4, make_png, make_webp
+
+CAMERA = make_camera_jpeg()
+GENERATED = sign_media(CAMERA, source_type="trainedAlgorithmicMedia")
+
+
+def factors_of(content: bytes) -> dict[str, float]:
+    return {factor.name: factor.contribution for factor in scan(content).factors}
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type"),
+    [
+        (CAMERA, "image/jpeg"),
+        (make_png(), "image/png"),
+        (make_webp(), "image/webp"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_valid_manifest_of_a_camera_is_named_and_weighs_nothing(content: bytes, media_type: str) -> None:
+    signed = sign_media(content, media_type)
+
+    assessment = scan(signed, media_type)
+    assert assessment.factors == ()
+    assert assessment.details["observed"]["c2pa"] == CredentialState.VALID
+    assert assessment.details["observed"]["c2pa_signer"] == SIGNER
+
+
+@pytest.mark.parametrize(
+    ("source_type", "points", "verdict"),
+    [
+        ("trainedAlgorithmicMedia", 90, ScanVerdict.LIKELY),
+        ("compositeWithTrainedAlgorithmicMedia", 60, ScanVerdict.SUSPECT),
+        ("compositeSynthetic", 60, ScanVerdict.SUSPECT),
+        ("algorithmicMedia", 60, ScanVerdict.SUSPECT),
+        ("computationalCapture", 0, ScanVerdict.CLEAN),
+        ("screenCapture", 0, ScanVerdict.CLEAN),
+        ("algorithmicallyEnhanced", 0, ScanVerdict.CLEAN),
+    ],
+)
+def test_signed_source_type_decides(source_type: str, points: int, verdict: ScanVerdict) -> None:
+    assessment = scan(sign_media(CAMERA, source_type=source_type))
+
+    assert (assessment.score, assessment.verdict) == (points, verdict)
+
+
+def test_generated_parent_of_an_edited_picture_counts_as_the_picture() -> None:
+    assert factors_of(sign_edit(GENERATED)) == {"c2pa_generation": 90}
+
+
+def test_generated_component_counts_as_a_part() -> None:
+    assert factors_of(sign_media(CAMERA, component=GENERATED)) == {"c2pa_generation": 60}
+
+
+def test_generator_as_agent_of_an_action_is_named() -> None:
+    assert factors_of(sign_media(CAMERA, agent="Adobe Firefly")) == {"generator_name": 80}
+
+
+def test_picture_that_was_changed_after_signing_is_suspect() -> None:
+    signed = bytearray(sign_media(CAMERA))
+    signed[-300] ^= 0x11
+
+    assert read_credentials(bytes(signed), "image/jpeg").state is CredentialState.CONTENT_CHANGED
+    assert factors_of(bytes(signed)) == {"c2pa_broken": 55}
+
+
+def test_statement_that_was_changed_after_signing_is_suspect() -> None:
+    forged = sign_media(CAMERA).replace(b"digitalCapture", b"digitalcapture", 1)
+
+    assert read_credentials(forged, "image/jpeg").state is CredentialState.MANIFEST_CHANGED
+    assert factors_of(forged) == {"c2pa_broken": 65}
+
+
+def test_generation_in_a_broken_manifest_counts_as_unsigned() -> None:
+    broken = GENERATED[:-300] + bytes([GENERATED[-300] ^ 0x11]) + GENERATED[-299:]
+
+    assert factors_of(broken) == {"c2pa_generation": 85, "c2pa_broken": 15}  # of 55, what is left to 100
+
+
+def test_film_without_a_manifest_has_none() -> None:
+    assert read_credentials(make_mp4(), "video/mp4").state is CredentialState.ABSENT
+
+
+def test_manifest_that_cannot_be_read_weighs_little() -> None:
+    damaged = sign_media(CAMERA).replace(b"jumdc2cs", b"jumdc2cx")
+
+    assert read_credentials(damaged, "image/jpeg").state is CredentialState.UNREADABLE
+    assert factors_of(damaged) == {"c2pa_broken": 10}
+
+
+def test_manifest_at_another_host_is_not_fetched() -> None:
+    """The library's own settings do fetch it, which shows that the server would be asked."""
+    with serve_hostile_answers(make_answer(b"")) as server:
+        referring = sign_media(CAMERA, remote_url=f"{server.url}/manifest")
+
+        assert read_credentials(referring, "image/jpeg").state is CredentialState.REMOTE
+        assert {"part": "c2pa", "reason": "the manifest is at another host, which the scan does not ask"} in scan(
+            referring
+        ).details["not_examined"]
+        assert server.requests == []
+
+        with pytest.raises(c2pa.C2paError):
+            c2pa.Reader("image/jpeg", io.BytesIO(referring))
+        assert len(server.requests) > 0
