@@ -340,6 +340,7 @@ class Installation:
         self.storage.cancel_waits()
         self.lake.close()
         self.workers.close()
+        self.risk.close()
         self.counters.close()
         if self._shared_lock is not None:
             self._shared_lock.release()

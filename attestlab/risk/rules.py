@@ -90,15 +90,16 @@ class Entity(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """One reason for a score; `contribution` is its part of the score, in points of 0 to 100."""
+    """One reason for a score, with words that explain it; `contribution` is its part, in points of 0 to 100."""
 
     name: str
     value: float | int | str | bool
     weight: float
     contribution: float
+    explanation: str = ""
 
     def content(self) -> dict[str, object]:
-        """Return the factor as the member of `details.factors`."""
+        """Return the factor as an element of `details.factors`."""
         return self._asdict()
 
 

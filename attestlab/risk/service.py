@@ -9,6 +9,7 @@ from attestlab.risk.enforcement.cases import Cases
 from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists
 from attestlab.risk.enforcement.settings import RiskPreferences
+from attestlab.risk.media.service import MediaScans
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.service import Normalization
 from attestlab.risk.signals import recording
@@ -25,6 +26,7 @@ class Risk:
         self.bulk = BulkRecording(storage=storage, clock=clock)
         self.normalization = Normalization(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)
+        self.media = MediaScans(storage=storage, clock=clock)
         self.cases = Cases(storage=storage, clock=clock)
         self.challenges = Challenges(storage=storage, clock=clock)
         self.lists = EntityLists(storage=storage, clock=clock)
@@ -34,6 +36,10 @@ class Risk:
         """Number and insert the raw events and signals of a transaction; a commit hook."""
         normalization.NUMBERED.write(tx)
         recording.NUMBERED.write(tx)
+
+    def close(self) -> None:
+        """End the child processes of media scans."""
+        self.media.close()
 
     def sweep(self, tx: Transaction) -> None:
         """Delete what is no longer needed; a running server calls this every few seconds."""

@@ -22,8 +22,10 @@ class FactorOut(Out):
     value: float | int | str | bool
     weight: float
     contribution: float
+    explanation: str
 
     @classmethod
     def of(cls, factor: Factor) -> FactorOut:
         """Render a factor."""
-        return cls(name=factor.name, value=factor.value, weight=factor.weight, contribution=factor.contribution)
+        name, value, weight, contribution, explanation = factor
+        return cls(name=name, value=value, weight=weight, contribution=contribution, explanation=explanation)

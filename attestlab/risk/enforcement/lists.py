@@ -110,5 +110,6 @@ def add_deny_factor(
     for entity in entities:
         if store.is_listed(connection.execute, ListName.DENY, tenant_id, entity, now=now):
             missing = MAX_SCORE - sum_factors(factors)
-            return [*factors, Factor("deny_list", entity.type.value, MAX_SCORE, missing)]
+            text = f"This {entity.type.value} is on the deny list."
+            return [*factors, Factor("deny_list", entity.type.value, MAX_SCORE, missing, text)]
     return factors

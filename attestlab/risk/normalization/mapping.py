@@ -35,7 +35,8 @@ class NormalizedEvent(NamedTuple):
     @property
     def factors(self) -> list[Factor]:
         """The one reason for the score: the mapping."""
-        return [Factor("mapping", self.signal_type, 100.0, self.score)]
+        text = f"The mapping gives such an event {self.score:g} points."
+        return [Factor("mapping", self.signal_type, 100.0, self.score, text)]
 
 
 UNKNOWN = MappingItem("", "behavior", 10.0)

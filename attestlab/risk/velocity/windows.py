@@ -40,4 +40,7 @@ def score_counts(counts: Sequence[int]) -> list[Factor]:
 
 def _score(window: Window, count: int) -> Factor:
     share = window.weight * min(1.0, count / window.limit) / _TOTAL_WEIGHT
-    return Factor(f"count_{window.name}", count, window.weight, round(MAX_SCORE * share, SCORE_DECIMALS))
+    text = (
+        f"{count} within {window.name}; {window.limit} give the full {MAX_SCORE * window.weight / _TOTAL_WEIGHT:.1f}."
+    )
+    return Factor(f"count_{window.name}", count, window.weight, round(MAX_SCORE * share, SCORE_DECIMALS), text)
