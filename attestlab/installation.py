@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
 from attestlab import migrations
+from attestlab.attestations import log_lookup
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
@@ -26,8 +27,7 @@ from attestlab.core.db import occupancy
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage, ping
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.encoding import parse_uuid
-from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audit, outbox
@@ -172,7 +172,7 @@ class Installation:
             storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
         )
         self.policy_processes = PolicyProcesses(storage=storage, policies=self.policies, workers=self.workers)
-        self.log.finders |= {"attestation_id": _index_by_id, "document_hash": _index_by_document}
+        self.log.finders |= log_lookup.FINDERS
         # What completes each transaction before its commit, in this order.
         storage.sequence_hooks += [self.log.seal]
         storage.record_hooks += [
@@ -385,17 +385,3 @@ def _open_or_create_keyring(folder: Path) -> Keyring:
         return Keyring.create(folder)
     except Conflict:  # another process was faster; the database decides which of them creates the log
         return Keyring.open(folder, os.environ)
-
-
-def _index_by_id(connection: Connection, text: str) -> int | None:
-    try:
-        attestation_id = parse_uuid(text)
-    except ValidationFailed as error:
-        raise ValidationFailed.of("attestation_id", "uuid", error.message) from error
-    indexes = attestation_store.find_log_indexes(connection, attestation_id=attestation_id, document_hash=None)
-    return indexes[0] if indexes else None
-
-
-def _index_by_document(connection: Connection, text: str) -> int | None:
-    indexes = attestation_store.find_log_indexes(connection, attestation_id=None, document_hash=text.lower())
-    return indexes[0] if indexes else None
