@@ -40,7 +40,7 @@ class MediaScanner:
         """Scan media; called on an event loop.
 
         Raises:
-            ValidationFailed: see `scan.scan`, or the scan exceeded its limits or crashed on these bytes.
+            ValidationFailed: see `scanning.scan`, or the scan exceeded its limits or crashed on these bytes.
             Unavailable: too many scans of the tenant are queued.
         """
         arguments = (_require_bounded(content), content_type, indicators, claimed_at)
@@ -76,9 +76,9 @@ def scan_in_child(
     """Scan media in the child process, within the limit of memory.
 
     Raises:
-        ValidationFailed: see `scan.scan`, or the scan needs too much memory.
+        ValidationFailed: see `scanning.scan`, or the scan needs too much memory.
     """
-    from attestlab.risk.media.scan import scan
+    from attestlab.risk.media.scanning import scan
 
     _load_libraries()
     _limit_memory(content or b"")

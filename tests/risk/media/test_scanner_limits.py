@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 import pytest
 
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import ValidationFailed, WorkAborted
+from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.risk.media import MediaScanner, scanner
 from support.pictures import TAKEN_AT, make_jpeg
 
 JPEG = make_jpeg()
+TIMEOUT_S = 60.0
 
 
-def compute_for_long(*_: object) -> None:
-    sum(range(10**15))
-
-
-def take_memory(content: bytes, *_: object) -> int:
-    scanner._load_libraries()
-    scanner._limit_memory(content)
-    try:
-        return len(bytearray(300 << 20))
-    except MemoryError:
-        raise scanner._exceeded_limits() from None
-
-
-def crash(*_: object) -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
-@pytest.mark.parametrize("work", [compute_for_long, take_memory, crash])
-def test_scan_beyond_its_limits_is_refused_and_the_next_one_runs(work, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "work", ["sum(range(10 ** 15))", "__import__('os').kill(__import__('os').getpid(), 11)"], ids=["long", "crash"]
+)
+def test_scan_that_does_not_end_well_is_refused_and_the_next_one_runs(work: str) -> None:
     scanned = MediaScanner()
     try:
-        with monkeypatch.context() as replaced:
-            replaced.setattr(scanner, "scan_in_child", work)
-            replaced.setattr(scanner, "SCAN_TIMEOUT_S", 0.3 if work is compute_for_long else 20)
-            with pytest.raises(ValidationFailed, match=r"256 MiB, or crashes a parser\. Send a smaller"):
-                scanned.scan_blocking(JPEG)
+        refused = pytest.raises(ValidationFailed, match=r"256 MiB, or crashes a parser\. Send a smaller")
+        with refused, scanner._report_aborted_scan():
+            scanned._workers.run_blocking(eval, work, timeout_s=0.5)
         assert scanned.scan_blocking(JPEG, claimed_at=TAKEN_AT).score == 0
     finally:
         scanned.close()
+
+
+def test_memory_of_a_process_is_limited_from_its_first_scan_on() -> None:
+    workers, take_memory = WorkerProcesses(1), "len(bytearray(300 << 20))"
+    try:
+        assert workers.run_blocking(eval, take_memory, timeout_s=TIMEOUT_S) == 300 << 20
+        workers.run_blocking(scanner.scan_in_child, JPEG, None, None, None, timeout_s=TIMEOUT_S)
+        with pytest.raises(WorkAborted, match="died"):
+            workers.run_blocking(eval, take_memory, timeout_s=TIMEOUT_S)
+    finally:
+        workers.close()
+
+
+def test_scan_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, whose memory is not limited: what a parser raises within the limit."""
+
+    def run_out(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("attestlab.risk.media.scanning.scan", run_out)
+    monkeypatch.setattr(scanner, "_limit_memory", lambda _: None)
+    with pytest.raises(ValidationFailed, match="256 MiB"):
+        scanner.scan_in_child(JPEG, None, None, None)
