@@ -13,6 +13,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, NamedTuple
 
+from attestlab.risk.media.containers.jpeg import strip_metadata
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -68,7 +70,7 @@ def _decode_luminance(content: bytes) -> tuple[Floats, Floats] | None:
     from PIL import Image, JpegImagePlugin
 
     try:
-        with JpegImagePlugin.JpegImageFile(io.BytesIO(content)) as image:
+        with JpegImagePlugin.JpegImageFile(io.BytesIO(strip_metadata(content))) as image:
             if image.mode not in ("L", "RGB", "YCbCr"):
                 return None
             table = np.array(image.quantization[0], dtype=float).reshape(_BLOCK, _BLOCK)

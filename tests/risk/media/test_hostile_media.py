@@ -173,3 +173,12 @@ def test_content_beyond_the_limit_is_not_sent_to_a_child(scanner: MediaScanner) 
 
 def test_scan_on_an_event_loop(scanner: MediaScanner) -> None:
     assert asyncio.run(scanner.scan("tenant", JPEG, "image/jpeg")).score == 0
+
+
+def test_largest_of_several_sizes_counts(scan) -> None:
+    """A decoder may use the first size, which a later one would hide."""
+    large = b"\x08\x3a\x98\x3a\x98\x01\x01\x11\0"  # 15,000 x 15,000
+
+    assessment = scan(insert_segment(JPEG, 0xC0, large))
+    assert assessment.details["observed"]["pixels"] == [15_000, 15_000]
+    assert [each["part"] for each in assessment.details["not_examined"]] == ["times", "recompression"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import struct
+
 import pytest
+from PIL import Image
 
 from attestlab.risk.media.recompression import MAX_DECODED_PIXELS, find_recompression
 from support.pictures import draw_scene, insert_segment, make_jpeg, make_png, resave
@@ -26,10 +30,6 @@ def test_picture_saved_once_has_no_trace(quality: int, seed: int) -> None:
 
 def test_picture_cut_off_the_grid_has_no_trace() -> None:
     """A limit: a forger who crops by a few pixels first removes the trace."""
-    import io
-
-    from PIL import Image
-
     with Image.open(io.BytesIO(make_jpeg(quality=60))) as image:
         cropped = image.convert("RGB").crop((3, 5, 371, 309))
 
@@ -43,19 +43,22 @@ def test_encoding_does_not_matter(options: dict) -> None:
     assert find_recompression(twice, SIZE, 1).is_found
 
 
+def test_metadata_of_the_picture_is_not_parsed_again() -> None:
+    """Pillow reads EXIF when it opens a JPEG; here it would warn of a value that is longer than the block."""
+    exif = b"Exif\0\0II*\0\x08\0\0\0\1\0" + struct.pack("<HHII", 0x0131, 2, 60_000, 8)
+    twice = resave(make_jpeg(quality=60), quality=90)
+    without_jfif = twice[:2] + twice[20:]
+
+    assert find_recompression(insert_segment(without_jfif, 0xE1, exif), SIZE, 1).is_found
+
+
 def test_gray_picture_is_examined() -> None:
-    import io
-
-    from PIL import Image
-
     gray = make_jpeg(draw_scene().convert("L"), quality=60)
     with Image.open(io.BytesIO(gray)) as image:
         assert find_recompression(make_jpeg(image, quality=90), SIZE, 1).is_found
 
 
 def test_flat_picture_has_no_trace() -> None:
-    from PIL import Image
-
     trace = find_recompression(make_jpeg(Image.new("RGB", SIZE, "gray")), SIZE, 1)
     assert (trace.frequencies, trace.is_found) == (0, False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,13 +56,13 @@ class ContainerMetadata:
     )
 
     def set_size(self, width: int, height: int) -> None:
-        """Record the size of the picture.
+        """Record the size of the picture; of several sizes that a file states, the largest.
 
         Raises:
             ValidationFailed: it has too many pixels.
         """
         require_size(width, height)
-        self.size = (width, height)
+        self.size = max(self.size or (0, 0), (width, height), key=math.prod)
 
     def add_text(self, place: str, name: str, text: bytes, encoding: str = "latin-1") -> None:
         """Record a text; bytes that the encoding does not have are replaced."""
