@@ -1,7 +1,7 @@
 """The media scan: marks of generation and alteration in pictures and films, as one explained heuristic score."""
 
-from attestlab.risk.media.assessment import SCAN_VERSION, MediaAssessment, MediaFactor, ScanVerdict
+from attestlab.risk.media.assessment import SCAN_VERSION, MediaAssessment, ScanVerdict
 from attestlab.risk.media.scanner import MediaScanner
 from attestlab.risk.media.scanning import scan
 
-__all__ = ["SCAN_VERSION", "MediaAssessment", "MediaFactor", "MediaScanner", "ScanVerdict", "scan"]
+__all__ = ["SCAN_VERSION", "MediaAssessment", "MediaScanner", "ScanVerdict", "scan"]

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.risk.rules import Factor
+
 SCAN_VERSION = 1  # of the rules and weights; it changes whenever the same file may get another score
 MAX_SCORE = 100
 SUSPECT_SCORE = 40
@@ -45,15 +47,7 @@ class Finding(NamedTuple):
     value: float | str
     weight: int
     points: int
-
-
-class MediaFactor(NamedTuple):
-    """One reason for a score; `contribution` is its part of the score, in whole points."""
-
-    name: str
-    value: float | str
-    weight: float
-    contribution: float
+    explanation: str
 
 
 @dataclass(frozen=True)
@@ -61,12 +55,12 @@ class MediaAssessment:
     """A score from 0 to 100 with its factors, which sum to it exactly.
 
     `details` has `scan_version`, `heuristic` (a sentence about what the score means), `media_type`, `observed`, and
-    `not_examined` with the reasons; it is JSON and has at most about four kilobytes.
+    `not_examined` with the reasons. Both together are JSON of at most `risk.rules.MAX_DETAILS_BYTES`.
     """
 
     score: int
     verdict: ScanVerdict
-    factors: tuple[MediaFactor, ...]
+    factors: tuple[Factor, ...]
     details: Mapping[str, object]
 
 
@@ -79,6 +73,6 @@ def assess(findings: Iterable[Finding], details: Mapping[str, object]) -> MediaA
     for finding in sorted(findings, key=lambda finding: (-finding.points, finding.name)):
         contribution = min(finding.points, MAX_SCORE - score)
         score += contribution
-        factors.append(MediaFactor(finding.name, finding.value, finding.weight, contribution))
+        factors.append(Factor(finding.name, finding.value, finding.weight, contribution, finding.explanation))
     fixed = {"scan_version": SCAN_VERSION, "heuristic": HEURISTIC}
     return MediaAssessment(score, ScanVerdict.of(score), tuple(factors), {**fixed, **details})

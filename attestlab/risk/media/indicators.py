@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from attestlab.core.errors import ValidationFailed
 
-MAX_INDICATORS = 32
+MAX_INDICATORS = 16
 MAX_UNKNOWN_POINTS = 30  # of all unknown indicators together; below the verdict `suspect`
 UNKNOWN_WEIGHT = 10
 # What a caller's detector may look for, and how many points its full score gives.

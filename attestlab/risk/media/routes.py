@@ -5,7 +5,7 @@ from attestlab.core.encoding import b64url_decode
 from attestlab.orgs.rules import Caller
 from attestlab.risk.access import WRITERS
 from attestlab.risk.media.assessment import MediaAssessment
-from attestlab.risk.media.service import MediaScans, list_factors
+from attestlab.risk.media.service import MediaScans
 from attestlab.risk.media.shapes import ScanIn, ScanOut
 from attestlab.risk.shapes import FactorOut
 from attestlab.web.executor import Executor
@@ -39,7 +39,7 @@ async def _scan(
 def scan_media(body: ScanIn, prepared: MediaAssessment, caller: Caller, scans: MediaScans, tx: Transaction) -> ScanOut:
     """Scan media for marks of generation and alteration; the result is heuristic and says what it cannot see."""
     signal_id = scans.record(body.subject_ref, prepared, caller=caller, tx=tx)
-    factors = [FactorOut.of(factor) for factor in list_factors(prepared)]
+    factors = [FactorOut.of(factor) for factor in prepared.factors]
     return ScanOut(
         score=prepared.score,
         verdict=prepared.verdict.value,

@@ -28,7 +28,6 @@ from attestlab.risk.media.timestamps import find_time_conflicts
 from attestlab.risk.media.trailing_data import name_foreign_data
 from attestlab.risk.media.xmp import XmpMalformed, read_xmp
 
-MAX_TYPE_CHARACTERS = 60
 _SOURCE_TYPE = "DigitalSourceType"
 
 
@@ -66,7 +65,7 @@ def scan(
     Args:
         content: the file; None to assess the indicators alone.
         content_type: the declared media type; a factor if it is not the type of the bytes.
-        indicators: results of the caller's own detectors, from 0 to 1 or boolean, at most 32.
+        indicators: results of the caller's own detectors, from 0 to 1 or boolean, at most 16.
         claimed_at: when the picture is claimed to be taken, with its zone.
 
     Raises:
@@ -108,7 +107,7 @@ def _scan_content(request: ScanRequest, content: bytes, media_type: MediaType, r
     declared = request.content_type
     yield from findings.weigh_container(
         name_foreign_data(content, metadata.end),
-        None if is_declared(media_type.name, declared) else f"{str(declared)[:MAX_TYPE_CHARACTERS]}",
+        None if is_declared(media_type.name, declared) else declared,
         _find_recompression(content, media_type.name, metadata, report),
     )
 
@@ -139,7 +138,9 @@ def _read_credentials(content: bytes, media_type: str, report: _Report) -> Conte
     credentials = read_credentials(content, media_type)
     report.observed["c2pa"] = credentials.state.value
     if credentials.signer:
-        report.observed["c2pa_signer"] = credentials.signer  # the name in the certificate, which is not verified
+        report.observed["c2pa_signer"] = findings.clean_text(
+            credentials.signer
+        )  # the name in the certificate, which is not verified
     if credentials.state is CredentialState.REMOTE:
         report.skip("c2pa", "the manifest is at another host, which the scan does not ask")
     return credentials

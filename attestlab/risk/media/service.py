@@ -10,7 +10,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.scanner import MediaScanner
-from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, EntityType, Factor
+from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, EntityType
 from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
 
 SOURCE, SIGNAL_TYPE = "media", "deepfake"
@@ -40,9 +40,8 @@ class MediaScans:
             return None
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            details = encode_details(
-                {**assessment.details, "verdict": assessment.verdict.value}, list_factors(assessment)
-            )
+            stored = {**assessment.details, "verdict": assessment.verdict.value}
+            details = encode_details(stored, assessment.factors)
             new = NewSignal(SOURCE, SIGNAL_TYPE, float(assessment.score), entity, details, now)
             (signal,) = record_signals(tx, caller.tenant_id, [new], at=now)
             return signal.id
@@ -50,8 +49,3 @@ class MediaScans:
     def close(self) -> None:
         """End the child processes."""
         self.scanner.close()
-
-
-def list_factors(assessment: MediaAssessment) -> list[Factor]:
-    """Return the factors of a scan, as every signal has them."""
-    return [Factor(*each) for each in assessment.factors]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import string
 from datetime import timedelta
 
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType, ValidationFailed
 from attestlab.risk.media import SCAN_VERSION, ScanVerdict, scan
 from attestlab.risk.media.assessment import Finding, assess
+from attestlab.risk.media.indicators import MAX_INDICATORS
 from attestlab.risk.media.limits import MAX_MEDIA_BYTES
+from attestlab.risk.rules import MAX_DETAILS_BYTES
+from attestlab.risk.signals.recording import encode_details
 from support.content_credentials import sign_media
 from support.pictures import TAKEN_AT, make_camera_jpeg, make_exif, make_jpeg, make_mp4, make_png, resave
 from support.property_tests import examples
@@ -25,6 +28,7 @@ findings = st.builds(
     value=st.just(1.0),
     weight=st.just(90),
     points=st.integers(0, 90),
+    explanation=st.just("because"),
 )
 
 
@@ -43,7 +47,7 @@ def test_factors_sum_exactly_to_the_score(found: list[Finding]) -> None:
     [(39, ScanVerdict.CLEAN), (40, ScanVerdict.SUSPECT), (74, ScanVerdict.SUSPECT), (75, ScanVerdict.LIKELY)],
 )
 def test_thresholds_of_the_verdict(points: int, verdict: ScanVerdict) -> None:
-    assert assess([Finding("x", 1.0, 90, points)], {}).verdict is verdict
+    assert assess([Finding("x", 1.0, 90, points, "because")], {}).verdict is verdict
 
 
 def test_result_states_its_version_and_what_it_does_not_see() -> None:
@@ -55,13 +59,29 @@ def test_result_states_its_version_and_what_it_does_not_see() -> None:
     assert details["not_examined"] == [{"part": "times", "reason": "no time was claimed"}]
 
 
-def test_details_are_short_json_whatever_the_file_states() -> None:
+def test_longest_details_fit_into_a_signal() -> None:
     texts = {"Software": "NovelAI " * 2_000, "parameters": "Steps: Sampler: " * 9_000}
-    signed = sign_media(make_png(texts), "image/png", agent="Midjourney " * 1_000)
+    signed = sign_media(make_png(texts), "image/png", agent="Midjourney " * 1_000) + b"%PDF-"
+    unknown = {"x" * 63 + letter: 0.1 for letter in string.ascii_lowercase[:MAX_INDICATORS]}
 
-    assessment = scan(signed, "text/" + "x" * 9_000, {f"unknown_{number}": 1 for number in range(20)})
-    written = orjson.dumps([assessment.details, [factor._asdict() for factor in assessment.factors]])
-    assert len(written) < 4_096
+    assessment = scan(signed, "text/" + "x" * 9_000, unknown, claimed_at=TAKEN_AT)
+    assert len(assessment.factors) > MAX_INDICATORS + 3
+    assert len(encode_details(assessment.details, assessment.factors)) < MAX_DETAILS_BYTES - 500
+
+
+def test_each_factor_explains_itself() -> None:
+    resaved = resave(make_camera_jpeg(quality=70), quality=92) + b"%PDF-"
+    indicators = {"face_swap": 0.1, "made_up": 1}
+
+    factors = scan(resaved, "image/png", indicators, claimed_at=TAKEN_AT + timedelta(days=9)).factors
+    assert len(factors) == 6
+    assert [factor.name for factor in factors if not factor.explanation.endswith(".")] == []
+
+
+def test_control_characters_of_strangers_are_replaced() -> None:
+    (factor,) = scan(make_jpeg(), "a\0b\n\u202ec").factors
+
+    assert factor.value == "a\ufffdb\ufffd\ufffdc"
 
 
 @pytest.mark.parametrize("declared", [None, "", "application/octet-stream", "image/jpeg", "IMAGE/JPG; q=1"])
@@ -70,9 +90,9 @@ def test_declaration_that_agrees_or_states_nothing_weighs_nothing(declared: str 
 
 
 def test_declaration_of_another_type_is_a_factor() -> None:
-    assert [tuple(factor) for factor in scan(make_jpeg(), "image/png").factors] == [
-        ("content_type_mismatch", "image/png", 5, 5)
-    ]
+    (factor,) = scan(make_jpeg(), "image/png").factors
+
+    assert factor[:4] == ("content_type_mismatch", "image/png", 5, 5)
 
 
 @pytest.mark.parametrize("content", [b"", b"GIF", b"%PDF-1.7", b"<svg/>", b"\x00" * 64])

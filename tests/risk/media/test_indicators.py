@@ -56,5 +56,5 @@ def test_name_that_is_no_name_is_rejected(name: str) -> None:
 
 
 def test_too_many_indicators_are_rejected() -> None:
-    with pytest.raises(ValidationFailed, match="33 indicators; the limit is 32"):
+    with pytest.raises(ValidationFailed, match="17 indicators; the limit is 16"):
         scan(None, None, {f"i{number}": 0 for number in range(MAX_INDICATORS + 1)})
