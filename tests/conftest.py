@@ -30,7 +30,7 @@ from support.databases import (
     temporary_postgres_database,
 )
 from support.disks import SmallDisk
-from support.fork_server import ForkServer, close_fork_server, get_fork_server
+from support.fork_server import ForkServer, close_fork_server, fork_workers, get_fork_server
 from support.installations import InstallationTemplate, remove_template
 from support.lab_checks import check_lab
 from support.memory_file_system import use_memory_file_system
@@ -48,6 +48,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jo
 use_cheap_passwords()
 use_memory_file_system()
 share_compiled_statements()
+fork_workers(get_fork_server)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

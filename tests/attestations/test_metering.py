@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import BillingLimit
 from attestlab.core.limits.rate_counters import BUSY_TIMEOUT_MS, FILE_NAME, Counters
 from attestlab.orgs import usage
+from support.fork_server import call_at_once
 from support.timeouts import WAIT_TIMEOUT_S
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -79,26 +79,17 @@ def process(migrated_database: str, tmp_path: Path) -> Iterator[Process]:
     opened.close()
 
 
-def take_many(url: str, folder: Path, asked: int, limit: int, taken: multiprocessing.Queue[int]) -> None:
+def take_many(url: str, folder: Path, asked: int, limit: int) -> int:
     process = Process(url, folder)
-    taken.put(process.taken(asked, limit=limit))
+    taken = process.taken(asked, limit=limit)
     process.close()
+    return taken
 
 
 @pytest.mark.both_engines
 def test_processes_share_one_day_exactly(migrated_database: str, tmp_path: Path) -> None:
     """Four of them want four times as much as the plan allows, and nothing is written down meanwhile."""
-    context = multiprocessing.get_context("spawn")
-    taken: multiprocessing.Queue[int] = context.Queue()
-    arguments = (migrated_database, tmp_path, 60, 60, taken)
-    processes = [context.Process(target=take_many, args=arguments) for _ in range(4)]
-    for process in processes:
-        process.start()
-    total = sum(taken.get(timeout=WAIT_TIMEOUT_S) for _ in processes)
-    for process in processes:
-        process.join()
-
-    assert total == 60
+    assert sum(call_at_once(take_many, *[(migrated_database, tmp_path, 60, 60)] * 4)) == 60
 
 
 def test_writing_usage_does_not_change_a_counter_that_includes_it(process: Process) -> None:

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from support.attestations import make_mint_body, mint
-from support.fork_server import run_command
+from support.fork_server import run_command, start_command
 from support.issuers import register_issuer
 from support.server_process import COMMAND, ServerProcess, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
@@ -307,8 +307,8 @@ def test_any_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
 
 def test_demo_ignores_the_database_of_the_environment(tmp_path: Path) -> None:
     environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{tmp_path / 'precious.db'}", "TMPDIR": str(tmp_path)}
-    with typed("demo", "--port", "0", "--json", **environment) as process:
-        assert json.loads(first_line(process))["url"]
+    with start_command("demo", "--port", "0", "--json", **environment) as process:
+        assert json.loads(process.stdout.readline())["url"]
 
     assert process.returncode == 0
     assert list(tmp_path.iterdir()) == [], "what it made for itself is gone with it"
@@ -347,12 +347,8 @@ def test_a_missing_package_is_named_in_one_line(missing: str, command: list[str]
 
 
 def test_a_misspelt_variable_is_named_when_the_server_starts(tmp_path: Path) -> None:
-    environment = {**os.environ, "ATTESTLAB_PORTAL_ULR": "https://x.example", "ATTESTLAB_KEK_NEXT": "", "OTHER": "1"}
-    command = [*COMMAND, "serve", "--port", "0", "--data", str(tmp_path)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None
+    environment = {"ATTESTLAB_PORTAL_ULR": "https://x.example", "ATTESTLAB_KEK_NEXT": "", "OTHER": "1"}
+    with start_command("serve", "--port", "0", "--data", str(tmp_path), **environment) as process:
         assert process.stdout.readline().startswith("ready ")
         process.send_signal(signal.SIGTERM)
         _, talk = process.communicate(timeout=WAIT_TIMEOUT_S)

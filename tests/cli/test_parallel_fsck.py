@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 from sqlalchemy import text
@@ -19,6 +18,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import FsckPart, fsck, plan_parts
 from attestlab.settings import Settings
+from support.fork_server import get_fork_server
 
 # The command with small parts and two processes, however many processors there are.
 DIVIDED = """
@@ -48,15 +48,22 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
     lab.close()
 
 
-def command(lab: Installation, *options: str, change: str = "") -> list[str]:
+def check(lab: Installation, *options: str, stderr: int, change: str = "") -> tuple[int, str]:
+    """The exit code of the command, and what it prints."""
     arguments = ["log", "fsck", "--data", str(lab.settings.data), *options]
-    return [sys.executable, "-c", DIVIDED.format(change), *arguments]
+    with open(os.devnull) as nothing, TemporaryFile("w+") as out:
+        streams = (nothing.fileno(), out.fileno(), stderr)
+        code = get_fork_server().start_with(streams, "code", DIVIDED.format(change), *arguments).wait()
+        out.seek(0)
+        return code, out.read()
 
 
-def checked(lab: Installation, *options: str, change: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(lab, *options, change=change), capture_output=True, text=True, timeout=120, check=False
-    )
+def checked(lab: Installation, *options: str, change: str = "") -> tuple[int, str, str]:
+    """The same with what it writes to stderr."""
+    with TemporaryFile("w+") as errors:
+        code, printed = check(lab, *options, stderr=errors.fileno(), change=change)
+        errors.seek(0)
+        return code, printed, errors.read()
 
 
 def test_attestation_parts_have_no_gap(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,9 +78,7 @@ def test_attestation_parts_have_no_gap(installation: Installation, monkeypatch: 
 
 
 def test_a_sound_installation_is_clean(installation: Installation) -> None:
-    done = checked(installation)
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "clean\n")
+    assert checked(installation) == (0, "", "clean\n")
 
 
 def test_parallel_problems_equal_serial_problems(installation: Installation) -> None:
@@ -85,20 +90,20 @@ def test_parallel_problems_equal_serial_problems(installation: Installation) -> 
         connection.commit()
     expected = [{"kind": item.kind, "where": item.where, "message": item.message} for item in fsck(installation)]
 
-    done = checked(installation, "--json")
+    code, printed, _ = checked(installation, "--json")
 
-    assert done.returncode == 1
-    assert json.loads(done.stdout) == {"clean": False, "problems": expected}
+    assert code == 1
+    assert json.loads(printed) == {"clean": False, "problems": expected}
     assert sum(item["kind"] == "attestation" for item in expected) == 6  # its signature, and its row
     assert any(item["kind"] == "audit" for item in expected)
 
 
 def test_killed_process_is_reported_not_taken_as_clean(installation: Installation) -> None:
-    done = checked(installation, change="checking._check_in_process = killed")
+    code, printed, errors = checked(installation, change="checking._check_in_process = killed")
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert "A process of the check was killed" in done.stderr
+    assert (code, printed) == (2, "")
+    assert errors.count("\n") == 1
+    assert "A process of the check was killed" in errors
 
 
 @pytest.mark.parametrize(("options", "is_shown"), [((), True), (("--json",), False)], ids=["text", "json"])
@@ -106,9 +111,7 @@ def test_progress_is_shown_on_a_terminal_and_only_there(
     installation: Installation, options: tuple[str, ...], is_shown: bool
 ) -> None:
     terminal, its_end = pty.openpty()
-    done = subprocess.run(
-        command(installation, *options), stdout=subprocess.PIPE, stderr=its_end, timeout=120, check=False
-    )
+    code, _ = check(installation, *options, stderr=its_end)
     os.close(its_end)
     shown = b""
     try:
@@ -118,5 +121,5 @@ def test_progress_is_shown_on_a_terminal_and_only_there(
         pass
     os.close(terminal)
 
-    assert done.returncode == 0
+    assert code == 0
     assert (b"checking  100 %" in shown) is is_shown

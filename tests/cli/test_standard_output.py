@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -19,6 +19,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support.fork_server import run_with
 from support.server_process import COMMAND
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -49,23 +50,21 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     lab.close()
 
 
-def run(arguments: list[str], **streams: Any) -> tuple[int, str]:
-    """Run a command; its exit status, and what it said on stderr."""
-    done = subprocess.run(
-        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, timeout=WAIT_TIMEOUT_S, check=False, **streams
-    )
-    return done.returncode, done.stderr
+def run(arguments: list[str], stdout: int | None) -> tuple[int, str]:
+    """Run a command with this stdout, None for a closed one; its exit status, and what it said on stderr."""
+    with open(os.devnull) as nothing:
+        return run_with((nothing.fileno(), stdout), *arguments)
 
 
 def into_full(arguments: list[str]) -> tuple[int, str]:
     """As with `> /dev/full`."""
     with Path("/dev/full").open("w") as full:
-        return run(arguments, stdout=full)
+        return run(arguments, full.fileno())
 
 
 def into_closed(arguments: list[str]) -> tuple[int, str]:
     """As with `>&-`."""
-    return run(arguments, preexec_fn=partial(os.close, 1))
+    return run(arguments, None)
 
 
 def into_broken_pipe(arguments: list[str]) -> tuple[int, str]:
@@ -73,7 +72,7 @@ def into_broken_pipe(arguments: list[str]) -> tuple[int, str]:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        return run(arguments, stdout=writing)
+        return run(arguments, writing)
     finally:
         os.close(writing)
 
@@ -86,7 +85,8 @@ def verifying(installation: Records, *options: str) -> list[str]:
 def test_lost_output_exits_3_not_another_verdict(installation: Records, options: tuple[str, ...]) -> None:
     command = verifying(installation, *options)
 
-    assert run(command, stdout=subprocess.DEVNULL) == (0, "")
+    with open(os.devnull, "w") as nothing:
+        assert run(command, nothing.fileno()) == (0, "")
     assert into_full(command) == (3, FULL)
     assert into_closed(command) == (3, CLOSED)
     assert into_broken_pipe(command) == (BROKEN_PIPE, "")
@@ -117,6 +117,23 @@ def test_no_other_command_shows_a_traceback(installation: Records, command: list
     assert into_full(command) == (3, FULL)
     assert into_closed(command) == (3, CLOSED)
     assert into_broken_pipe(command) == (BROKEN_PIPE, "")
+
+
+def test_interpreter_that_shuts_down_adds_nothing_to_a_lost_output(installation: Records) -> None:
+    """The same for a process that a shell starts: Python itself writes what is left when it ends."""
+    command = [*COMMAND, *verifying(installation)]
+    with Path("/dev/full").open("w") as full:
+        lost = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=WAIT_TIMEOUT_S)
+    closed = subprocess.run(
+        command, preexec_fn=partial(os.close, 1), stderr=subprocess.PIPE, text=True, timeout=WAIT_TIMEOUT_S
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    broken = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=WAIT_TIMEOUT_S)
+    os.close(writing)
+
+    found = [(done.returncode, done.stderr) for done in (lost, closed, broken)]
+    assert found == [(3, FULL), (3, CLOSED), (BROKEN_PIPE, "")]
 
 
 @pytest.mark.parametrize("command", [["--help"], ["verify", "--help"]], ids=" ".join)

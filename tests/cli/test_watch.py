@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from attestlab.log.note.note import SignatureType, VerifierKey
-from support.fork_server import run_command
+from support.fork_server import run_command, start_command
 from support.server_process import COMMAND, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
 from support.witnesses import LogBranch, make_log_signer, serve_folder
@@ -81,11 +81,7 @@ def test_watch_continues_until_an_alarm(served: SERVED) -> None:
     url, folder = served
     state = str(folder.with_name("state.json"))
     options = ["--vkey", VKEY, "--state", state, "--interval", "0.1"]
-    with subprocess.Popen(
-        [*COMMAND, "log", "watch", url, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    with start_command("log", "watch", url, *options) as process:
         assert "There is no log" in process.stderr.readline()
         LogBranch.of(1).publish(folder.with_name("next"), 1)
         (folder.with_name("next")).rename(folder / "log")
@@ -124,7 +120,7 @@ def test_a_verifier_key_of_small_order_is_refused_by_every_command(served: SERVE
         ["log", "watch", served[0], "--vkey", hostile, "--state", str(tmp_path / "s"), "--once"],
         ["witness", "serve", "--data", str(tmp_path / "w"), "--log", hostile, "--port", "0"],
     ):
-        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, timeout=WAIT_TIMEOUT_S, check=False)
+        done = run_command(*command)
 
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.count("\n") == 1

@@ -26,7 +26,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.migrations import HEAD, NewerRecords, alembic_config, revision, upgrade
 from attestlab.migrations.__main__ import write_revision
 from attestlab.migrations.models import metadata
-from support.timeouts import WAIT_TIMEOUT_S
+from support.fork_server import run_command
 
 pytestmark = pytest.mark.both_engines
 
@@ -233,7 +233,7 @@ def test_start_completes_a_killed_migration(opened: Storage, empty_database: str
 
 def test_a_failure_at_any_statement_leaves_nothing_behind(opened: Storage, is_long: bool) -> None:
     """
-    At every eighth, from the first on; in the soak at every one.
+    At every twenty-fourth, from the first on; in the soak at every one.
     """
     count = 0
     while True:
@@ -243,7 +243,7 @@ def test_a_failure_at_any_statement_leaves_nothing_behind(opened: Storage, is_lo
                 break
             except Interrupted:
                 assert tables(opened) == set()
-        count += 1 if is_long else 8
+        count += 1 if is_long else 24
 
     assert count > len(metadata().tables)
     assert tables(opened) == {"alembic_version", *metadata().tables}
@@ -285,12 +285,7 @@ def test_cli_reports_newer_records_in_one_line(tmp_path: Path) -> None:
     storage.close()
 
     options = ["--data", str(tmp_path), "--database-url", f"sqlite:///{tmp_path / 'newer.db'}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "attestlab.cli.main", "init", *options],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_TIMEOUT_S,
-    )
+    done = run_command("init", *options)
 
     assert done.returncode == 2
     assert "Start the newer version" in done.stderr

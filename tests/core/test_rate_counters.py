@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.db.storage import database_url
 from attestlab.core.limits.rate_counters import FILE_NAME, Counters
-from support.timeouts import WAIT_TIMEOUT_S
+from support.fork_server import call_at_once
 
 pytestmark = pytest.mark.both_engines
 
@@ -193,26 +192,18 @@ def test_only_expired_counters_are_deleted(counters: Counters) -> None:
     assert counters.count("short", limit=9, window_s=10, now=NOON + timedelta(seconds=11)).remaining == 8
 
 
-def take_many(records: str, folder: Path, count: int, allowed: multiprocessing.Queue[int]) -> None:
+def take_many(records: str, folder: Path, count: int) -> int:
     counters = Counters.open(database_url(records), folder)
-    allowed.put(sum(counters.take("shared", per_minute=600, now=NOON).allowed for _ in range(count)))
+    allowed = sum(counters.take("shared", per_minute=600, now=NOON).allowed for _ in range(count))
     counters.close()
+    return allowed
 
 
 def test_processes_share_one_bucket(empty_database: str, tmp_path: Path) -> None:
     """
     Four of them ask for four times as much as there is, at one moment.
     """
-    context = multiprocessing.get_context("spawn")
-    allowed: multiprocessing.Queue[int] = context.Queue()
-    processes = [context.Process(target=take_many, args=(empty_database, tmp_path, 100, allowed)) for _ in range(4)]
-    for process in processes:
-        process.start()
-    total = sum(allowed.get(timeout=WAIT_TIMEOUT_S) for _ in processes)
-    for process in processes:
-        process.join()
-
-    assert total == 100
+    assert sum(call_at_once(take_many, *[(empty_database, tmp_path, 100)] * 4)) == 100
 
 
 def test_damaged_counter_file_is_replaced(tmp_path: Path) -> None:

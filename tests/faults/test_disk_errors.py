@@ -78,8 +78,16 @@ def check_client(server: ForkedServer, client: MintingClient) -> None:
     lab.close()
 
 
-@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "pread64"])
-@pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        *[("pwrite64", "ENOSPC"), ("fdatasync", "EIO"), ("pread64", "EIO")],
+        *[
+            pytest.param(*other, marks=pytest.mark.soak)
+            for other in (("pwrite64", "EIO"), ("fdatasync", "ENOSPC"), ("pread64", "ENOSPC"))
+        ],
+    ],
+)
 def test_repeated_disk_failures_under_load_lose_nothing(
     server: ForkedServer, issuer: dict[str, Any], call: str, error: str, is_long: bool
 ) -> None:

@@ -18,8 +18,8 @@ from support.faults.power_cuts import SyscallRecording
 from support.fork_server import ForkServer
 
 MINTS = 30
-KILLS = 6  # of each kind of call, the first and the last with them; all of them in `make soak`
-IMAGES = 80
+KILLS = 4  # of each kind of call, the first and the last with them; all of them in `make soak`
+IMAGES = 50
 THOROUGH_INTERVAL = 40
 
 pytestmark = strace.needs_strace

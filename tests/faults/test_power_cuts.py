@@ -21,8 +21,8 @@ from support.fork_server import ForkServer
 from support.lab_checks import require_acknowledged
 
 MINTS = 120  # enough for SQLite to write its WAL back into the database twice on the way
-IMAGES = 60  # in each half; in the soak eight times as many
-THOROUGH_INTERVAL = 20
+IMAGES = 30  # in each half; in the soak sixteen times as many
+THOROUGH_INTERVAL = 15
 
 pytestmark = strace.needs_strace
 
@@ -43,7 +43,7 @@ def recording(
 def test_no_power_cut_loses_an_acknowledged_mint(
     recording: SyscallRecording, tmp_path: Path, half: str, is_long: bool
 ) -> None:
-    count = 8 * IMAGES if is_long else IMAGES
+    count = 16 * IMAGES if is_long else IMAGES
     for number, image in enumerate(recording.power_cuts(random.Random(half), count)):
         check_disk_image(image, tmp_path / "data", is_thorough=number % THOROUGH_INTERVAL == 0)
 
@@ -82,7 +82,7 @@ def test_init_interrupted_by_a_power_cut_is_completed_by_the_next(
     """
     (tmp_path / "empty").mkdir()
     making = SyscallRecording.of(fork_server, "init", before=tmp_path / "empty", scratch=tmp_path)
-    for image in making.power_cuts(random.Random(2), 150 if is_long else 16):
+    for image in making.power_cuts(random.Random(2), 150 if is_long else 10):
         settings = Settings(data=image.write_to(tmp_path / "image"))
         made = ensure_initialized(settings)
         assert (made is None) >= bool(image.told), "the owner's credentials are gone"

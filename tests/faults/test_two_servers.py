@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 
 import httpx
@@ -15,7 +14,7 @@ from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.issuers import register_issuer
 
-TRAFFIC_S = 2.0
+ANSWERS = 5  # of each client, before the servers stop
 pytestmark = pytest.mark.both_engines
 
 
@@ -24,7 +23,7 @@ def test_two_servers_on_one_database_keep_one_log(fork_server: ForkServer, tmp_p
         with one.client() as http:
             minters = MintingClients(register_issuer(http), 6)
         with minters.at_work(one, other):
-            time.sleep(TRAFFIC_S)
+            minters.wait_for_answers(ANSWERS)
         one.stop()
         minters.settle(other)
         other.stop()
@@ -38,7 +37,7 @@ def test_workers_behind_one_port_keep_one_log(fork_server: ForkServer, tmp_path:
         with server.client() as http:
             minters = MintingClients(register_issuer(http), 6)
         with minters.at_work(server):
-            time.sleep(TRAFFIC_S)
+            minters.wait_for_answers(ANSWERS)
         minters.settle(server)
         server.stop()
     check_minting_clients(server, minters)
@@ -52,7 +51,7 @@ def test_two_servers_execute_one_key_once(fork_server: ForkServer, tmp_path: Pat
         with one.client() as http:
             issuer = register_issuer(http)
         minters = MintingClients(issuer, 2)
-        keys = [f"key {number}" for number in range(40)]
+        keys = [f"key {number}" for number in range(16)]
         threads = [
             threading.Thread(target=mint_all, args=(client, server, keys))
             for client, server in zip(minters.clients, (one, other), strict=True)
@@ -77,7 +76,7 @@ def mint_all(client: MintingClient, server: ForkedServer, keys: list[str]) -> No
             client.settle(http)
 
 
-@pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.parametrize("attempt", [0, *[pytest.param(number, marks=pytest.mark.soak) for number in (1, 2)]])
 def test_concurrent_first_starts_share_one_installation(
     fork_server: ForkServer, tmp_path: Path, empty_database: str, attempt: int
 ) -> None:

@@ -41,13 +41,13 @@ def files_of(lab: Installation) -> list[Path]:
 @pytest.mark.both_engines
 def test_view_equals_records_at_every_export_position(lake_scenario: LakeScenario) -> None:
     """
-    Sweeps and exports come at random moments of a random story; after each the lake is the records.
+    Sweeps and exports come at random moments of a random story; after every few the lake is the records.
     """
     chance = random.Random(5)
     for number in range(24):
         lake_scenario.act(number)
         chance.choice([lambda: 0, lambda: 0, lake_scenario.lab.lake.sweep, lake_scenario.lab.lake.export])()
-        if number % 3 == 2:
+        if number % 6 == 5:
             require_complete_lake(lake_scenario)
     assert len(files_of(lake_scenario.lab)) > 12
 
@@ -343,7 +343,7 @@ def test_killed_exporter_writes_every_fact_once(fork_server: ForkServer, tmp_pat
     founded = Installation.init(settings)[0]
     founded.close()
     chance = random.Random("kill the exporter")
-    for number in range(KILLS if is_long else KILLS // 3):
+    for number in range(KILLS if is_long else KILLS // 6):
         out = tmp_path / f"{number}.out"
         child = fork_server.start("export", str(settings.data), out=out, errors=out)
         while not (out.exists() and out.stat().st_size):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import multiprocessing
 import os
 import sqlite3
 import threading
@@ -18,6 +17,7 @@ from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailab
 from attestlab.log.head_guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.log.note.note import TreeHead
+from support.fork_server import call_at_once
 from support.log.instance import ORIGIN, LogInstance
 
 
@@ -182,13 +182,7 @@ def _advance_in_steps(path: Path, start: int) -> None:
 
 
 def test_processes_that_advance_together_end_at_the_largest(guard: HeadGuard) -> None:
-    start = multiprocessing.get_context("spawn")
-    racing = [start.Process(target=_advance_in_steps, args=(guard.path, first)) for first in range(4)]
-    for process in racing:
-        process.start()
-    for process in racing:
-        process.join(60)
-    assert [process.exitcode for process in racing] == [0] * 4
+    call_at_once(_advance_in_steps, *[(guard.path, first) for first in range(4)])
     assert guard.read() == head(399)
     assert guard.damaged_slots() == []
 

@@ -48,6 +48,12 @@ def create_postgres_database(postgres_url: str, *, template: str = "template1") 
     return postgres_url.replace("/postgres?", f"/{name}?")
 
 
+def replace_postgres_database(postgres_url: str, name: str, *, template: str) -> None:
+    """Make an empty database a copy of another; it has no clients yet."""
+    create = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"
+    execute_as_administrator(postgres_url, f"DROP DATABASE {name} WITH (FORCE)", create)
+
+
 @contextmanager
 def temporary_postgres_database(postgres_url: str, *, template: str = "template1") -> Iterator[str]:
     """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""

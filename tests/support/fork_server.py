@@ -7,44 +7,49 @@ that can be killed, traced and waited for. Only the two seconds of imports are p
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
+import secrets
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self, TypeVar
+
+import z3
 
 from attestlab.cli import main as cli
 from attestlab.cli import serve
 from attestlab.core import clock
+from attestlab.core.execution import worker_main, worker_processes
+from attestlab.core.execution.worker_processes import LENGTH, WorkerProcesses
+from attestlab.simulation import jobs
 from support.faults import crash_points, export_job, mint_jobs
 from support.password_hashing import use_cheap_passwords
 from support.timeouts import WAIT_TIMEOUT_S
 
 PR_SET_PTRACER, ANY_PROCESS = 0x59616D61, -1
+READY = b"ready\n"
+STREAM_NAMES = ("stdin", "stdout", "stderr")
+Result = TypeVar("Result")
+IMPORTED_FOR_CHILDREN = (serve, jobs, z3)  # a command or a job imports them when it runs
 
 
 class ForkServer:
-    """The process that forks the others; the tests' side of it."""
+    """The process that forks the others; the tests' side of it, and that of the servers which it has forked."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "support.fork_server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
-        )
+    def __init__(self, address: str) -> None:
+        self._address = address
 
     def start(
         self,
@@ -56,18 +61,48 @@ class ForkServer:
         environment: Mapping[str, str] | None = None,
     ) -> ForkedProcess:
         """A new process that does `what`, in this folder and environment; a traced one waits for its tracer first."""
-        wish = {"do": what, "arguments": arguments, "out": str(out), "errors": str(errors), "is_traced": is_traced}
-        wish |= {"folder": os.getcwd(), "environment": {**os.environ, **(environment or {})}}
-        return ForkedProcess(self, int(self.ask(wish)))
+        with open(os.devnull) as nothing, out.open("a") as written, errors.open("a") as said:
+            streams = (nothing.fileno(), written.fileno(), said.fileno())
+            return self.start_with(streams, what, *arguments, is_traced=is_traced, environment=environment)
 
-    def ask(self, wish: dict[str, Any]) -> str:
-        """One line there, one line back."""
-        assert self._process.stdin is not None
+    def start_with(
+        self,
+        streams: Sequence[int | None],
+        what: str,
+        *arguments: str,
+        is_traced: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> ForkedProcess:
+        """The same with its three standard streams; None is a closed one."""
+        wish = {"do": what, "arguments": arguments, "is_traced": is_traced, "folder": os.getcwd()}
+        wish |= {"environment": {**os.environ, **(environment or {})}, "open": [each is not None for each in streams]}
+        return ForkedProcess(self, int(self.ask(wish, [each for each in streams if each is not None])))
+
+    def ask(self, wish: dict[str, Any], streams: Sequence[int] = ()) -> str:
+        """One message there, one line back."""
+        message = json.dumps(wish).encode()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self._address)
+            socket.send_fds(connection, [LENGTH.pack(len(message))], streams)
+            connection.sendall(message)
+            with connection.makefile("r") as answer:
+                return answer.readline()
+
+
+class OwnForkServer(ForkServer):
+    """The one of a test process, which starts and ends it."""
+
+    def __init__(self) -> None:
+        address = f"\0attestlab-{os.getpid()}-{secrets.token_hex(8)}"  # in no folder (unix(7), abstract addresses)
+        super().__init__(address)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "support.fork_server", address[1:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
+        )
         assert self._process.stdout is not None
-        with self._lock:
-            self._process.stdin.write(json.dumps(wish) + "\n")
-            self._process.stdin.flush()
-            return self._process.stdout.readline()
+        assert self._process.stdout.readline() == READY, "the process that forks the others did not start"
 
     def close(self) -> None:
         """End it, and whatever of its children is left."""
@@ -75,9 +110,9 @@ class ForkServer:
 
 
 @cache
-def get_fork_server() -> ForkServer:
+def get_fork_server() -> OwnForkServer:
     """The one of this test process."""
-    return ForkServer()
+    return OwnForkServer()
 
 
 def close_fork_server() -> None:
@@ -128,8 +163,72 @@ class ForkedProcess:
     def kill(self) -> None:
         """SIGKILL, to the whole process group."""
         if self.poll() is None:
-            os.killpg(self.pid, signal.SIGKILL)
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:  # it has no group of its own yet, or has just ended
+                with suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGKILL)
             self.wait()
+
+
+class ForkedCommand(ForkedProcess):
+    """`attestlab ...` with pipes for its output, as `subprocess.Popen` gives them; SIGTERM ends it with its block."""
+
+    def __init__(self, fork_server: ForkServer, *arguments: str, **environment: str) -> None:
+        (out, its_out), (errors, its_errors) = os.pipe(), os.pipe()
+        with open(os.devnull) as nothing:
+            streams = (nothing.fileno(), its_out, its_errors)
+            started = fork_server.start_with(streams, "attestlab", *arguments, environment=environment)
+        super().__init__(fork_server, started.pid)
+        os.close(its_out)
+        os.close(its_errors)
+        self.stdout: IO[str] = os.fdopen(out)
+        self.stderr: IO[str] = os.fdopen(errors)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_fault: object) -> None:
+        if self.poll() is None:
+            self.send_signal(signal.SIGTERM)
+            self.wait()
+        self.stdout.close()
+        self.stderr.close()
+
+    def communicate(self, timeout: float = WAIT_TIMEOUT_S) -> tuple[str, str]:
+        """What it writes until it ends."""
+        with ThreadPoolExecutor(1) as threads:
+            errors = threads.submit(self.stderr.read)
+            written = self.stdout.read(), errors.result(timeout)
+        self.wait(timeout)
+        return written
+
+    @property
+    def returncode(self) -> int | None:
+        return self.poll()
+
+
+def start_command(*arguments: str, **environment: str) -> ForkedCommand:
+    """Start `attestlab ...`, with these variables on top of the environment."""
+    return ForkedCommand(get_fork_server(), *arguments, **environment)
+
+
+def run_with(streams: Sequence[int | None], *arguments: str) -> tuple[int, str]:
+    """Run `attestlab ...` with its standard input and output; the exit code, and what it wrote to its third stream."""
+    with tempfile.TemporaryFile("w+") as errors:
+        code = get_fork_server().start_with((*streams, errors.fileno()), "attestlab", *arguments).wait()
+        errors.seek(0)
+        return code, errors.read()
+
+
+def call_at_once(function: Callable[..., Result], *calls: tuple[Any, ...]) -> list[Result]:
+    """Call a module-level function in one process for each tuple of arguments, all at the same time."""
+    workers = WorkerProcesses(len(calls))
+    with ThreadPoolExecutor(len(calls)) as threads:
+        done = [threads.submit(workers.run_blocking, function, *each, timeout_s=WAIT_TIMEOUT_S) for each in calls]
+        results = [each.result() for each in done]
+    workers.close()
+    return results
 
 
 def run_command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -141,9 +240,32 @@ def run_command(*arguments: str, **environment: str) -> subprocess.CompletedProc
         return subprocess.CompletedProcess(arguments, code, out.read_text(), errors.read_text())
 
 
+class ForkedWorker(ForkedProcess):
+    """A worker process with the pipes of its parent."""
+
+    def __init__(self, fork_server: ForkServer) -> None:
+        (its_jobs, jobs), (results, its_results) = os.pipe(), os.pipe()
+        started = fork_server.start_with((its_jobs, its_results, 2), "worker")
+        super().__init__(fork_server, started.pid)
+        for each in (its_jobs, its_results):
+            os.close(each)
+        self.stdin: IO[bytes] = os.fdopen(jobs, "wb")
+        self.stdout: IO[bytes] = os.fdopen(results, "rb")
+
+
+def fork_workers(get: Callable[[], ForkServer]) -> None:
+    """Let this process and the ones that it forks start their worker processes from a fork server."""
+    worker_processes.start_process = lambda: ForkedWorker(get())  # type: ignore[assignment,return-value]
+
+
 def _attestlab(*arguments: str) -> None:
     sys.argv = ["attestlab", *arguments]
     cli.main()
+
+
+def _code(code: str, *arguments: str) -> None:
+    sys.argv = ["attestlab", *arguments]
+    exec(code, vars(sys.modules["__main__"]))  # the test's own; its functions can be pickled there
 
 
 def _attestlab_ahead(seconds: str, *arguments: str) -> None:
@@ -156,50 +278,76 @@ def _attestlab_ahead(seconds: str, *arguments: str) -> None:
 JOBS: dict[str, Callable[..., None]] = {
     "attestlab": _attestlab,
     "attestlab_ahead": _attestlab_ahead,
+    "code": _code,
     "init": mint_jobs.init,
     "mint": mint_jobs.mint,
     "die": crash_points.crash_during_change,
     "export": export_job.export_until_killed,
+    "worker": worker_main.main,
 }
 
 
-def main() -> None:
-    """Take wishes from stdin until it ends."""
+def main(address: str) -> None:
+    """Take wishes until stdin ends."""
     use_cheap_passwords()
-    assert serve.run is not None  # imported for the children: a command imports it when it is called
-    children: set[int] = set()
-    for line in sys.stdin:
-        wish = json.loads(line)
-        if "poll" in wish:
-            print(json.dumps(_poll(wish["poll"], children)))
-            continue
-        pid = os.fork()
-        if pid == 0:
-            _run_job(wish)
-        children.add(pid)
-        print(pid)
-    for pid in children:
-        os.killpg(pid, signal.SIGKILL)
+    fork_workers(lambda: ForkServer(address))
+    children: dict[int, int | None] = {}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)
+        os.write(1, READY)
+        while listener in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            with connection:
+                _answer(connection, listener, children)
+    for pid in [pid for pid, code in children.items() if code is None]:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
 
 
-def _poll(pid: int, children: set[int]) -> int | None:
-    done, status = os.waitpid(pid, os.WNOHANG)
-    if not done:
-        return None
-    children.discard(pid)
-    return os.waitstatus_to_exitcode(status)
+def _answer(connection: socket.socket, listener: socket.socket, children: dict[int, int | None]) -> None:
+    wish, streams = _receive(connection)
+    if "poll" in wish:
+        connection.sendall(json.dumps(_poll(wish["poll"], children)).encode())
+        return
+    gc.freeze()  # or the collections of each child would copy all that was imported
+    pid = os.fork()
+    if pid == 0:
+        listener.close()
+        connection.close()
+        _run_job(wish, streams)
+    for stream in streams:
+        os.close(stream)
+    children[pid] = None
+    connection.sendall(str(pid).encode())
 
 
-def _run_job(wish: dict[str, Any]) -> None:
+def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    head, streams, _, _ = socket.recv_fds(connection, LENGTH.size, 3)
+    with connection.makefile("rb") as message:
+        return json.loads(message.read(*LENGTH.unpack(head))), streams
+
+
+def _poll(pid: int, children: dict[int, int | None]) -> int | None:
+    if children[pid] is None:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        children[pid] = os.waitstatus_to_exitcode(status) if done else None
+    return children[pid]
+
+
+def _run_job(wish: dict[str, Any], streams: list[int]) -> None:
     code = 1
     try:
         os.setsid()
         os.chdir(wish["folder"])
         os.environ.clear()
         os.environ.update(wish["environment"])
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for number, name in ((1, "out"), (2, "errors")):
-            os.dup2(os.open(wish[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+        for number, is_open in enumerate(wish["open"]):
+            if is_open:
+                os.dup2(streams.pop(0), number)
+            else:
+                os.close(number)
+                setattr(sys, STREAM_NAMES[number], None)  # as at Python's own start
         ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(ANY_PROCESS), 0, 0, 0)  # where only parents may trace
         if wish["is_traced"]:
             _wait_for_tracer()
@@ -210,7 +358,8 @@ def _run_job(wish: dict[str, Any]) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         os._exit(code)
 
 
@@ -224,4 +373,4 @@ def _wait_for_tracer() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main("\0" + sys.argv[1])

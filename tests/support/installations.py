@@ -24,6 +24,7 @@ from support.databases import (
     copy_sqlite_file,
     create_postgres_database,
     database_name,
+    replace_postgres_database,
     temporary_postgres_database,
 )
 
@@ -72,28 +73,30 @@ class InstallationTemplate:
 
 
 @cache
-def _template_of_today() -> InstallationTemplate:
+def _template_of_today(postgres_url: str | None = None) -> InstallationTemplate:
     """An installation of the system's clock, for servers in processes of their own."""
-    return InstallationTemplate.in_folder(Path(mkdtemp(prefix="attestlab-prepared-")), SystemClock())
+    folder = Path(mkdtemp(prefix="attestlab-prepared-"))
+    _prepared.append(folder)
+    return InstallationTemplate.in_folder(folder, SystemClock(), postgres_url=postgres_url)
+
+
+_prepared: list[Path] = []
 
 
 def install(data: Path, database_url: str) -> dict[str, str]:
-    """Put an installation on empty records at `database_url`; what its owner was told.
-
-    On SQLite it is a copy, unless this process asked for one there before.
-    """
+    """Put an installation on empty records at `database_url`; what its owner was told. It is a copy."""
     url = make_url(database_url)
-    if url.get_backend_name() != "sqlite":
-        lab, made = Installation.init(Settings(data=data, database_url=database_url), clock=SystemClock())
-        lab.close()
-        return made.public()
-    prepared = _template_of_today()
+    if url.get_backend_name() == "sqlite":
+        prepared = _template_of_today()
+        shutil.copy(prepared.data.with_name(RECORDS), str(url.database))
+    else:
+        prepared = _template_of_today(database_url.replace(f"/{database_name(database_url)}?", "/postgres?"))
+        replace_postgres_database(prepared.postgres_url, database_name(database_url), template=prepared.template)
     shutil.copytree(prepared.data, data, dirs_exist_ok=True)
-    shutil.copy(prepared.data.with_name(RECORDS), str(url.database))
     return prepared.made.public()
 
 
 def remove_template() -> None:
     """Remove what was prepared outside of pytest's folders."""
-    if _template_of_today.cache_info().currsize:
-        shutil.rmtree(_template_of_today().data.parent)
+    for folder in _prepared:
+        shutil.rmtree(folder)

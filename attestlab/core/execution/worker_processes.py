@@ -237,11 +237,16 @@ def processor_time_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def start_process() -> subprocess.Popen[bytes]:
+    """Start a child process that takes jobs from its stdin and writes results to its stdout."""
+    return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
 class _Worker:
     """One child process; it belongs to one job at a time."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = start_process()
         self.used_at = monotonic()
         self.is_spent = False
 

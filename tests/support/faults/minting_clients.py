@@ -127,6 +127,13 @@ class MintingClients:
             assert time.monotonic() < deadline, "no client gets an answer"
             time.sleep(0.001)
 
+    def wait_for_answers(self, of_each: int) -> None:
+        """Until each client has that many answers, so that all are at work at the same time."""
+        deadline = time.monotonic() + WAIT_TIMEOUT_S
+        while min(len(client.answers) for client in self.clients) < of_each and not self._faults:
+            assert time.monotonic() < deadline, "a client gets no answer"
+            time.sleep(0.01)
+
     @property
     def acknowledged(self) -> list[AcknowledgedMint]:
         """Every acknowledgement, as a fact."""
