@@ -6,7 +6,10 @@ import sys
 import pytest
 
 HEAVY = (
+    "PIL",
     "alembic",
+    "c2pa",
+    "defusedxml",
     "duckdb",
     "httpx",
     "numpy",
@@ -57,6 +60,6 @@ def test_server_on_sqlite_loads_no_unneeded_library():
         check=True,
     ).stdout.split()
     later = {"alembic", "duckdb", "email_validator", "httpx", "jinja2", "numpy", "pandas", "panel", "psycopg"}
-    later |= {"sqlglot", "tomli_w", "z3"}
+    later |= {"PIL", "c2pa", "defusedxml", "sqlglot", "tomli_w", "z3"}
 
     assert set(loaded) & (later | {"sqlalchemy.dialects.postgresql"}) == set()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_DECODED_PIXELS = 25_000_000
 MAX_DECODED_BYTES = 12_000_000  # decoding takes time by pixels and by bytes
 MAX_DECODED_SCAN_PIXELS = 200_000_000  # pixels times scans: a progressive JPEG is decoded once for each scan
-MAX_EXAMINED_SIDE = 1_024  # pixels; the middle of a larger picture is examined
+MAX_EXAMINED_SIDE = 768  # pixels; the middle of a larger picture is examined
 MIN_EXAMINED_SIDE = 128
 MIN_COEFFICIENTS = 400  # other than zero, of one frequency
 MIN_FREQUENCIES = 3

@@ -22,9 +22,12 @@ MAX_MEMORY_BYTES = 256 << 20  # of one scan, with the media itself
 
 
 class MediaScanner:
-    """Scans media in its own child processes; `close` ends them. One tenant has one scan at a time."""
+    """Scans media in its own child processes; `close` ends them.
 
-    def __init__(self, processes: int = 1) -> None:
+    A tenant has one scan at a time, so that its hostile files take one of the processes and not all.
+    """
+
+    def __init__(self, processes: int = 2) -> None:
         self._workers = WorkerProcesses(processes)
 
     async def scan(
