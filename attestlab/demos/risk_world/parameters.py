@@ -62,7 +62,6 @@ class WorldParameters:
     private_share: float = 0.07  # users without a stable device id (private windows, deleted cookies); assumed
     private_login_share: float = 0.7
     shared_computer_share: float = 0.04  # users who log in at a computer of a school, library or ward; assumed
-    shared_computer_users: int = 25
     missing_country_share: float = 0.02  # the caller's table does not know the address
     mail_campaigns: int = 2  # in the span: a mail brings many users within an hour
     mail_campaign_share: float = 0.25

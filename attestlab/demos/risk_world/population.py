@@ -117,8 +117,7 @@ def make_users(parameters: WorldParameters, networks: Networks) -> list[Resident
     """Make the people of a world."""
     random = Random(f"{parameters.seed}:people")
     offices = _make_offices(parameters, networks, random)
-    shared = _make_shared_computers(parameters)
-    return [_make_user(number, parameters, networks, offices, shared, random) for number in range(parameters.users)]
+    return [_make_user(number, parameters, networks, offices, random) for number in range(parameters.users)]
 
 
 def _make_offices(parameters: WorldParameters, networks: Networks, random: Random) -> dict[str, list[Office]]:
@@ -133,11 +132,6 @@ def _make_offices(parameters: WorldParameters, networks: Networks, random: Rando
     return offices
 
 
-def _make_shared_computers(parameters: WorldParameters) -> list[Device]:
-    count = max(1, round(parameters.users * parameters.shared_computer_share / parameters.shared_computer_users))
-    return [Device(f"shared-{number}", COMPUTERS[0][1]) for number in range(count)]
-
-
 def _draw_log_uniform(random: Random, low: float, high: float) -> float:
     return math.exp(random.uniform(math.log(low), math.log(high)))
 
@@ -147,7 +141,6 @@ def _make_user(
     parameters: WorldParameters,
     networks: Networks,
     offices: dict[str, list[Office]],
-    shared: list[Device],
     random: Random,
 ) -> Resident:
     country = draw_weighted(random, tuple((share, code) for code, share in HOME_COUNTRIES.items()))
@@ -164,7 +157,7 @@ def _make_user(
         computer=Device(f"pc-{number}", draw_weighted(random, COMPUTERS)),
         phone=Device(f"phone-{number}-0", draw_weighted(random, PHONES)) if has_phone else None,
         office=office,
-        shared_computer=shared[offices[country].index(office) % len(shared)] if uses_shared and office else None,
+        shared_computer=Device(f"shared-{office.address}", COMPUTERS[0][1]) if office and uses_shared else None,
         logins_a_day=parameters.logins_a_day
         * random.lognormvariate(-(parameters.logins_spread**2) / 2, parameters.logins_spread),
         first_day=random.randrange(parameters.days) if is_new else 0,

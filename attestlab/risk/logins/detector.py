@@ -1,0 +1,100 @@
+"""The detector: a pure function from a login and the documents of its values to a score and the changed documents.
+
+**What a score depends on.** Only on logins that arrived before and did not happen later (`occurred_at`). Values that
+were learnt later do not count for an earlier login. So a login that arrives late gets the score that it would have
+got in time, provided that all earlier logins have arrived, and as far as its documents reach back: three hours for
+the ladder under attack and ten days without one; three days for strangers at a source, two hours for the slots of a
+surge and two days for its hours; the newest entries where a list is full. A login is not scored again when
+an earlier one arrives after it. Two limits follow: the strangers of a crowd count each user once a day, and a user
+whose failures arrive in the wrong order may count twice; and whether a success is learnt is decided when it arrives.
+
+**What is learnt.** Successes with a score below ELEVATED teach; a flagged success teaches nothing, and what
+comes from its source stays flagged.
+
+**What is not seen.** An attacker who has the user's device id, or who logs in from the user's own network with a
+phished password, at a usual time and without failures, looks like the user with a new browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence, describe_login, find_keys
+from attestlab.risk.logins.evidence.crowding import find_device_farm, find_spray, find_surge
+from attestlab.risk.logins.evidence.persistence import ECHO, find_echo, find_slow_guessing, find_success_after_burst
+from attestlab.risk.logins.evidence.strangeness import Strangeness, explain_strangeness, measure_strangeness
+from attestlab.risk.logins.evidence.travel import find_impossible_travel
+from attestlab.risk.logins.learning import learn_failure, learn_flagged_success, learn_success
+from attestlab.risk.logins.login import Login
+from attestlab.risk.logins.parameters import ELEVATED, PROBATION_EVIDENCE
+from attestlab.risk.logins.places import Locator
+from attestlab.risk.logins.scoring import LoginAssessment, assess_evidence
+from attestlab.risk.logins.state.documents import Document, DocumentStore, Key
+
+
+class LoginEvaluation(NamedTuple):
+    """The assessment of a login, and the documents to store with it."""
+
+    assessment: LoginAssessment
+    changed: dict[Key, Document]
+
+
+class LoginDetector:
+    """Assesses logins; it holds no state but the locator."""
+
+    def __init__(self, locator: Locator) -> None:
+        self._locator = locator
+
+    def keys(self, login: Login) -> tuple[Key, ...]:
+        """Return the keys of the documents that `evaluate` needs, at most eight."""
+        return tuple(find_keys(login, self._locator).values())
+
+    def evaluate(self, login: Login, documents: Mapping[Key, Document]) -> LoginEvaluation:
+        """Assess a login and return what is learnt from it; the documents given are not changed.
+
+        Args:
+            documents: those of `keys(login)` that exist; another key is ignored.
+        """
+        return _evaluate(login, find_keys(login, self._locator), documents)
+
+    def assess(self, login: Login, store: DocumentStore) -> LoginAssessment:
+        """Load the documents, evaluate, and save what changed."""
+        keys = find_keys(login, self._locator)
+        evaluation = _evaluate(login, keys, store.load(tuple(keys.values())))
+        store.save(evaluation.changed)
+        return evaluation.assessment
+
+
+def _evaluate(login: Login, keys: dict[str, Key], documents: Mapping[Key, Document]) -> LoginEvaluation:
+    at = describe_login(login, keys, documents)
+    strangeness = measure_strangeness(at)
+    failures = at.failures.times.count(at.at_ms) + login.is_failure
+    evidence = _collect_evidence(at, strangeness, failures)
+    assessment = assess_evidence(failures, evidence)
+    return LoginEvaluation(assessment, _learn(at, strangeness, assessment, evidence))
+
+
+def _collect_evidence(at: Circumstances, strangeness: Strangeness, failures: int) -> list[LoginEvidence]:
+    """Find what speaks for an attack; where the user's own device or address is used, only a farm can."""
+    found = [find_device_farm(at)]
+    if not at.has_known_device:
+        found.append(find_spray(at))
+    if not strangeness.has_known_values:
+        found += [explain_strangeness(at, strangeness), find_impossible_travel(at)]
+        if not at.login.is_failure:
+            found += [find_echo(at), find_success_after_burst(at, failures)]
+    if strangeness.is_stranger and (at.login.is_failure or strangeness.maturity > 0):
+        found += [find_surge(at, failures), find_slow_guessing(at, failures)]
+    return [each for each in found if each]
+
+
+def _learn(
+    at: Circumstances, strangeness: Strangeness, assessment: LoginAssessment, evidence: list[LoginEvidence]
+) -> dict[Key, Document]:
+    """Learn by outcome and score. An echo is no evidence of its own, else one flagged success would echo on."""
+    if at.login.is_failure:
+        return learn_failure(at, is_strange=strangeness.is_stranger)
+    if assessment.score >= ELEVATED:
+        return learn_flagged_success(at, sum(each.strength for each in evidence if each.name != ECHO))
+    return learn_success(at, is_strange=strangeness.total >= PROBATION_EVIDENCE)

@@ -1,0 +1,138 @@
+"""Attacks on many users at once: strangers at one source, strangers everywhere, and one device with many accounts.
+
+A stranger is a user who failed with values that this user never had. All tests have the same form: `k` strangers
+where `m` were expected. Chance explains them with the log likelihood ratio k ln(k/m) - (k - m) of a Poisson
+distribution; if they are an attack, this login belongs to it with odds of about k/m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+from statistics import median
+
+from attestlab.risk.logins.evidence.circumstances import CROWDS, SOURCES, Circumstances, LoginEvidence
+from attestlab.risk.logins.parameters import (
+    DAY_MS,
+    DEFAULT_STRANGER_RATIO,
+    EXPECTED_IN_SURGE,
+    EXPECTED_OF_NEWCOMERS,
+    EXPECTED_OF_USERS,
+    EXPECTED_STRANGERS,
+    FARM_WEIGHT,
+    FARM_WINDOW_MS,
+    MAX_BROAD_FAILURES,
+    MAX_FARM_EVIDENCE,
+    MAX_SPRAY_EVIDENCE,
+    MAX_SURGE_EVIDENCE,
+    MIN_BURST,
+    MIN_FARM_ACCOUNTS,
+    MIN_FARM_NETWORKS,
+    MIN_STRANGER_RATIO,
+    MIN_STRANGERS,
+    MIN_SURGE_SIGNIFICANCE,
+    STRANGERS_WINDOW_MS,
+    SURGE_SUCCESS_WEIGHT,
+    SURGE_WINDOWS,
+)
+from attestlab.risk.logins.state.crowd_activity import LENGTHS_MS, CrowdActivity
+from attestlab.risk.logins.state.source_activity import SourceActivity
+
+_MIN_PAST_DAYS = 3
+_MIN_SUCCESSES = 5.0  # added to a past day's, so that a quiet day is no proof
+
+
+def compare_counts(count: float, expected: float) -> tuple[float, float]:
+    """Return (odds, significance) of more counts than expected, as logarithms; (0, 0) where there are not more.
+
+    >>> compare_counts(1, 2)
+    (0.0, 0.0)
+    """
+    if count <= expected:
+        return 0.0, 0.0
+    odds = log(count / expected)
+    return odds, count * odds - (count - expected)
+
+
+def find_spray(at: Circumstances) -> LoginEvidence | None:
+    """Return the evidence that this login's device, address or network tries many users.
+
+    The user must be a stranger at the source. On a known device, nothing is suspected of it.
+    """
+    if at.has_known_device:
+        return None
+    found = [_examine_source(at, kind) for kind in SOURCES if kind in at.sources and not at.knows(kind)]
+    return max((each for each in found if each), key=lambda evidence: evidence.strength, default=None)
+
+
+def _examine_source(at: Circumstances, kind: str) -> LoginEvidence | None:
+    source = at.sources[kind]
+    strangers = len(source.find_strangers(at.at_ms) | {at.user})
+    if strangers < MIN_STRANGERS:
+        return None
+    expected = _expect_strangers(source, at.at_ms)
+    odds, significance = compare_counts(strangers, expected)
+    text = (
+        f"{strangers} users who never succeeded from this {kind} failed from it within "
+        f"{STRANGERS_WINDOW_MS // DAY_MS} days; {expected:.1f} were expected."
+    )
+    return LoginEvidence(f"spraying_{kind}", strangers, min(odds, significance, MAX_SPRAY_EVIDENCE), text)
+
+
+def _expect_strangers(source: SourceActivity, at_ms: int) -> float:
+    newcomers, users = source.count_newcomers(at_ms), source.count_users(at_ms)
+    return EXPECTED_STRANGERS + EXPECTED_OF_NEWCOMERS * newcomers + EXPECTED_OF_USERS * users
+
+
+def find_surge(at: Circumstances, failures: int) -> LoginEvidence | None:
+    """Return the evidence that strangers fail more than usual: at the tenant, from the country, or with the client.
+
+    A careful spray changes address, device and client with each try; only the number of strangers shows it. It tries
+    each user once or twice a day, so a user who fails again and again is no part of it.
+    """
+    if failures >= MIN_BURST or _count_strange_today(at) > MAX_BROAD_FAILURES:
+        return None
+    found = [each for kind in CROWDS if kind in at.crowds for each in _examine_crowd(at, kind)]
+    return max(found, key=lambda evidence: evidence.strength, default=None)
+
+
+def _count_strange_today(at: Circumstances) -> int:
+    return sum(at.at_ms - DAY_MS < each.at_ms <= at.at_ms for each in at.failures.strange)
+
+
+def _examine_crowd(at: Circumstances, kind: str) -> Iterator[LoginEvidence]:
+    crowd = at.crowds[kind]
+    ratio = _usual_ratio(crowd, at.at_ms)
+    weight = 1.0 if at.login.is_failure else SURGE_SUCCESS_WEIGHT
+    for name, periods in SURGE_WINDOWS:
+        tally = crowd.sum_window(name, periods, at.at_ms)
+        expected = EXPECTED_IN_SURGE + ratio * tally.successes
+        odds, significance = compare_counts(tally.strangers + 1, expected)
+        if significance >= MIN_SURGE_SIGNIFICANCE:
+            hours = periods * LENGTHS_MS[name] // LENGTHS_MS["hours"]
+            where = {"tenant": "at this tenant", "country": "from this country", "client": "with this client"}[kind]
+            text = f"{tally.strangers} strangers failed {where} within {hours} h; {expected:.1f} were expected."
+            yield LoginEvidence(f"surge_{kind}", tally.strangers, weight * min(odds, MAX_SURGE_EVIDENCE), text)
+
+
+def _usual_ratio(crowd: CrowdActivity, at_ms: int) -> float:
+    """Return strangers for each success on the median day before; a few attacked days change little."""
+    days = crowd.past_days(at_ms)
+    if len(days) < _MIN_PAST_DAYS:
+        return DEFAULT_STRANGER_RATIO
+    return max(MIN_STRANGER_RATIO, median(day.strangers / (day.successes + _MIN_SUCCESSES) for day in days))
+
+
+def find_device_farm(at: Circumstances) -> LoginEvidence | None:
+    """Return the evidence that one device has many accounts and uses several networks."""
+    if "device" not in at.sources:
+        return None
+    since = at.at_ms - FARM_WINDOW_MS
+    accounts = [each for each in at.sources["device"].accounts if since < each.at_ms <= at.at_ms]
+    users = {each.user for each in accounts} | {at.user}
+    networks = {each.network for each in accounts} | {at.values["network"] or 0}
+    if len(users) < MIN_FARM_ACCOUNTS or len(networks) < MIN_FARM_NETWORKS:
+        return None
+    strength = min(MAX_FARM_EVIDENCE, FARM_WEIGHT * log(len(users) * len(networks) / 4))
+    text = f"{len(users)} accounts succeeded on this device within 14 days, from {len(networks)} networks."
+    return LoginEvidence("device_farm", len(users), strength, text)

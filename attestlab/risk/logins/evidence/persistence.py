@@ -1,0 +1,70 @@
+"""Attacks on one user over time: slow guessing, and the use of a guessed password."""
+
+from __future__ import annotations
+
+from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
+from attestlab.risk.logins.evidence.crowding import compare_counts
+from attestlab.risk.logins.parameters import (
+    AFTER_BURST_EVIDENCE,
+    DAY_MS,
+    ECHO_WINDOW_MS,
+    EXPECTED_SLOW_SLOTS,
+    MAX_ECHO_EVIDENCE,
+    MAX_SLOW_EVIDENCE,
+    MIN_BURST,
+    SLOW_SLOT_MS,
+    SLOW_WINDOW_MS,
+)
+from attestlab.risk.logins.state.failure_history import StrangeFailure
+
+ECHO = "after_flagged_success"
+
+
+def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None:
+    """Return the evidence of strange failures at several times over days.
+
+    A burst is the ladder's business. Failures from a device or address that is known by then are forgiven, and so
+    are many from one network.
+    """
+    if failures >= MIN_BURST:
+        return None
+    since = at.at_ms - SLOW_WINDOW_MS
+    strange = [each for each in at.failures.strange if since < each.at_ms <= at.at_ms and not _is_forgiven(at, each)]
+    slots = {each.at_ms // SLOW_SLOT_MS for each in strange} | {at.at_ms // SLOW_SLOT_MS}
+    networks = {each.network for each in strange} | {at.values["network"] or 0}
+    count = min(len(slots), len(networks))
+    odds, significance = compare_counts(count, EXPECTED_SLOW_SLOTS)
+    if count < 2:
+        return None
+    text = (
+        f"Strange failures of this user at {len(slots)} times within {SLOW_WINDOW_MS // DAY_MS} days, "
+        f"from {len(networks)} networks; {EXPECTED_SLOW_SLOTS} are usual."
+    )
+    return LoginEvidence("slow_guessing", len(slots), min(odds, significance, MAX_SLOW_EVIDENCE), text)
+
+
+def _is_forgiven(at: Circumstances, failure: StrangeFailure) -> bool:
+    knows = at.profile.is_known
+    return (failure.device != 0 and knows("device", failure.device, at.at_ms)) or knows(
+        "address", failure.address, at.at_ms
+    )
+
+
+def find_echo(at: Circumstances) -> LoginEvidence | None:
+    """Return the evidence that the login comes from the source of an earlier flagged success."""
+    device, address = at.values["device"] or None, at.values["address"]
+    for flagged in reversed(at.failures.flagged):
+        is_recent = at.at_ms - ECHO_WINDOW_MS < flagged.at_ms <= at.at_ms
+        if is_recent and (device == flagged.device or address == flagged.address):
+            text = "An earlier success from this source was flagged; it may not have been the user's."
+            own = flagged.strength_tenths / 10
+            return LoginEvidence(ECHO, own, min(MAX_ECHO_EVIDENCE, own), text)
+    return None
+
+
+def find_success_after_burst(at: Circumstances, failures: int) -> LoginEvidence | None:
+    """Return the evidence of a success with strange values right after a burst of failures."""
+    if failures < MIN_BURST:
+        return None
+    text = f"A success with values that are new for this user, after {failures} failures within an hour."
+    return LoginEvidence("success_after_burst", failures, AFTER_BURST_EVIDENCE, text)

@@ -1,0 +1,123 @@
+"""How much more probable a login's values are for anyone else than for this user.
+
+The likelihood ratio of Freeman et al. (NDSS 2016) and Wiefling et al. (TOPS 2022): for each feature, its share among
+all users divided by its share for this user. A new address is compared by its network, a new network by its country.
+The unit of a share is the user-day, so that a program that logs in every minute weighs no more than a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
+from attestlab.risk.logins.parameters import (
+    ADDRESS_SHARE,
+    COUNTRY_SHARE,
+    ELSEWHERE_SHARE,
+    FAILURE_WEIGHT,
+    FULL_PROFILE_DAYS,
+    KNOWN_DEVICE_EVIDENCE,
+    MAX_STRANGENESS,
+    MIN_CLIENT_SHARE,
+    MIN_PLACE_EVIDENCE,
+    MISSING_DEVICE_SHARE,
+    NETWORK_SHARE,
+    NEW_CLIENT_SHARE,
+    NEW_DEVICE_SHARE,
+    STRANGE_EVIDENCE,
+    SUCCESS_WEIGHT,
+)
+from attestlab.risk.logins.state.user_profile import MISSING
+
+_SMOOTHING = 20.0  # user-days of a tenant without history
+
+
+@dataclass(frozen=True, slots=True)
+class Strangeness:
+    """The logarithm of the ratio, by feature, and how well the user is known (0-1)."""
+
+    place: float
+    device: float
+    client: float
+    maturity: float
+    has_known_values: bool
+
+    @property
+    def total(self) -> float:
+        """The whole ratio, as far as the user's history is worth; at least 0."""
+        return self.maturity * min(MAX_STRANGENESS, max(0.0, self._sum))
+
+    @property
+    def _sum(self) -> float:
+        return self.place + self.device + self.client
+
+    @property
+    def is_stranger(self) -> bool:
+        """Whether a failure with these values counts as a stranger's; every failure of an unknown user does."""
+        return not self.has_known_values and (self.maturity == 0 or self._sum >= STRANGE_EVIDENCE)
+
+
+def measure_strangeness(at: Circumstances) -> Strangeness:
+    """Compare the login's values with the user's and with everyone's."""
+    days = at.profile.count_active_days(at.at_ms)
+    tenant_days = at.crowds["tenant"].count_user_days(at.at_ms) + _SMOOTHING
+    return Strangeness(
+        place=max(MIN_PLACE_EVIDENCE, _compare_place(at, days, tenant_days)),
+        device=_compare_device(at, days),
+        client=_compare_client(at, tenant_days),
+        maturity=days / (days + FULL_PROFILE_DAYS),
+        has_known_values=at.has_known_device or at.knows("address"),
+    )
+
+
+def explain_strangeness(at: Circumstances, strangeness: Strangeness) -> LoginEvidence:
+    """Return the evidence of strange values, with the names of those that the user did not have before."""
+    new = [name for name in ("device", "address", "network", "country", "client") if _is_new(at, name)]
+    weight = FAILURE_WEIGHT if at.login.is_failure else SUCCESS_WEIGHT
+    named = ", ".join(new) or "rare values"
+    return LoginEvidence(
+        "unusual_values",
+        round(strangeness.total, 2),
+        weight * strangeness.total,
+        f"New for this user: {named}. These values are {_ratio(strangeness.total)} times as probable for another user.",
+    )
+
+
+def _ratio(logarithm: float) -> str:
+    return f"{2.718281828**logarithm:,.1f}"
+
+
+def _is_new(at: Circumstances, name: str) -> bool:
+    return at.values[name] is not None and at.values[name] != MISSING and not at.knows(name)
+
+
+def _compare_place(at: Circumstances, days: int, tenant_days: float) -> float:
+    """Back off from address to network to country; the shares of the levels are parameters."""
+    if at.values["address"] is None and at.values["country"] is None:
+        return 0.0
+    share = ELSEWHERE_SHARE
+    for feature, weight in (("address", ADDRESS_SHARE), ("network", NETWORK_SHARE), ("country", COUNTRY_SHARE)):
+        used = at.profile.count_days(feature, at.values[feature], at.at_ms)
+        if used:
+            of_all = at.sources[feature] if feature in at.sources else at.crowds[feature]
+            share_of_all = (of_all.count_user_days(at.at_ms) + 0.5) / tenant_days
+            share += weight * (used / max(days, 1)) / min(1.0, share_of_all)
+    return -log(share)
+
+
+def _compare_device(at: Circumstances, days: int) -> float:
+    device = at.values["device"]
+    used = at.profile.count_days("device", device, at.at_ms)
+    if device == MISSING:
+        return -log((used + 0.05) / (days + 0.5) / MISSING_DEVICE_SHARE) if days else 0.0
+    if used >= 1:
+        return KNOWN_DEVICE_EVIDENCE
+    return KNOWN_DEVICE_EVIDENCE / 2 if used else -log(NEW_DEVICE_SHARE)
+
+
+def _compare_client(at: Circumstances, tenant_days: float) -> float:
+    if "client" not in at.crowds or at.knows("client"):
+        return 0.0
+    share_of_all = at.crowds["client"].count_user_days(at.at_ms) / tenant_days
+    return log(max(MIN_CLIENT_SHARE, share_of_all) / NEW_CLIENT_SHARE)

@@ -1,0 +1,84 @@
+"""What the documents learn from a login. Everything returns new documents; the old ones are not changed."""
+
+from __future__ import annotations
+
+from attestlab.risk.logins.evidence.circumstances import Circumstances
+from attestlab.risk.logins.parameters import DAY_MS, PROBATION_MS
+from attestlab.risk.logins.state.crowd_activity import Tally
+from attestlab.risk.logins.state.documents import Document, Key
+from attestlab.risk.logins.state.failure_history import FlaggedSuccess, StrangeFailure
+from attestlab.risk.logins.state.source_activity import Account, SourceActivity
+
+_STRANGER = Tally(strangers=1)
+
+
+def learn_failure(at: Circumstances, *, is_strange: bool) -> dict[Key, Document]:
+    """Count a failure; a strange one is counted at its sources and crowds too."""
+    strange = _strange_failure(at) if is_strange else None
+    changed: dict[Key, Document] = {at.keys["failures"]: at.failures.with_failure(at.at_ms, strange)}
+    if not is_strange:
+        return changed
+    for kind, source in at.sources.items():
+        if not at.knows(kind):
+            changed[at.keys[kind]] = source.with_stranger(at.user, at.at_ms)
+    for kind, crowd in at.crowds.items():
+        if not _failed_today(at, kind):
+            changed[at.keys[kind]] = crowd.with_counts(at.at_ms, _STRANGER)
+    return changed
+
+
+def _strange_failure(at: Circumstances) -> StrangeFailure:
+    values = at.values
+    return StrangeFailure(
+        at.at_ms,
+        values["device"] or 0,
+        values["address"] or 0,
+        values["network"] or 0,
+        values["country"] or 0,
+        values["client"] or 0,
+    )
+
+
+def _failed_today(at: Circumstances, kind: str) -> bool:
+    """Whether the user had a strange failure in this crowd within the day before: each user counts once."""
+    return any(
+        at.at_ms - DAY_MS < each.at_ms <= at.at_ms and (kind == "tenant" or getattr(each, kind) == at.values[kind])
+        for each in at.failures.strange
+    )
+
+
+def learn_flagged_success(at: Circumstances, strength: float) -> dict[Key, Document]:
+    """Remember from where a flagged success came, and how strong its own evidence was; the profile learns nothing."""
+    if not strength:
+        return dict(_learn_account(at))
+    flagged = FlaggedSuccess(at.at_ms, at.values["device"] or 0, at.values["address"] or 0, int(strength * 10))
+    return {at.keys["failures"]: at.failures.with_flagged(flagged), **_learn_account(at)}
+
+
+def learn_success(at: Circumstances, *, is_strange: bool) -> dict[Key, Document]:
+    """Add the values to the user's profile, and the user to their sources and crowds; strange ones on probation."""
+    known_ms = at.at_ms + PROBATION_MS * is_strange
+    profile = at.profile.with_success(at.values, at.country, at.at_ms, known_ms=known_ms)
+    changed: dict[Key, Document] = {at.keys["user"]: profile}
+    accounts = _learn_account(at)
+    for kind in at.sources:
+        is_new, is_new_today = not at.knows(kind), _is_new_today(at, kind)
+        source = accounts.get(at.keys[kind], at.sources[kind])
+        changed[at.keys[kind]] = source.with_user(at.user, at.at_ms, known_ms, is_new=is_new, is_new_today=is_new_today)
+    for kind, crowd in at.crowds.items():
+        changed[at.keys[kind]] = crowd.with_counts(at.at_ms, Tally(successes=1, users=_is_new_today(at, kind)))
+    return changed
+
+
+def _learn_account(at: Circumstances) -> dict[Key, SourceActivity]:
+    if "device" not in at.sources:
+        return {}
+    account = Account(at.at_ms, at.user, at.values["network"] or 0)
+    return {at.keys["device"]: at.sources["device"].with_account(account)}
+
+
+def _is_new_today(at: Circumstances, kind: str) -> bool:
+    """Whether this is the user's first unflagged success with the value on this day."""
+    value = at.values.get(kind)
+    seen = at.profile.activity if kind == "tenant" else at.profile.values[kind].get(value) if value else None
+    return seen is None or at.at_ms // DAY_MS not in seen.days

@@ -1,0 +1,1 @@
+"""What is remembered about users, sources and crowds: small documents of bounded size, one for each key."""

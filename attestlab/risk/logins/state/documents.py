@@ -1,0 +1,77 @@
+"""The keys of documents, and which document each kind of key has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.json_types import JsonObject
+from attestlab.risk.logins.state.crowd_activity import CrowdActivity
+from attestlab.risk.logins.state.failure_history import FailureHistory
+from attestlab.risk.logins.state.source_activity import SourceActivity
+from attestlab.risk.logins.state.user_profile import UserProfile
+
+Document = UserProfile | FailureHistory | SourceActivity | CrowdActivity
+
+
+class Key(NamedTuple):
+    """The name of a document within its tenant."""
+
+    kind: str
+    value: str
+
+
+class DocumentStore(Protocol):
+    """Holds one tenant's documents; the service's is a table, a backtest's a dict."""
+
+    def load(self, keys: tuple[Key, ...]) -> Mapping[Key, Document]:
+        """Return the documents of those keys that have one."""
+
+    def save(self, documents: Mapping[Key, Document]) -> None:
+        """Replace these documents."""
+
+
+_TYPES: dict[str, type[Document]] = {
+    "user": UserProfile,
+    "failures": FailureHistory,
+    "address": SourceActivity,
+    "device": SourceActivity,
+    "network": SourceActivity,
+    "client": CrowdActivity,
+    "country": CrowdActivity,
+    "tenant": CrowdActivity,
+}
+KINDS = tuple(_TYPES)
+
+
+def document_from_json(kind: str, stored: JsonObject) -> Document:
+    """Read the JSON form of a document (`document.to_json()`).
+
+    Raises:
+        ValidationFailed: there is no such kind of document.
+    """
+    if kind not in _TYPES:
+        raise ValidationFailed(f"{kind!r} is no kind of document; use one of {', '.join(KINDS)}.")
+    return _TYPES[kind].from_json(stored)
+
+
+def expires_at(document: Document) -> datetime:
+    """Return when a document may be dropped, because no score depends on it any more."""
+    return datetime.fromtimestamp(document.expires_at_ms / 1000, UTC)
+
+
+class MemoryDocuments:
+    """Documents in a dict, for backtests and tests."""
+
+    def __init__(self) -> None:
+        self.documents: dict[Key, Document] = {}
+
+    def load(self, keys: tuple[Key, ...]) -> Mapping[Key, Document]:
+        """Return the documents of those keys that have one."""
+        return {key: self.documents[key] for key in keys if key in self.documents}
+
+    def save(self, documents: Mapping[Key, Document]) -> None:
+        """Replace these documents."""
+        self.documents.update(documents)

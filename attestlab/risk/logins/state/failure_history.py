@@ -1,0 +1,96 @@
+"""One user's failures, and the flagged successes that may have been another person's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypedDict, cast
+
+from attestlab.core.json_types import JsonObject
+from attestlab.risk.logins.parameters import FAILURES_TTL_MS, HOUR_MS
+from attestlab.risk.logins.state.failure_times import FailureTimes
+
+MAX_STRANGE = 24
+MAX_FLAGGED = 8
+
+
+class StrangeFailure(NamedTuple):
+    """A failure with values that the user did not have; fingerprints, 0 where one is missing."""
+
+    at_ms: int
+    device: int
+    address: int
+    network: int
+    country: int
+    client: int
+
+
+class FlaggedSuccess(NamedTuple):
+    """A success that taught nothing."""
+
+    at_ms: int
+    device: int
+    address: int
+    strength_tenths: int  # of the evidence besides the ladder
+
+
+class StoredFailureHistory(TypedDict):
+    """The JSON form of a document, as `to_json` writes it."""
+
+    times: list[list[int]]
+    strange: list[tuple[int, int, int, int, int, int]]
+    flagged: list[tuple[int, int, int, int]]
+    newest_ms: int
+
+
+@dataclass(slots=True)
+class FailureHistory:
+    """The newest failures of a user. A score depends on those until its own time only."""
+
+    times: FailureTimes = field(default_factory=lambda: FailureTimes({}))
+    strange: list[StrangeFailure] = field(default_factory=list)
+    flagged: list[FlaggedSuccess] = field(default_factory=list)
+    newest_ms: int = 0
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> FailureHistory:
+        """Read what `to_json` made."""
+        document = cast(StoredFailureHistory, stored)
+        return cls(
+            FailureTimes.from_json(document["times"]),
+            [StrangeFailure(*line) for line in document["strange"]],
+            [FlaggedSuccess(*line) for line in document["flagged"]],
+            document["newest_ms"],
+        )
+
+    def to_json(self) -> JsonObject:
+        """Return numbers in lists; times are milliseconds since 1970."""
+        return {
+            "times": self.times.to_json(),
+            "strange": list(map(list, self.strange)),
+            "flagged": list(map(list, self.flagged)),
+            "newest_ms": self.newest_ms,
+        }
+
+    @property
+    def expires_at_ms(self) -> int:
+        """When the history may be dropped."""
+        return self.newest_ms + FAILURES_TTL_MS
+
+    def with_failure(self, at_ms: int, strange: StrangeFailure | None) -> FailureHistory:
+        """Return the history with one more failure.
+
+        Strange failures from one source within an hour are remembered once, so that a burst displaces no others.
+        """
+        kept = self.strange
+        if strange and not any(_is_repetition(strange, each) for each in kept):
+            kept = sorted((*kept, strange))[-MAX_STRANGE:]
+        return FailureHistory(self.times.with_failure(at_ms), kept, self.flagged, max(self.newest_ms, at_ms))
+
+    def with_flagged(self, flagged: FlaggedSuccess) -> FailureHistory:
+        """Return the history with a flagged success."""
+        kept = sorted((*self.flagged, flagged))[-MAX_FLAGGED:]
+        return FailureHistory(self.times, self.strange, kept, max(self.newest_ms, flagged.at_ms))
+
+
+def _is_repetition(new: StrangeFailure, old: StrangeFailure) -> bool:
+    return 0 <= new.at_ms - old.at_ms < HOUR_MS and (new.device, new.address) == (old.device, old.address)

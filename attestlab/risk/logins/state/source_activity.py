@@ -1,0 +1,137 @@
+"""Who uses an address, a device or a network: known users, strangers who failed, and accounts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypedDict, cast
+
+from attestlab.core.json_types import JsonObject
+from attestlab.risk.logins.parameters import DAY_MS, HOUR_MS, SOURCE_TTL_MS, STRANGERS_WINDOW_MS
+
+MAX_USERS = 36  # the newest; the number of older ones is kept
+MAX_STRANGERS = 60
+MAX_ACCOUNTS = 24
+MAX_DAYS = 14
+
+
+class Stranger(NamedTuple):
+    """A user who failed at a source without ever having succeeded there."""
+
+    at_ms: int
+    user: int
+
+
+class Account(NamedTuple):
+    """A success on a device, flagged or not, and the network that it came from."""
+
+    at_ms: int
+    user: int
+    network: int
+
+
+class StoredSourceActivity(TypedDict):
+    """The JSON form of a document, as `to_json` writes it."""
+
+    users: list[tuple[int, int]]
+    older_users: int
+    user_days: list[tuple[int, int]]
+    strangers: list[tuple[int, int]]
+    accounts: list[tuple[int, int, int]]
+    newest_ms: int
+
+
+@dataclass(slots=True)
+class SourceActivity:
+    """The users of one source; `users` has the time of each user's first unflagged success there."""
+
+    users: dict[int, int] = field(default_factory=dict)
+    older_users: int = 0
+    user_days: dict[int, int] = field(default_factory=dict)
+    strangers: list[Stranger] = field(default_factory=list)
+    accounts: list[Account] = field(default_factory=list)
+    newest_ms: int = 0
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> SourceActivity:
+        """Read what `to_json` made."""
+        document = cast(StoredSourceActivity, stored)
+        return cls(
+            dict(document["users"]),
+            document["older_users"],
+            dict(document["user_days"]),
+            [Stranger(*line) for line in document["strangers"]],
+            [Account(*line) for line in document["accounts"]],
+            document["newest_ms"],
+        )
+
+    def to_json(self) -> JsonObject:
+        """Return numbers in lists; times are milliseconds since 1970."""
+        return {
+            "users": list(map(list, self.users.items())),
+            "older_users": self.older_users,
+            "user_days": list(map(list, self.user_days.items())),
+            "strangers": list(map(list, self.strangers)),
+            "accounts": list(map(list, self.accounts)),
+            "newest_ms": self.newest_ms,
+        }
+
+    @property
+    def expires_at_ms(self) -> int:
+        """When the document may be dropped."""
+        return self.newest_ms + SOURCE_TTL_MS
+
+    def count_users(self, at_ms: int) -> int:
+        """Count the users with a success here until then."""
+        return self.older_users + sum(first_ms <= at_ms for first_ms in self.users.values())
+
+    def count_newcomers(self, at_ms: int) -> int:
+        """Count the users whose first success here was in the days before."""
+        return sum(at_ms - STRANGERS_WINDOW_MS < first_ms <= at_ms for first_ms in self.users.values())
+
+    def count_user_days(self, at_ms: int) -> int:
+        """Count, over the whole days before that day, the users of each."""
+        return sum(count for day, count in self.user_days.items() if day < at_ms // DAY_MS)
+
+    def find_strangers(self, at_ms: int) -> set[int]:
+        """Return the users who failed here in the days before, and had no success here until then."""
+        since = at_ms - STRANGERS_WINDOW_MS
+        return {
+            user
+            for failed_ms, user in self.strangers
+            if since < failed_ms <= at_ms and self.users.get(user, at_ms + 1) > at_ms
+        }
+
+    def with_stranger(self, user: int, at_ms: int) -> SourceActivity:
+        """Return the document with a stranger's failure; one for each user and hour."""
+        if any(each.user == user and 0 <= at_ms - each.at_ms < HOUR_MS for each in self.strangers):
+            return self
+        strangers = sorted((*self.strangers, Stranger(at_ms, user)))[-MAX_STRANGERS:]
+        return replace(self, strangers=strangers, newest_ms=max(self.newest_ms, at_ms))
+
+    def with_user(self, user: int, at_ms: int, known_ms: int, *, is_new: bool, is_new_today: bool) -> SourceActivity:
+        """Return the document with an unflagged success; what is new, and known when, comes from the user's profile."""
+        users, older = self.users, self.older_users
+        if user in users or is_new:
+            users = {**users, user: min(users.get(user, known_ms), known_ms)}
+        if len(users) > MAX_USERS:
+            del users[min(users, key=lambda each: (users[each], each))]
+            older += 1
+        days = _with_day(self.user_days, at_ms) if is_new_today else self.user_days
+        newest_ms = max(self.newest_ms, at_ms)
+        return SourceActivity(users, older, days, self.strangers, self.accounts, newest_ms)
+
+    def with_account(self, account: Account) -> SourceActivity:
+        """Return the document with a success on this device; one for each user and network."""
+        known = {(each.user, each.network): each for each in self.accounts}
+        earlier = known.get((account.user, account.network), account)
+        known[account.user, account.network] = min(earlier, account)
+        accounts = sorted(known.values())[-MAX_ACCOUNTS:]
+        return replace(self, accounts=accounts, newest_ms=max(self.newest_ms, account.at_ms))
+
+
+def _with_day(user_days: dict[int, int], at_ms: int) -> dict[int, int]:
+    day = at_ms // DAY_MS
+    days = {**user_days, day: user_days.get(day, 0) + 1}
+    if len(days) > MAX_DAYS:
+        del days[min(days)]
+    return days
