@@ -100,6 +100,16 @@ def make_gif(*, comment: bytes = b"") -> bytes:
     return _save(draw_scene(size=(96, 64)), "GIF", comment=comment)
 
 
+def make_avif() -> bytes:
+    return _save(draw_scene(size=(96, 64)), "AVIF")
+
+
+def insert_xmp_into_gif(gif: bytes, packet: bytes) -> bytes:
+    """Insert XMP before the trailer, with the bytes that lead a reader of blocks to its end (XMP, part 3)."""
+    trailer = b"\1" + bytes(range(255, -1, -1)) + b"\0"
+    return gif[:-1] + b"!\xff\x0bXMP DataXMP" + packet + trailer + gif[-1:]
+
+
 def make_tiff(**options: object) -> bytes:
     return _save(draw_scene(size=(96, 64)), "TIFF", **options)
 

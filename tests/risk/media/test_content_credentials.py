@@ -11,7 +11,7 @@ from attestlab.risk.media import ScanVerdict, scan
 from attestlab.risk.media.content_credentials import CredentialState, read_credentials
 from support.content_credentials import SIGNER, sign_edit, sign_media
 from support.hostile_server import make_answer, serve_hostile_answers
-from support.pictures import make_camera_jpeg, make_mp4, make_png, make_webp
+from support.pictures import make_avif, make_camera_jpeg, make_gif, make_mp4, make_png, make_tiff, make_webp
 
 CAMERA = make_camera_jpeg()
 GENERATED = sign_media(CAMERA, source_type="trainedAlgorithmicMedia")
@@ -27,6 +27,10 @@ def factors_of(content: bytes) -> dict[str, float]:
         (CAMERA, "image/jpeg"),
         (make_png(), "image/png"),
         (make_webp(), "image/webp"),
+        (make_gif(), "image/gif"),
+        (make_tiff(), "image/tiff"),
+        (make_avif(), "image/avif"),
+        (make_mp4(), "video/mp4"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -35,8 +39,9 @@ def test_valid_manifest_of_a_camera_is_named_and_weighs_nothing(content: bytes, 
 
     assessment = scan(signed, media_type)
     assert assessment.factors == ()
-    assert assessment.details["observed"]["c2pa"] == CredentialState.VALID
-    assert assessment.details["observed"]["c2pa_signer"] == SIGNER
+    observed = assessment.details["observed"]
+    assert isinstance(observed, dict)
+    assert (observed["c2pa"], observed["c2pa_signer"]) == (CredentialState.VALID, SIGNER)
 
 
 @pytest.mark.parametrize(

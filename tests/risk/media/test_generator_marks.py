@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zlib
 
 import pytest
+from PIL import Image
 
 from attestlab.risk.media import ScanVerdict, scan
 from attestlab.risk.media.generator_marks import NAME_MARKS, PARAMETER_MARKS
 from support.pictures import (
+    assemble_png,
+    box,
+    chunk,
     insert_segment,
+    insert_xmp_into_gif,
     make_exif,
+    make_gif,
     make_jpeg,
+    make_mp4,
     make_png,
     make_source_type_xmp,
     make_tiff,
@@ -127,6 +136,35 @@ def test_source_type_of_unsigned_metadata(term: str, points: int) -> None:
     written = insert_segment(make_jpeg(), 0xE1, XMP_HEADER + make_source_type_xmp(term))
 
     assert scan(written).score == points
+
+
+SOURCE_TYPE = make_source_type_xmp("trainedAlgorithmicMedia")
+XMP_UUID = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        assemble_png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + SOURCE_TYPE)),
+        assemble_png(chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(SOURCE_TYPE))),
+        make_jpeg(xmp=SOURCE_TYPE),
+        make_webp(xmp=SOURCE_TYPE),
+        insert_xmp_into_gif(make_gif(), SOURCE_TYPE),
+        make_tiff(tiffinfo={700: SOURCE_TYPE}),
+        make_mp4() + box(b"uuid", XMP_UUID + SOURCE_TYPE),
+    ],
+    ids=["png", "png-compressed", "jpeg", "webp", "gif", "tiff", "mp4"],
+)
+def test_source_type_is_found_in_the_xmp_of_every_container(content: bytes) -> None:
+    if not content.startswith((b"\0", b"GIF")):
+        with Image.open(io.BytesIO(content)) as image:  # Pillow finds the packet at the same place
+            assert b"trainedAlgorithmicMedia" in _encode(image.info.get("xmp") or image.info["XML:com.adobe.xmp"])
+
+    assert factors_of(content) == {"metadata_generation": "trainedAlgorithmicMedia"}
+
+
+def _encode(packet: str | bytes) -> bytes:
+    return packet.encode() if isinstance(packet, str) else packet
 
 
 def test_source_type_as_resource_of_an_element() -> None:

@@ -51,13 +51,13 @@ def require_result_or_own_error(content: bytes) -> None:
     assert sum(factor.contribution for factor in assessment.factors) == assessment.score
 
 
-@settings(max_examples=examples(60, many=20_000), deadline=None)
+@settings(max_examples=examples(60, many=4_000), deadline=None)
 @given(st.sampled_from(STARTS), st.binary(max_size=400))
 def test_random_bytes(start: bytes, rest: bytes) -> None:
     require_result_or_own_error(start + rest)
 
 
-@settings(max_examples=examples(80, many=20_000), deadline=None, suppress_health_check=[HealthCheck.data_too_large])
+@settings(max_examples=examples(80, many=4_000), deadline=None, suppress_health_check=[HealthCheck.data_too_large])
 @given(st.sampled_from(FILES), changes, st.none() | st.integers(0, 1 << 20))
 def test_damaged_files(file: bytes, written: list[tuple[int, bytes]], cut: int | None) -> None:
     damaged = bytearray(file)
