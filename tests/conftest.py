@@ -38,6 +38,7 @@ from support.password_hashing import use_cheap_passwords
 from support.property_tests import register_soak_profile
 from support.server_process import ServerProcess
 from support.statement_cache import share_compiled_statements
+from support.tls_contexts import share_tls_contexts
 
 MakeTemplate = Callable[..., InstallationTemplate]
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -48,6 +49,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jo
 use_cheap_passwords()
 use_memory_file_system()
 share_compiled_statements()
+share_tls_contexts()
 fork_workers(get_fork_server)
 
 

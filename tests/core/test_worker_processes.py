@@ -14,9 +14,17 @@ from pathlib import Path
 import pytest
 
 from attestlab.core.errors import Cancelled, FieldError, NotFound, Unavailable, ValidationFailed
+from attestlab.core.execution import worker_processes
 from attestlab.core.execution.worker_processes import MAX_WAITING, WorkerProcesses
+from support.fork_server import START_PROCESS
 
 TIMEOUT_S = 120.0
+
+
+@pytest.fixture
+def started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes are started as the product starts them, and not forked as in the other tests."""
+    monkeypatch.setattr(worker_processes, "start_process", START_PROCESS)
 
 
 @pytest.fixture
@@ -30,6 +38,7 @@ def run(workers: WorkerProcesses, function: object, *arguments: object, **option
     return asyncio.run(workers.run("t", function, *arguments, **{"timeout_s": TIMEOUT_S, **options}))  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("started_workers")
 def test_function_runs_in_a_reused_low_priority_process(workers: WorkerProcesses) -> None:
     first, second = run(workers, os.getpid), run(workers, os.getpid)
 
@@ -95,6 +104,7 @@ def test_tenant_has_one_running_job_and_a_bounded_queue(tmp_path: Path) -> None:
     assert [type(each) for each in found] == [type(None)] * MAX_WAITING + [Unavailable]
 
 
+@pytest.mark.usefixtures("started_workers")
 def test_dead_process_is_unavailable(workers: WorkerProcesses) -> None:
     with pytest.raises(Unavailable, match="died"):
         run(workers, os._exit, 3)

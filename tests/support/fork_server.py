@@ -33,13 +33,18 @@ from attestlab.cli import serve
 from attestlab.core import clock
 from attestlab.core.execution import worker_main, worker_processes
 from attestlab.core.execution.worker_processes import LENGTH, WorkerProcesses
+from attestlab.installation import Installation
+from attestlab.settings import Settings
 from attestlab.simulation import jobs
 from support.faults import crash_points, export_job, mint_jobs
+from support.lab_checks import check_lab
 from support.password_hashing import use_cheap_passwords
+from support.statement_cache import share_compiled_statements
 from support.timeouts import WAIT_TIMEOUT_S
 
 PR_SET_PTRACER, ANY_PROCESS = 0x59616D61, -1
 READY = b"ready\n"
+START_PROCESS = worker_processes.start_process  # as the product starts worker processes
 STREAM_NAMES = ("stdin", "stdout", "stderr")
 Result = TypeVar("Result")
 IMPORTED_FOR_CHILDREN = (serve, jobs, z3)  # a command or a job imports them when it runs
@@ -291,6 +296,7 @@ def main(address: str) -> None:
     """Take wishes until stdin ends."""
     use_cheap_passwords()
     fork_workers(lambda: ForkServer(address))
+    compile_statements()
     children: dict[int, int | None] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
@@ -303,6 +309,17 @@ def main(address: str) -> None:
     for pid in [pid for pid, code in children.items() if code is None]:
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
+    os._exit(0)  # libraries that look for leaks at exit would report what is frozen
+
+
+def compile_statements() -> None:
+    """Make and check an installation, so that the children have the statements of both compiled."""
+    share_compiled_statements()
+    with tempfile.TemporaryDirectory() as folder:
+        lab, _ = Installation.init(Settings(data=Path(folder)))
+        for _ in mint_jobs.mint_repeatedly(lab, 1):
+            check_lab(lab)
+        lab.close()
 
 
 def _answer(connection: socket.socket, listener: socket.socket, children: dict[int, int | None]) -> None:
