@@ -109,7 +109,7 @@ def mint_in_groups(settings: Settings, entries: int) -> None:
 
     for _ in range(entries // MINTS_A_COMMIT):
         drafts = [draft() for _ in range(MINTS_A_COMMIT)]
-        with lab.storage.write():
+        with lab.storage.write() as tx:
             for each in drafts:
-                lab.attestations.issue_or_raise(each)
+                lab.attestations.issue_or_raise(each, tx=tx)
     lab.close()

@@ -82,9 +82,9 @@ def _mint_expired(data: Path) -> None:
 
     for _ in range(DUE // MINTS_A_COMMIT):
         drafts = [draft() for _ in range(MINTS_A_COMMIT)]
-        with lab.storage.write():
+        with lab.storage.write() as tx:
             for each in drafts:
-                lab.attestations.issue_or_raise(each)
+                lab.attestations.issue_or_raise(each, tx=tx)
     lab.close()
 
 

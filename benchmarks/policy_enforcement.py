@@ -62,9 +62,9 @@ def _service_decisions(data: Path) -> Figure:
         asked = [
             lab.policy_decisions.evaluate_context(question, each, caller=caller) for each in contexts
         ]  # none is cached
-        with lab.storage.write():
+        with lab.storage.write() as tx:
             for each in asked:
-                lab.policy_decisions.record(each, caller=caller)
+                lab.policy_decisions.record(each, caller=caller, tx=tx)
         rounds.append((perf_counter() - began) / CONNECTIONS * 1e6)
     lab.close()
     return Figure.of_rounds("policy.service_us", rounds[SERVICE_ROUNDS:], "us", against=f"groups of {CONNECTIONS}")

@@ -21,6 +21,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.transaction import Transaction
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
 from attestlab.installation import InitResult, Installation
 from attestlab.issuers.rules import TrustTier
@@ -74,9 +75,11 @@ class DemoWorld:
     def __repr__(self) -> str:
         return f"World({len(self.issuers)} issuers, {len(self.minted)} attestations, in {self.lab.settings.data})"
 
-    def mint(self, document: DemoDocument, *, issuer: IssuerWithKeys | None = None) -> Minted:
-        """Attest a document, by default as the first issuer."""
-        return _mint(self.lab, self.caller, issuer or self.issuers[0], document)
+    def mint(
+        self, document: DemoDocument, *, issuer: IssuerWithKeys | None = None, tx: Transaction | None = None
+    ) -> Minted:
+        """Attest a document, by default as the first issuer; `tx` is the unit of work to join."""
+        return _mint(self.lab, self.caller, issuer or self.issuers[0], document, tx)
 
     def verify(self, attestation_id: UUID, file: bytes | None = None) -> VerificationOutcome:
         """Verify an attestation against the records, with or without the file; not metered."""
@@ -156,7 +159,13 @@ def _make_badge(person: str, assessor: str) -> DemoDocument:
     return DemoDocument("badge.png", content, PNG, "skill-badge", {**claims, "earned_date": _DAY.isoformat()})
 
 
-def _mint(lab: Installation, caller: Caller, issuer: IssuerWithKeys, document: DemoDocument) -> Minted:
+def _mint(
+    lab: Installation,
+    caller: Caller,
+    issuer: IssuerWithKeys,
+    document: DemoDocument,
+    tx: Transaction | None = None,
+) -> Minted:
     request = MintRequest(
         issuer_id=issuer.issuer.id,
         kid=issuer.keys[0].kid,
@@ -166,7 +175,7 @@ def _mint(lab: Installation, caller: Caller, issuer: IssuerWithKeys, document: D
         file_sha256=document.sha256,
         file_size=len(document.content),
     )
-    return lab.attestations.mint(request, caller=caller)
+    return lab.attestations.mint(request, caller=caller, tx=tx)
 
 
 def _verify(lab: Installation, attestation_id: UUID, document: DemoDocument) -> None:

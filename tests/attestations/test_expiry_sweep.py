@@ -41,8 +41,8 @@ def overdue(lab: Installation, caller: Caller, clock: FixedClock, request_of_mai
     """Attestations that ran out a month ago, while no server ran."""
     brief = {**vars(request_of_main), "expiry_at": clock.now() + timedelta(hours=1)}
     drafts = [lab.attestations.prepare(MintRequest(**brief), caller=caller) for _ in range(BRIEF)]
-    with lab.storage.write():
-        made = {str(lab.attestations.issue_or_raise(draft).id) for draft in drafts}
+    with lab.storage.write() as tx:
+        made = {str(lab.attestations.issue_or_raise(draft, tx=tx).id) for draft in drafts}
     clock.advance(timedelta(days=30))
     return made
 
@@ -67,8 +67,8 @@ async def sweep_during_mints(lab: Installation, caller: Caller, request: MintReq
     return minted
 
 
-def record(lab: Installation, draft: PreparedAttestation, _tx: Transaction) -> Minted:
-    return lab.attestations.issue_or_raise(draft)
+def record(lab: Installation, draft: PreparedAttestation, tx: Transaction) -> Minted:
+    return lab.attestations.issue_or_raise(draft, tx=tx)
 
 
 def is_due(lab: Installation) -> bool:

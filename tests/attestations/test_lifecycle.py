@@ -176,10 +176,10 @@ def test_prepared_mint_cannot_supersede_an_attestation_revoked_meanwhile(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     draft = lab.attestations.prepare(request_of(issuer, supersedes=minted.id), caller=caller)
-    with lab.storage.write():
-        lab.attestations.revoke(minted.id, reason="a test", caller=caller)
+    with lab.storage.write() as tx:
+        lab.attestations.revoke(minted.id, reason="a test", caller=caller, tx=tx)
         with pytest.raises(Conflict):
-            lab.attestations.issue_or_raise(draft)
+            lab.attestations.issue_or_raise(draft, tx=tx)
 
     assert lab.attestations.get(minted.id, caller=caller).status == "REVOKED"
 

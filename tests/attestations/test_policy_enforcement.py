@@ -271,11 +271,11 @@ def test_policy_activated_in_the_same_group_commit_applies_to_later_mints(lab: I
     digest = simulate_policy(lab, scene.tenant, written.id)
     examined = lab.policies.examine(written.id, caller=scene.tenant)
 
-    with lab.storage.write():
-        lab.attestations.issue_or_raise(drafts[0])
+    with lab.storage.write() as tx:
+        lab.attestations.issue_or_raise(drafts[0], tx=tx)
         second = replace(scene.tenant, actor_id="the-second-person")
-        lab.policies.activate(written.id, examined, simulation_digest=digest, caller=second)
-        assert isinstance(lab.attestations.issue(drafts[1]), PermissionDenied)
+        lab.policies.activate(written.id, examined, simulation_digest=digest, caller=second, tx=tx)
+        assert isinstance(lab.attestations.issue(drafts[1], tx=tx), PermissionDenied)
 
     assert [row["allowed"] for row in scene.kept()] == [False]
 

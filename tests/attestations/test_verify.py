@@ -308,8 +308,9 @@ def test_each_verification_is_metered_and_published(
 def test_fsck_with_a_late_clock_reports_the_clock_and_no_tally(
     lab: Installation, minted: Minted, clock: FixedClock
 ) -> None:
+    verified = lab.attestations.verify(minted.id)
     with lab.storage.write() as tx:
-        lab.attestations.meter(tx, lab.attestations.verify(minted.id))
+        lab.attestations.meter(tx, verified)
     clock.advance(timedelta(minutes=2))
     with lab.storage.write() as tx:
         lab.sweep(tx)
@@ -352,8 +353,8 @@ def test_suspension_in_the_same_group_commit_stops_later_mints(
         issuer_id=minted.row.issuer_id, kid=minted.row.kid, schema="degree", claims={"student_name": "Ada"}
     )
     drafts = [lab.attestations.prepare(request, caller=caller) for _ in range(2)]
-    with lab.storage.write():
-        lab.attestations.issue_or_raise(drafts[0])
-        lab.issuers.set_governance(minted.row.issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+    with lab.storage.write() as tx:
+        lab.attestations.issue_or_raise(drafts[0], tx=tx)
+        lab.issuers.set_governance(minted.row.issuer_id, status=IssuerStatus.SUSPENDED, caller=caller, tx=tx)
         with pytest.raises(PermissionDenied):
-            lab.attestations.issue_or_raise(drafts[1])
+            lab.attestations.issue_or_raise(drafts[1], tx=tx)

@@ -40,8 +40,7 @@ def test_files_of_an_installation_are_private(tmp_path: Path) -> None:
     issuer = lab.issuers.create({"name": "N", "domain": "n.example"}, caller=caller, alg=Algorithm.ED25519, kid="main")
     wanted = {"issuer_id": issuer.issuer.id, "kid": "main", "schema": "degree", "claims": {"student_name": "Ada"}}
     draft = lab.attestations.prepare(MintRequest(**wanted, expiry_at=None), caller=caller)
-    with lab.storage.write():
-        lab.attestations.issue_or_raise(draft)
+    lab.attestations.issue_or_raise(draft)
     letter = compose(mail_id=uuid4(), sender=Sender("", "a@a.org"), recipient="b@b.org", subject="s", text="t", at=AT)
     lab.mail_carrier.deliver(letter)
     lab.counters.block("a-client", for_s=60, now=AT)

@@ -86,9 +86,10 @@ def test_a_newer_key_signs_and_the_older_still_verifies(
     older = auth_client.signed_in()["access_token"]
     clock.advance(timedelta(seconds=1))
     fresh = AccessTokens(storage=lab.storage, keyring=lab.keyring, issuer=lambda: lab.log_id)
+    claims = lab.identity.tokens.verify(older)
     with lab.storage.write() as tx:
         made = fresh.create_key(tx, at=clock.now())
-        signed = fresh.sign(tx, lab.identity.tokens.verify(older), at=clock.now())
+        signed = fresh.sign(tx, claims, at=clock.now())
 
     first, _ = auth_client.client.get("/.well-known/jwks.json").json()["keys"]
     assert json.loads(b64url_decode(signed.partition(".")[0]))["kid"] == first["kid"] == made.kid
@@ -97,12 +98,12 @@ def test_a_newer_key_signs_and_the_older_still_verifies(
 
 def test_a_key_of_a_transaction_that_failed_signs_nothing(lab: Installation, auth_client: AuthClient) -> None:
     """If it stayed in memory, tokens would be signed by a key that is not in the database."""
-    with pytest.raises(RuntimeError), lab.storage.write():
-        recognised = lab.identity.authenticate(
-            auth_client.tenant.owner_email, auth_client.tenant.owner_password, peer="192.0.2.1", now=lab.clock.now()
-        )
-        lab.identity.sign_in(recognised)
-        raise RuntimeError
+    recognised = lab.identity.authenticate(
+        auth_client.tenant.owner_email, auth_client.tenant.owner_password, peer="192.0.2.1", now=lab.clock.now()
+    )
+    with pytest.raises(RuntimeError, match="changed its mind"), lab.storage.write() as tx:
+        lab.identity.sign_in(recognised, tx=tx)
+        raise RuntimeError("the caller changed its mind")
 
     assert auth_client.client.get("/.well-known/jwks.json").json() == {"keys": []}
     assert auth_client.me(auth_client.signed_in()["access_token"]).status_code == 200

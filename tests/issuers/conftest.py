@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from attestlab.core.clock import SystemClock
+from attestlab.core.db.transaction import Transaction
 from attestlab.installation import Installation
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller, Plan
@@ -25,8 +26,11 @@ def stranger(lab: Installation) -> Caller:
 def register(lab: Installation, caller: Caller) -> RegisterIssuer:
     """Register an issuer, by default a valid one of the operator's tenant, without a key."""
 
-    def registered(*, by: Caller = caller, alg: Any = None, kid: str | None = None, **profile: str) -> IssuerWithKeys:
-        return lab.issuers.create({"name": "Registry", "domain": "r.example", **profile}, caller=by, alg=alg, kid=kid)
+    def registered(
+        *, by: Caller = caller, alg: Any = None, kid: str | None = None, tx: Transaction | None = None, **profile: str
+    ) -> IssuerWithKeys:
+        whole = {"name": "Registry", "domain": "r.example", **profile}
+        return lab.issuers.create(whole, caller=by, alg=alg, kid=kid, tx=tx)
 
     return registered
 

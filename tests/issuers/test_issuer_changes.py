@@ -142,10 +142,10 @@ def test_domain_can_change_until_it_is_verified(lab: Installation, register: Reg
 def test_two_changes_of_one_transaction_are_two_chained_entries(
     lab: Installation, register: RegisterIssuer, caller: Caller
 ) -> None:
-    with lab.storage.write():
-        issuer_id = register().issuer.id
-        lab.issuers.update(issuer_id, {"jurisdiction": "CH"}, caller=caller)
-        lab.issuers.update(issuer_id, {"jurisdiction": None}, caller=caller)
+    with lab.storage.write() as tx:
+        issuer_id = register(tx=tx).issuer.id
+        lab.issuers.update(issuer_id, {"jurisdiction": "CH"}, caller=caller, tx=tx)
+        lab.issuers.update(issuer_id, {"jurisdiction": None}, caller=caller, tx=tx)
 
     assert [(entry.members["seq"], entry.members["jurisdiction"]) for entry in read_log_entries(lab)] == [
         (0, None),

@@ -23,7 +23,7 @@ def attempts(lab: Installation, *jobs: Any) -> list[Any]:
 
     def one(tx: Transaction, job: Any) -> Any:
         try:
-            return tx.attempt_job(lambda _tx: job())
+            return tx.attempt_job(job)
         except (Conflict, RuntimeError) as error:
             return error
 
@@ -78,9 +78,9 @@ def test_second_use_of_a_kid_in_one_group_commit_is_rejected(
     """The refused one is taken back whole; those before and after it in the group stay."""
     results = attempts(
         lab,
-        lambda: register(alg=Algorithm.ED25519, kid="k", name="First"),
-        lambda: register(alg=Algorithm.ED25519, kid="k", name="Second"),
-        lambda: register(alg=Algorithm.ED25519, kid="l", name="Third"),
+        lambda tx: register(alg=Algorithm.ED25519, kid="k", name="First", tx=tx),
+        lambda tx: register(alg=Algorithm.ED25519, kid="k", name="Second", tx=tx),
+        lambda tx: register(alg=Algorithm.ED25519, kid="l", name="Third", tx=tx),
     )
 
     assert [isinstance(result, Conflict) for result in results] == [False, True, False]
@@ -92,12 +92,12 @@ def test_second_use_of_a_kid_in_one_group_commit_is_rejected(
 def test_failed_request_rolls_back_its_key(lab: Installation, register: RegisterIssuer, caller: Caller) -> None:
     issuer_id = register().issuer.id
 
-    def fails() -> None:
-        lab.signing_keys.add(issuer_id, kid="k", alg=Algorithm.ED25519, caller=caller)
-        lab.issuers.update(issuer_id, {"name": "Never"}, caller=caller)
+    def fails(tx: Transaction) -> None:
+        lab.signing_keys.add(issuer_id, kid="k", alg=Algorithm.ED25519, caller=caller, tx=tx)
+        lab.issuers.update(issuer_id, {"name": "Never"}, caller=caller, tx=tx)
         raise RuntimeError
 
-    attempts(lab, fails, lambda: lab.issuers.update(issuer_id, {"display_name": "Kept"}, caller=caller))
+    attempts(lab, fails, lambda tx: lab.issuers.update(issuer_id, {"display_name": "Kept"}, caller=caller, tx=tx))
 
     found = lab.issuers.get(issuer_id, caller=caller)
     assert (found.issuer.name, found.issuer.display_name, list(found.keys)) == ("Registry", "Kept", [])
@@ -114,9 +114,9 @@ def test_mint_sees_changes_of_earlier_requests_in_its_group_commit(
 
     with lab.storage.write() as tx:
         seen = [status_now(tx)]
-        lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+        lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller, tx=tx)
         seen.append(status_now(tx))
-        lab.signing_keys.add(issuer_id, kid="l", alg=Algorithm.ED25519, caller=caller)
+        lab.signing_keys.add(issuer_id, kid="l", alg=Algorithm.ED25519, caller=caller, tx=tx)
         seen.append(status_now(tx, "l"))
 
     assert seen == [IssuerStatus.ACTIVE, IssuerStatus.SUSPENDED, IssuerStatus.SUSPENDED]
@@ -127,7 +127,7 @@ def test_rolled_back_change_is_not_visible(lab: Installation, register: Register
     names = {"tenant_id": caller.tenant_id, "issuer_id": issuer_id, "kid": "k"}
 
     def suspends_and_fails(tx: Transaction) -> None:
-        lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller)
+        lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, caller=caller, tx=tx)
         assert lab.issuers.get_signing_key_for_update(tx, **names).issuer_status is IssuerStatus.SUSPENDED
         raise RuntimeError
 

@@ -16,6 +16,7 @@ from PIL import Image
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
 from attestlab.core.records import audited_write
+from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
@@ -98,8 +99,7 @@ def store_as_an_earlier_version(lab: Installation, issuer_id: UUID, content: byt
         row = store.find_logo(tx.exec, issuer_id)
         assert row is not None
         columns = {"media_type": media_type, "content": content, "sha256": hashlib.sha256(content).hexdigest()}
-        caller = lab.orgs.service_caller(row.tenant_id)
-        context = AuditContext(row.tenant_id, caller, "issuer_logo.put", lab.clock.now())
+        context = AuditContext(row.tenant_id, COMMAND_LINE, "issuer_logo.put", lab.clock.now())
         audited_write.change(tx, store.logos, row, columns, context)
 
 

@@ -185,11 +185,11 @@ def test_hostile_strings_are_values_of_their_tenant(lab: Installation, caller: C
         )
     mine, theirs = LakeTenant(lab, caller, caller.tenant_id, ""), LakeTenant(lab, other, other.tenant_id, "")
     texts = hostile(1_000 if is_long else 200)
-    with lab.storage.write():
+    with lab.storage.write() as tx:
         for number, text in enumerate(texts):
-            mine.decide(note=text, allowed=text)
+            mine.decide(tx, note=text, allowed=text)
             if number % 10 == 0:
-                theirs.decide(note=SECRET + text[:100], allowed=SECRET)
+                theirs.decide(tx, note=SECRET + text[:100], allowed=SECRET)
     lab.lake.export()
 
     decisions = lab.lake(caller).decisions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -285,13 +286,13 @@ def test_sealed_uncommitted_head_cannot_be_read(log_instance: LogInstance, clock
     It may still be rolled back; a head that was shown and then vanished would be a fork.
     """
 
-    def peek() -> None:
-        with log_instance.storage.read() as connection:
+    def peek(tx: Transaction | None = None) -> None:
+        with log_instance.storage.read(tx) as connection:
             log_instance.log.head(connection)
 
     with pytest.raises(RuntimeError, match="between"), log_instance.storage.write() as tx:
         log_instance.log.append(tx, make_entry(1, clock), kind=EntryType.MINTED)
-        tx.after_sequencing(peek)
+        tx.after_sequencing(partial(peek, tx))
     peek()
     log_instance.require_consistent()
 

@@ -143,7 +143,7 @@ def test_list_covers_pending_entries_of_its_transaction(
 ) -> None:
     clock.advance(timedelta(minutes=2))
     with lab.storage.write() as tx:
-        lab.attestations.revoke(minted[2], reason="a test", caller=caller)
+        lab.attestations.revoke(minted[2], reason="a test", caller=caller, tx=tx)
         lab.status_lists.append_if_due(tx)
 
     with lab.storage.read() as connection:

@@ -53,8 +53,8 @@ def test_a_secret_is_in_no_representation(lab: Installation, keeper: Caller) -> 
 def test_a_failed_revocation_changes_nothing(lab: Installation, keeper: Caller) -> None:
     key = lab.api_keys.create("Kept", scopes={Scope.ISSUERS_READ}, caller=keeper)
 
-    with pytest.raises(RuntimeError), lab.storage.write():
-        lab.api_keys.compromise(key.row.id, reason="no", caller=keeper)
+    with pytest.raises(RuntimeError, match="changed its mind"), lab.storage.write() as tx:
+        lab.api_keys.compromise(key.row.id, reason="no", caller=keeper, tx=tx)
         raise RuntimeError("the caller changed its mind")
 
     assert lab.api_keys.get(key.row.id, caller=keeper).status == "ACTIVE"

@@ -90,8 +90,8 @@ def test_an_invalid_tenant_name_creates_nothing(lab: Installation) -> None:
 
 
 def test_a_tenant_that_fails_half_way_leaves_nothing(lab: Installation) -> None:
-    with pytest.raises(RuntimeError), lab.storage.write():
-        lab.orgs.create_tenant("Never", plan=Plan.FREE)
+    with pytest.raises(RuntimeError, match="changed its mind"), lab.storage.write() as tx:
+        lab.orgs.create_tenant("Never", plan=Plan.FREE, tx=tx)
         raise RuntimeError("the caller changed its mind")
 
     with lab.storage.read() as connection:

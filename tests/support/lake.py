@@ -17,6 +17,7 @@ from attestlab.audit.store import events
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.tables import table_of
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Installation
 from attestlab.lake.relations import DatasetReader
@@ -60,13 +61,13 @@ class LakeTenant:
 
     def verify(self) -> None:
         if self.minted:
+            verified = self.lab.attestations.verify(self.minted[-1])
             with self.lab.storage.write() as tx:
-                verified = self.lab.attestations.verify(self.minted[-1])
                 self.lab.attestations.meter(tx, verified)
 
-    def decide(self, **context: Any) -> str:
+    def decide(self, tx: Transaction | None = None, **context: Any) -> str:
         given = {"trust_tier": "BASIC", "key.age_days": 3 + len(self.minted) / 4, **context}
-        kept = self.lab.policy_decisions.evaluate_and_record(QUESTION, given, caller=self.caller)
+        kept = self.lab.policy_decisions.evaluate_and_record(QUESTION, given, caller=self.caller, tx=tx)
         return str(kept.row.id)
 
 
