@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
@@ -241,6 +242,57 @@ def test_after_commit_callbacks_of_failed_jobs_do_not_run(sqlite: Storage) -> No
     done_on_the_loop(sqlite, [telling("a"), telling("b", refuse=True), telling("c")])
 
     assert told == ["a", "c"]
+
+
+def test_a_job_must_name_its_transaction(sqlite: Storage, done: Any) -> None:
+    """It fails alone, and so does one that would wait for the writer's lock that its own thread holds."""
+
+    def writes(_tx: Transaction) -> None:
+        with sqlite.write() as other:
+            adding("never")(other)
+
+    outcomes = done(sqlite, [adding("a"), lambda _tx: names(sqlite), writes, adding("b")])
+
+    assert [None if fault is None else str(fault) for _, fault in outcomes] == [
+        None,
+        "This thread is within a write. Call read(tx) with its transaction.",
+        "This thread is within a write. Call write(tx) with its transaction.",
+        None,
+    ]
+    assert names(sqlite) == ["a", "b"]
+
+
+def test_a_commit_hook_must_name_its_transaction(sqlite: Storage, done: Any) -> None:
+    sqlite.record_hooks.append(lambda _tx: names(sqlite))
+
+    ((_, fault),) = done(sqlite, [adding("a")])
+
+    assert isinstance(fault, RuntimeError)
+    assert "read(tx)" in str(fault)
+
+
+def test_event_loop_reads_while_a_thread_commits(sqlite: Storage) -> None:
+    """The transaction is open, but the reads of other requests are no part of it."""
+    commit, has_begun, may_end = sqlite.commit, threading.Event(), threading.Event()
+
+    def commit_slowly(tx: Transaction) -> None:
+        has_begun.set()
+        may_end.wait(WAIT_TIMEOUT_S)
+        commit(tx)
+
+    async def run() -> list[str]:
+        writer = LoopGroupCommit(sqlite)
+        writer.submit(adding("a"), lambda result, fault: None)
+        while not has_begun.is_set():
+            await asyncio.sleep(0)
+        seen = names(sqlite)
+        may_end.set()
+        await asyncio.wait_for(writer.aclose(), WAIT_TIMEOUT_S)
+        return seen
+
+    sqlite.commit = commit_slowly  # type: ignore[method-assign]
+    assert asyncio.run(run()) == []
+    assert names(sqlite) == ["a"]
 
 
 def test_begin_takes_the_writer_lock(sqlite: Storage) -> None:

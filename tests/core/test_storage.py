@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import event, func, select, text, update
+from sqlalchemy import Connection, event, func, select, text, update
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError, OperationalError
 
@@ -38,7 +38,19 @@ def link(name: str, length: int = 0) -> dict[str, Any]:
 
 def names(storage: Storage) -> set[str]:
     with storage.read() as connection:
-        return set(connection.scalars(select(heads.c.name)))
+        return list_names(connection)
+
+
+def list_names(connection: Connection) -> set[str]:
+    return set(connection.scalars(select(heads.c.name)))
+
+
+def call_without_tx(storage: Storage, verb: str) -> None:
+    if verb == "cached_read":
+        storage.cached_read("names", list_names)
+        return
+    with getattr(storage, verb)():
+        pass
 
 
 def adding(name: str) -> Any:
@@ -73,10 +85,37 @@ def test_exception_rolls_the_transaction_back(storage: Storage) -> None:
     assert names(storage) == set()
 
 
-def test_a_read_inside_a_write_sees_what_was_added(storage: Storage) -> None:
+def test_a_read_in_a_transaction_sees_what_was_added(storage: Storage) -> None:
     with storage.write() as tx:
         tx.add(heads, link("a"))
-        assert names(storage) == {"a"}
+        with storage.read(tx) as connection:
+            assert connection.scalars(select(heads.c.name)).all() == ["a"]
+        assert storage.cached_read("names", list_names, tx) == {"a"}
+
+
+def test_a_write_that_joins_a_transaction_is_committed_with_it(storage: Storage) -> None:
+    with pytest.raises(RuntimeError, match="changed its mind"), storage.write() as tx:
+        with storage.write(tx) as joined:
+            joined.add(heads, link("a"))
+        assert joined is tx
+        raise RuntimeError("the caller changed its mind")
+    assert names(storage) == set()
+
+    with storage.write() as tx, storage.write(tx) as joined:
+        joined.add(heads, link("b"))
+    assert names(storage) == {"b"}
+
+
+@pytest.mark.parametrize("verb", ["read", "write", "cached_read"])
+def test_a_thread_within_a_write_must_name_its_transaction(storage: Storage, verb: str) -> None:
+    """Else a read would miss what the transaction added, and a write would wait for its own thread forever."""
+    with storage.write() as tx:
+        tx.add(heads, link("a"))
+        with pytest.raises(RuntimeError, match=r"Call (read|write)\(tx\)"):
+            call_without_tx(storage, verb)
+
+    call_without_tx(storage, verb)
+    assert names(storage) == {"a"}
 
 
 def test_commit_hooks_and_callbacks_run_in_order(storage: Storage) -> None:

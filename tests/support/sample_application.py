@@ -117,7 +117,7 @@ def listed(request: Request, query: OffsetPageQuery) -> Page[str]:
 
 
 @notes.post("/v1/notes", scope="notes:write", status=201)
-def written(request: Request, body: NoteIn) -> Note:
+def written(request: Request, body: NoteIn, tx: Transaction) -> Note:
     """Write a note."""
     request.respond_headers["Location"] = f"/v1/notes/{KNOWN_ID}"
     return Note(id=KNOWN_ID, text=body.text, created_at=request.now)
@@ -132,12 +132,12 @@ def read(request: Request, id: UUID) -> Note:
 
 
 @notes.delete("/v1/notes/{id}", scope="notes:write", status=204)
-def removed(request: Request, id: UUID) -> None:
+def removed(request: Request, id: UUID, tx: Transaction) -> None:
     """Remove a note."""
 
 
 @notes.put("/v1/notes/{id}/stars/{count}", scope="notes:write")
-def starred(request: Request, id: UUID, count: int) -> Note:
+def starred(request: Request, id: UUID, count: int, tx: Transaction) -> Note:
     """Give a note stars."""
     return Note(id=id, text="*" * count, created_at=request.now)
 
@@ -154,13 +154,13 @@ async def signed(request: Request, body: FileIn) -> str:
 
 
 @notes.post("/v1/signed", scope=PUBLIC, prepare=signed, idempotency="required")
-def sign(request: Request, body: FileIn, prepared: str) -> Readme:
+def sign(request: Request, body: FileIn, prepared: str, tx: Transaction) -> Readme:
     """Do something that was prepared before."""
     return Readme(prepared=prepared)
 
 
 @notes.post("/v1/files", scope=PUBLIC, payload=True)
-def filed(request: Request, body: FileIn) -> FileFacts:
+def filed(request: Request, body: FileIn, tx: Transaction) -> FileFacts:
     """Hash a file."""
     payload = request.payload
     assert isinstance(request.document, dict)

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.web.request import CommittedError
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
@@ -84,7 +85,7 @@ def test_response_is_described_by_respond() -> None:
         return BookOut(title=result)
 
     @routes.post("/v1/books/{id}", scope=PUBLIC, prepare=prepare, respond=respond)
-    def add(id: UUID, prepared: str) -> str | CommittedError:
+    def add(id: UUID, prepared: str, tx: Transaction) -> str | CommittedError:
         return prepared
 
     route = only(routes)
@@ -98,7 +99,29 @@ def test_respond_that_takes_something_else_is_rejected() -> None:
     with pytest.raises(TypeError, match="respond takes <class 'int'>"):
 
         @Routes("books").post("/v1/books", scope=PUBLIC, respond=respond)
+        def add(tx: Transaction) -> str:
+            return ""
+
+
+def test_handler_of_a_write_takes_its_transaction() -> None:
+    with pytest.raises(TypeError, match="add lacks tx"):
+
+        @Routes("books").post("/v1/books", scope=PUBLIC)
         def add() -> str:
+            return ""
+
+
+def test_handler_outside_of_a_write_takes_no_transaction() -> None:
+    with pytest.raises(TypeError, match="list_books has no tx"):
+
+        @Routes("books").get("/v1/books", scope=PUBLIC)
+        def list_books(tx: Transaction) -> str:
+            return ""
+
+    with pytest.raises(TypeError, match="add has no tx"):
+
+        @Routes("books").post("/v1/books", scope=PUBLIC)
+        async def add(tx: Transaction) -> str:
             return ""
 
 

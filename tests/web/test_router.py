@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import MethodNotAllowed, NotFound, ValidationFailed
 from attestlab.core.shapes import In, Out
 from attestlab.web.request import Request
@@ -98,7 +99,7 @@ def test_a_fixed_path_is_not_taken_for_a_parameter_by_another_method() -> None:
         raise NotImplementedError
 
     @routes.post("/v1/things/mint", scope=PUBLIC)
-    def mint(request: Request) -> Result:
+    def mint(request: Request, tx: Transaction) -> Result:
         raise NotImplementedError
 
     with pytest.raises(MethodNotAllowed) as refused:
@@ -118,7 +119,7 @@ def test_a_route_is_validated_where_it_is_declared() -> None:
     routes = Routes("things")
 
     @routes.post("/v1/things/{id}/parts/{number}", scope="things:write", status=201, payload=True)
-    def add(request: Request, number: int, id: UUID, body: Body | None = None) -> Result:
+    def add(request: Request, tx: Transaction, number: int, id: UUID, body: Body | None = None) -> Result:
         """Add a part."""
         return Result(name=f"{id} {number} {body}")
 

@@ -98,12 +98,17 @@ class Storage:
 
     @contextmanager
     def read(self, tx: Transaction | None = None) -> Iterator[Connection]:
-        """Open a consistent snapshot of the committed records; with `tx`, read what that transaction sees."""
-        tx = tx or getattr(self._local, "transaction", None)
+        """Open a consistent snapshot of the committed records; with `tx`, read what that transaction sees.
+
+        Raises:
+            RuntimeError: this thread is within a write, whose `tx` is missing.
+        """
         if tx is not None:
             tx.flush()
             yield tx.connection
-        elif self.is_sqlite:
+            return
+        self._require_no_open_write("read")
+        if self.is_sqlite:
             yield from self._read_sqlite()
         else:
             with self._connect().execution_options(isolation_level="REPEATABLE READ") as connection:
@@ -162,14 +167,17 @@ class Storage:
         """Open a write transaction; it is committed at the end of the block and rolled back on any exception.
 
         With `tx` the block joins that transaction, and its opener commits it. A migration waits without a limit.
+
+        Raises:
+            RuntimeError: this thread is within a write, whose `tx` is missing.
         """
-        tx = tx or getattr(self._local, "transaction", None)
         if tx is not None:
             yield tx
             return
+        self._require_no_open_write("write")
         tx = self.begin(is_migration=is_migration)
         try:
-            with self.make_ambient(tx):
+            with self.require_tx():
                 yield tx
                 self.run_commit_hooks(tx)
         except BaseException:
@@ -228,13 +236,20 @@ class Storage:
         connection.exec_driver_sql(postgresql.writer_statement(limits, WRITER_LOCK))
 
     @contextmanager
-    def make_ambient(self, tx: Transaction) -> Iterator[None]:
-        """Let every `write` and `read` of this thread use `tx`, within the block."""
-        self._local.transaction = tx
+    def require_tx(self) -> Iterator[None]:
+        """Mark this thread as within a write: in the block, every `read` and `write` of it must name its `tx`.
+
+        Otherwise a read would miss the transaction's own changes, and a write would wait for its own thread forever.
+        """
+        self._local.is_writing = True
         try:
             yield
         finally:
-            self._local.transaction = None
+            self._local.is_writing = False
+
+    def _require_no_open_write(self, verb: str) -> None:
+        if getattr(self._local, "is_writing", False):
+            raise RuntimeError(f"This thread is within a write. Call {verb}(tx) with its transaction.")
 
     def run_commit_hooks(self, tx: Transaction) -> None:
         """Run the sequence hooks, the after-sequencing callbacks and the record hooks, then send buffered inserts."""

@@ -15,8 +15,8 @@ A GET runs on the event loop or in a read thread. Any other method is a write of
 declaration:
 
 1. `prepare` (optional, async) runs on the event loop, before the transaction: what needs no lock, such as signing.
-2. The handler runs in the write transaction `tx`. It may return `CommittedError`: the changes are kept, and the
-   client gets the error.
+2. The handler runs in the write transaction `tx`, which it passes to each verb that it calls. It may return
+   `CommittedError`: the changes are kept, and the client gets the error.
 3. `respond` (optional) makes the response from the handler's `result`, once the log has sequenced the appended
    entries and their inclusion proofs are known, still before the commit.
 
@@ -237,6 +237,7 @@ def _build_route(
     names = _PARAMETER.findall(path)
     if [*handler.path_types] != names:
         raise TypeError(f"{handler.name} takes {[*handler.path_types]}, but the path {path} has {names}.")
+    _require_tx_of_writes(method, handler)
     result = _result_of(handler, respond)
     body = handler.hint("body") or (prepare and prepare.hint("body"))
     return Route(
@@ -254,6 +255,13 @@ def _build_route(
         serializer=_serializer(result),
         **options,
     )
+
+
+def _require_tx_of_writes(method: str, handler: Handler) -> None:
+    """Require that exactly the handlers that run in a write transaction take it, to pass it to the verbs they call."""
+    is_in_write = method != "GET" and not handler.is_async
+    if is_in_write != ("tx" in handler.parts):
+        raise TypeError(f"{handler.name} {'lacks' if is_in_write else 'has no'} tx, the transaction of a write.")
 
 
 def _result_of(handler: Handler, respond: Handler | None) -> object:

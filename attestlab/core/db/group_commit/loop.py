@@ -157,7 +157,7 @@ class LoopGroupCommit:
 
     def _run_jobs_and_hooks(self, tx: Transaction, group: list[PendingWrite]) -> None:
         try:
-            with self._storage.make_ambient(tx):
+            with self._storage.require_tx():
                 run_jobs(tx, group)
                 self._storage.run_commit_hooks(tx)
         except BaseException:
