@@ -23,6 +23,12 @@ def _policy_growth(folder: Path) -> Iterator[Figure]:
     return policy.growth(folder)
 
 
+def _detection_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks.detection import report  # loaded late: it imports numpy
+
+    return report.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -34,6 +40,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "serve": starting.serve_figures,
     "policy": _policy_figures,
     "policy_growth": _policy_growth,
+    "detection": _detection_figures,
 }
 
 

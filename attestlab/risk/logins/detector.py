@@ -4,9 +4,10 @@
 were learnt later do not count for an earlier login. So a login that arrives late gets the score that it would have
 got in time, provided that all earlier logins have arrived, and as far as its documents reach back: three hours for
 the ladder under attack and ten days without one; three days for strangers at a source, two hours for the slots of a
-surge and two days for its hours; the newest entries where a list is full. A login is not scored again when
-an earlier one arrives after it. Two limits follow: the strangers of a crowd count each user once a day, and a user
-whose failures arrive in the wrong order may count twice; and whether a success is learnt is decided when it arrives.
+surge and two days for its hours; ten active days of a user; the newest entries where a list is full. A login is not
+scored again when an earlier one arrives after it. Two limits follow: the strangers of a crowd count each user once a
+day, and a user whose failures arrive in the wrong order may count twice; and whether a success is learnt is decided
+when it arrives.
 
 **What is learnt.** Successes with a score below ELEVATED teach; a flagged success teaches nothing, and what
 comes from its source stays flagged.

@@ -15,7 +15,7 @@ from attestlab.risk.logins.login import Login
 from attestlab.risk.logins.scoring import LoginAssessment
 from attestlab.risk.logins.state.documents import MemoryDocuments
 from attestlab.risk.logins.state.source_activity import SourceActivity
-from support.logins import FAILURE, MONDAY, SUCCESS, TestPlaces
+from support.logins import FAILURE, MONDAY, SUCCESS, Tenant, TestPlaces, home_of
 
 LOGINS = st.builds(
     Login,
@@ -46,6 +46,19 @@ def test_a_late_login_gets_the_score_that_it_would_have_got_in_time(logins: list
     arrived_last = list(assess_all([*logins[:moved], *later, late]))[-1]
 
     assert arrived_last == in_time
+
+
+def test_a_device_that_is_learnt_later_does_not_excuse_an_earlier_failure():
+    tenant, other = Tenant(), Tenant()
+    for each in (tenant, other):
+        now = each.settle(["ada", "ben"])
+    for day in range(1, 4):
+        tenant.assess("ada", SUCCESS, now + timedelta(days=day), home_of("ada"), "new-phone")
+
+    late = tenant.assess("ada", FAILURE, now + timedelta(hours=3), "101.0.0.1", "new-phone")
+
+    assert late == other.assess("ada", FAILURE, now + timedelta(hours=3), "101.0.0.1", "new-phone")
+    assert late.score > 10
 
 
 @given(st.lists(LOGINS, max_size=40))

@@ -1,0 +1,76 @@
+"""Runs every detector over a world once, and keeps scores and truths in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attestlab.demos.risk_world.parameters import WorldParameters
+from attestlab.demos.risk_world.records import Kind
+from attestlab.demos.risk_world.world import RiskWorld
+from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.state.documents import MemoryDocuments
+from benchmarks.detection.rivals import AddressFailures, Ladder, LikelihoodRatio, Rival
+
+KINDS = tuple(Kind)
+OURS = "ours"
+RIVALS = ("ladder", "address_failures", "likelihood_ratio")
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The logins of some worlds: truth, group and time of each, and its score by each detector.
+
+    A group is what a bootstrap draws: the campaign of an attack, the user of an innocent login.
+    """
+
+    kind: Integers
+    group: Integers
+    at_s: Floats
+    scores: dict[str, Floats]
+    cost_us: float
+
+    @property
+    def is_attack(self) -> Flags:
+        """Which logins are an attacker's."""
+        attacks = [kind.is_attack for kind in KINDS]
+        return np.array(attacks)[self.kind]
+
+
+def run_world(parameters: WorldParameters) -> Column:
+    """Score each login of a world in the order of time, by every detector."""
+    world = RiskWorld(parameters)
+    detector, documents = LoginDetector(world), MemoryDocuments()
+    rivals: tuple[Rival, ...] = (Ladder(), AddressFailures(), LikelihoodRatio(world))
+    scores: dict[str, list[float]] = {name: [] for name in (OURS, *RIVALS)}
+    kinds, groups, times, spent = [], [], [], 0.0
+    groups_by_name: dict[str, int] = {}
+    for each in world.logins():
+        began = process_time()
+        scores[OURS].append(detector.assess(each.login, documents).score)
+        spent += process_time() - began
+        for name, rival in zip(RIVALS, rivals, strict=True):
+            scores[name].append(rival.score(each.login))
+        kinds.append(KINDS.index(each.kind))
+        groups.append(groups_by_name.setdefault(each.campaign_id or each.login.subject_id, len(groups_by_name)))
+        times.append(each.login.at_ms / 1000)
+    columns = {name: np.array(values) for name, values in scores.items()}
+    return Column(np.array(kinds), np.array(groups), np.array(times), columns, spent / max(1, len(kinds)) * 1e6)
+
+
+def join_worlds(worlds: list[Column]) -> Column:
+    """Put worlds under each other; their groups stay apart."""
+    offsets = np.cumsum([0, *(int(world.group.max()) + 1 for world in worlds)])
+    return Column(
+        np.concatenate([world.kind for world in worlds]),
+        np.concatenate([world.group + offset for world, offset in zip(worlds, offsets[:-1], strict=True)]),
+        np.concatenate([world.at_s for world in worlds]),
+        {name: np.concatenate([world.scores[name] for world in worlds]) for name in worlds[0].scores},
+        float(np.mean([world.cost_us for world in worlds])),
+    )
