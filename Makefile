@@ -32,8 +32,9 @@ $(STAMP): requirements.lock pyproject.toml
 run: setup  ## Start the demo server with a small seeded world
 	$(BIN)/attestlab demo $(ARGS)
 
+# pytest rewrites the asserts of 500 modules in each process, unless it may keep the result next to them.
 test: setup  ## Run all tests, including the notebooks
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 	$(BIN)/python -m pytest --nbval --nbval-current-env notebooks
 
 check: setup  ## Check lint rules, format, types, import contracts and docstring examples

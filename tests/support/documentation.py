@@ -35,12 +35,14 @@ from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.formats.toml import parse_toml
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
+from support.fork_server import write_command
 from support.server_process import ServerProcess
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHELLS = ("bash", "sh")
 SHELL_TIMEOUT_S = 240
+INSTALLED_COMMAND_PAGE = "quickstart.md"  # runs the installed command; the other pages run one that starts faster
 _FENCE = re.compile(
     r"^(?: *<!-- not run: (?P<reason>.*?) -->\n)?"
     r"(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
@@ -106,12 +108,13 @@ class DocumentationRun:
     world: DemoWorld
     url: str
     names: dict[str, Any]
+    commands: Path  # a folder with an `attestlab` that starts fast
     typed: dict[Path, subprocess.CompletedProcess[str]] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
         """What a page's shell finds: the address, a key, the log's key, an attestation, the command itself."""
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = os.pathsep.join([str(self.commands), str(Path(sys.executable).parent), os.environ["PATH"]])
         made = self.world.made.public()
         return {
             **os.environ,
@@ -134,6 +137,8 @@ class DocumentationRun:
         for port in ("8080", "8081"):
             script = script.replace(port, str(_free_port()))
         folder = Path(mkdtemp(dir=self.folder)) if "attestlab init" in script else self.folder
+        if page.name == INSTALLED_COMMAND_PAGE:
+            script = f'PATH="${{PATH#*{os.pathsep}}}"\n{script}'
         return self._shell(script, folder)
 
     def type_command(self, command: str) -> subprocess.CompletedProcess[str]:
@@ -221,7 +226,9 @@ def open_documented_world(folder: Path) -> Iterator[DocumentationRun]:
         clock.behind = timedelta(0)
         _write_files(world, folder, minted.id)
         with ServerProcess(folder / "lab", world.lab.settings.records_url, world.made.public()) as server:
-            yield DocumentationRun(folder, world, server.url, _names(world, minted.id))
+            (folder / "commands").mkdir()
+            write_command(folder / "commands")
+            yield DocumentationRun(folder, world, server.url, _names(world, minted.id), folder / "commands")
             server.stop()
     finally:
         world.lab.close()

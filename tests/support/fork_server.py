@@ -32,11 +32,13 @@ from attestlab.cli import main as cli
 from attestlab.cli import serve
 from attestlab.core import clock
 from attestlab.core.execution import worker_main, worker_processes
-from attestlab.core.execution.worker_processes import LENGTH, WorkerProcesses
+from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.installation import Installation
 from attestlab.settings import Settings
 from attestlab.simulation import jobs
+from support import fork_client
 from support.faults import crash_points, export_job, mint_jobs
+from support.fork_client import LENGTH
 from support.lab_checks import check_lab
 from support.password_hashing import use_cheap_passwords
 from support.statement_cache import share_compiled_statements
@@ -54,7 +56,7 @@ class ForkServer:
     """The process that forks the others; the tests' side of it, and that of the servers which it has forked."""
 
     def __init__(self, address: str) -> None:
-        self._address = address
+        self.address = address
 
     def start(
         self,
@@ -85,13 +87,7 @@ class ForkServer:
 
     def ask(self, wish: dict[str, Any], streams: Sequence[int] = ()) -> str:
         """One message there, one line back."""
-        message = json.dumps(wish).encode()
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(self._address)
-            socket.send_fds(connection, [LENGTH.pack(len(message))], streams)
-            connection.sendall(message)
-            with connection.makefile("r") as answer:
-                return answer.readline()
+        return fork_client.ask(self.address, wish, streams)
 
 
 class OwnForkServer(ForkServer):
@@ -211,6 +207,14 @@ class ForkedCommand(ForkedProcess):
     @property
     def returncode(self) -> int | None:
         return self.poll()
+
+
+def write_command(folder: Path) -> None:
+    """Put an `attestlab` into a folder for shells: a command that is forked."""
+    address = get_fork_server().address[1:]
+    script = folder / "attestlab"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {fork_client.__file__} {address} "$@"\n')
+    script.chmod(0o755)
 
 
 def start_command(*arguments: str, **environment: str) -> ForkedCommand:
