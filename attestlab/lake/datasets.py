@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import NamedTuple
 from uuid import UUID
 
 import orjson
@@ -21,9 +22,9 @@ from sqlalchemy import Connection
 from attestlab.attestations.rules import Verdict
 from attestlab.core.encoding import parse_time
 from attestlab.lake import context_columns, store
-from attestlab.lake.store import MintedAttestation, NumberedDecision, Numbering
+from attestlab.lake.store import Numbering
 
-TEXT, WHOLE, BOOL, TEXTS = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
+TEXT, WHOLE, NUMBER, BOOL, TEXTS = pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.list_(pa.string())
 TIME = pa.timestamp("us", tz="UTC")
 
 Fact = dict[str, object]
@@ -141,6 +142,14 @@ def _read_decisions(connection: Connection, first: int, end: int, tenant_id: UUI
         yield fact | _parse_context(row.input)
 
 
+def _read_signals(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    return map(_to_fact, store.select_signals(connection, first, end, tenant_id))
+
+
+def _read_risk_events(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    return map(_to_fact, store.select_risk_events(connection, first, end, tenant_id))
+
+
 @lru_cache(maxsize=1_024)  # many decisions share few contexts
 def _parse_context(canonical_input: str) -> Fact:
     return context_columns.to_columns(json.loads(canonical_input)["context"])
@@ -152,7 +161,7 @@ def _parse_rules(rules_json: str) -> list[str]:
     return rules
 
 
-def _to_fact(record: MintedAttestation | NumberedDecision) -> Fact:
+def _to_fact(record: NamedTuple) -> Fact:
     """Return a record by column, with ids as texts."""
     return {
         name: str(value) if type(value) is UUID else value for name, value in zip(record._fields, record, strict=True)
@@ -234,4 +243,29 @@ DECISIONS = Dataset(
     _read_decisions,
     typed=True,
 )
-ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS)
+SIGNALS = Dataset(
+    "signals",
+    Numbering.SIGNALS,
+    {
+        "seq": WHOLE,
+        **_columns(TEXT, "id tenant_id source signal_type entity_type entity_id"),
+        "score": NUMBER,
+        "occurred_at": TIME,
+        **_columns(TEXT, "details case_id event_id replaces"),
+        "created_at": TIME,
+    },
+    "occurred_at",
+    _read_signals,
+)
+RISK_EVENTS = Dataset(
+    "risk_events",
+    Numbering.RISK_EVENTS,
+    {
+        "seq": WHOLE,
+        **_columns(TEXT, "id tenant_id event_type entity_type entity_id data"),
+        **_columns(TIME, "occurred_at created_at"),
+    },
+    "occurred_at",
+    _read_risk_events,
+)
+ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RISK_EVENTS)

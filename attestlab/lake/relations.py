@@ -159,6 +159,8 @@ class TenantLake:
         self.verifications = self._reader(lake_datasets.VERIFICATIONS)
         self.log_entries = self._reader(lake_datasets.LOG_ENTRIES)
         self.audit = self._reader(lake_datasets.AUDIT)
+        self.signals = self._reader(lake_datasets.SIGNALS)
+        self.risk_events = self._reader(lake_datasets.RISK_EVENTS)
         self.attestations = DatasetReader("attestations", self._attestations, self._run_query)
 
     def history(self) -> duckdb.DuckDBPyConnection:

@@ -6,18 +6,18 @@ row appears later below a sequence's length. Columns are named, values are param
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
-from attestlab.core.db.tables import iterate, table_of
+from attestlab.core.db.tables import Execute, iterate, table_of
 from attestlab.core.records import audit, hash_chain, outbox
 from attestlab.core.records.hash_chain import ChainHead
 from attestlab.issuers.store import keys
@@ -26,6 +26,12 @@ from attestlab.log.store import heads, leaves
 from attestlab.orgs.store import tenants
 from attestlab.policy.decisions import EVALUATED
 from attestlab.policy.store import decisions
+from attestlab.risk.normalization import service as normalization
+from attestlab.risk.normalization.store import events as risk_events
+from attestlab.risk.normalization.tables import RiskEventRecord
+from attestlab.risk.signals import recording
+from attestlab.risk.signals.store import signals
+from attestlab.risk.signals.tables import RiskSignalRecord
 
 _chains = table_of(ChainHead)
 _outbox = table_of(outbox.OutboxEvent)
@@ -113,17 +119,27 @@ class NumberedDecision(NamedTuple):
 
 
 class Numbering(StrEnum):
-    """The sequence that numbers facts: the log's index, the outbox's, or that of one tenant's audit trail."""
+    """The sequence that numbers facts: the log's index, the outbox's, that of one tenant's audit trail, or risk's."""
 
     LOG = "log"
     OUTBOX = "outbox"
     TRAIL = "trail"
+    SIGNALS = "signals"
+    RISK_EVENTS = "risk_events"
+
+
+_COUNTS: dict[Numbering, Callable[[Execute], int]] = {
+    Numbering.SIGNALS: recording.NUMBERED.count,
+    Numbering.RISK_EVENTS: normalization.NUMBERED.count,
+}
 
 
 def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int:
     """Return the length of a sequence in which a tenant can have facts."""
     if numbering is Numbering.LOG:
         return _log_length(connection)
+    if numbering in _COUNTS:
+        return _COUNTS[numbering](connection.execute)
     name = outbox.CHAIN if numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
     return hash_chain.read_head(connection, name)[0]
 
@@ -131,11 +147,12 @@ def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUI
 def sequence_lengths(connection: Connection, *, min_length: int) -> dict[Numbering, dict[UUID | None, int]]:
     """Return the lengths of the sequences with at least `min_length` numbers; only audit trails belong to a tenant."""
     log, outbox_length = _log_length(connection), hash_chain.read_head(connection, outbox.CHAIN)[0]
-    return {
-        Numbering.LOG: {None: log} if log >= min_length else {},
-        Numbering.OUTBOX: {None: outbox_length} if outbox_length >= min_length else {},
-        Numbering.TRAIL: _trail_lengths(connection, min_length),
+    of_all = {Numbering.LOG: log, Numbering.OUTBOX: outbox_length}
+    of_all |= {numbering: count(connection.execute) for numbering, count in _COUNTS.items()}
+    lengths: dict[Numbering, dict[UUID | None, int]] = {
+        numbering: {None: length} if length >= min_length else {} for numbering, length in of_all.items()
     }
+    return {**lengths, Numbering.TRAIL: _trail_lengths(connection, min_length)}
 
 
 def _log_length(connection: Connection) -> int:
@@ -215,6 +232,23 @@ def select_decisions(
     query = select(trail.c.seq, *columns).join_from(trail, decisions, decisions.c.id == trail.c.resource_id)
     in_range = query.where(*_in_range(first, end, tenant_id), trail.c.action == EVALUATED)
     return iterate(connection.execute(in_range), NumberedDecision)
+
+
+def select_signals(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[RiskSignalRecord]:
+    """Return risk signals by their numbers."""
+    return iterate(connection.execute(_select_numbered(signals, first, end, tenant_id)), RiskSignalRecord)
+
+
+def select_risk_events(
+    connection: Connection, first: int, end: int, tenant_id: UUID | None
+) -> Iterator[RiskEventRecord]:
+    """Return raw events by their numbers."""
+    return iterate(connection.execute(_select_numbered(risk_events, first, end, tenant_id)), RiskEventRecord)
+
+
+def _select_numbered(table: Table, first: int, end: int, tenant_id: UUID | None) -> Select[tuple[object, ...]]:
+    query = select(*table.c).where(table.c.seq >= first, table.c.seq < end)
+    return query if tenant_id is None else query.where(table.c.tenant_id == tenant_id)
 
 
 def _in_range(first: int, end: int, tenant_id: UUID | None) -> list[ColumnElement[bool]]:

@@ -42,6 +42,10 @@ from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
 from attestlab.policy import shapes as policy_shapes
+from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut
+from attestlab.risk.normalization.shapes import EventOut
+from attestlab.risk.shapes import FactorOut
+from attestlab.risk.signals.shapes import SignalOut
 from attestlab.simulation import shapes as simulation_shapes
 
 FILE = Path(__file__).parents[2] / "data" / "dictionary.csv"
@@ -115,6 +119,12 @@ SHAPES: dict[str, type[BaseModel]] = {
     "policy_change": policy_shapes.ChangeOut,
     "policy_analysis": policy_shapes.AnalysisOut,
     "policy_finding": policy_shapes.FindingOut,
+    "risk_signal": SignalOut,
+    "risk_factor": FactorOut,
+    "risk_event": EventOut,
+    "risk_case": CaseOut,
+    "risk_challenge": ChallengeOut,
+    "risk_list_entry": ListEntryOut,
     "simulation": simulation_shapes.SimulationOut,
     "simulation_report": simulation_shapes.ReportOut,
     "kept_simulation_report": simulation_shapes.KeptReportOut,

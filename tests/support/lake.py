@@ -26,8 +26,11 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.policy.store import decisions
+from attestlab.risk.normalization.store import events as risk_events
+from attestlab.risk.rules import Entity, EntityType
+from attestlab.risk.signals.store import signals
 
-DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications")
+DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications", "signals", "risk_events")
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
 
@@ -65,6 +68,12 @@ class LakeTenant:
             with self.lab.storage.write() as tx:
                 self.lab.attestations.meter(tx, verified)
 
+    def report(self) -> None:
+        """A raw event, and the signal that it becomes."""
+        entity = Entity(EntityType.USER, f"user-{len(self.minted)}")
+        now = self.lab.clock.now()
+        self.lab.risk.normalization.record("login.failed.repeated", entity, occurred_at=now, caller=self.caller)
+
     def decide(self, tx: Transaction | None = None, **context: Any) -> str:
         given = {"trust_tier": "BASIC", "key.age_days": 3 + len(self.minted) / 4, **context}
         kept = self.lab.policy_decisions.evaluate_and_record(QUESTION, given, caller=self.caller, tx=tx)
@@ -92,6 +101,8 @@ class LakeScenario:
         self.clock.advance(timedelta(seconds=1))
         who = (self.owner, self.other)[number // 4 % 2]
         (who.mint, who.verify, who.decide, who.revoke)[number % 4]()
+        if number % 2:
+            who.report()
 
     def seen(self, owner: LakeTenant) -> dict[str, DatasetReader]:
         """The tenant's data sets by name."""
@@ -135,6 +146,8 @@ def read_recorded_ids(lab: Installation, tenant_id: UUID) -> dict[str, list[str]
             "log_entries": sorted(value.hex() for value in connection.scalars(select(leaves.c.leaf_hash))),
             "audit": listed(events),
             "verifications": listed(outbox, outbox.c.type.startswith("verification.")),
+            "signals": listed(signals),
+            "risk_events": listed(risk_events),
         }
 
 
