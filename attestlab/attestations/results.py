@@ -60,7 +60,14 @@ class VerificationOutcome:
         """The verification as the meter counts it; requires that the attestation exists."""
         assert self.evidence is not None
         attestation = self.evidence.attestation
-        return MeteredVerification(attestation.tenant_id, attestation.issuer_id, attestation.id, self.verdict, self.at)
+        return MeteredVerification(
+            attestation.tenant_id,
+            attestation.issuer_id,
+            attestation.id,
+            self.verdict,
+            self.at,
+            has_invalid_signature=Reason.SIGNATURE_INVALID in self.report.reasons,
+        )
 
 
 @dataclass(frozen=True)

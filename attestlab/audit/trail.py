@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, AuthInvalid
@@ -44,11 +45,15 @@ def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> N
     audit.record(tx, entry)
 
 
-def record_blocked(tx: Transaction, block: BlockedClient) -> None:
-    """Records that a client was blocked, with the tenant whose credential it used, otherwise with the operator."""
+def record_blocked(tx: Transaction, block: BlockedClient) -> UUID:
+    """Records that a client was blocked, with the tenant whose credential it used, otherwise with the operator.
+
+    Returns the id of that tenant.
+    """
     caller = block.caller if isinstance(block.caller, Caller) else None
+    tenant_id = caller.tenant_id if caller else store.get_operator_id(tx)
     entry = AuditEntry(
-        tenant_id=caller.tenant_id if caller else store.get_operator_id(tx),
+        tenant_id=tenant_id,
         actor=caller or UNKNOWN_ACTOR,
         action=BLOCK,
         resource_type="address",
@@ -58,6 +63,7 @@ def record_blocked(tx: Transaction, block: BlockedClient) -> None:
         metadata={"request_id": block.request_id},
     )
     audit.record(tx, entry)
+    return tenant_id
 
 
 def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata: Mapping[str, object]) -> AuditEntry:

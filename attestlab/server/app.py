@@ -17,6 +17,7 @@ from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.packs import routes as pack_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.core.limits.rate_counters import Count
@@ -40,6 +41,7 @@ from attestlab.risk.media import routes as media_routes
 from attestlab.risk.normalization import routes as normalization_routes
 from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.velocity import routes as velocity_routes
+from attestlab.risk.velocity.blocks import record_blocked_address
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
@@ -117,7 +119,10 @@ def build_application(lab: Installation, write_queue: WriteQueue) -> Application
         await write_queue.write(lambda tx: trail.record_denied(tx, request, error))
 
     async def record_blocked(block: BlockedClient) -> None:
-        await write_queue.write(lambda tx: trail.record_blocked(tx, block))
+        def record(tx: Transaction) -> None:
+            record_blocked_address(tx, trail.record_blocked(tx, block), block.address, at=block.at)
+
+        await write_queue.write(record)
 
     return Application(
         {**lab.services, WriteBehind: write_queue.verifications},

@@ -17,6 +17,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, delete, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
+from attestlab.attestations.metering import risk_feed
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally, VerificationTallyRecord
 from attestlab.core.clock import Clock
@@ -53,6 +54,7 @@ class MeteredVerification:
     attestation_id: UUID
     verdict: Verdict
     at: datetime
+    has_invalid_signature: bool = False
 
     @property
     def event_type(self) -> str:
@@ -161,7 +163,7 @@ def _publish(tx: Transaction, tally_key: TallyKey, group: VerificationGroup, *, 
     if tally_key[1] > now - TALLY_INTERVAL:
         _tally(tx, tally_key, group)
     else:
-        outbox.publish(tx, group.tenant_id, _build_summary(*tally_key, group.count), at=now)
+        _publish_event(tx, group.tenant_id, _build_summary(*tally_key, group.count), now)
 
 
 def _tally(tx: Transaction, tally_key: TallyKey, group: VerificationGroup) -> None:
@@ -169,9 +171,25 @@ def _tally(tx: Transaction, tally_key: TallyKey, group: VerificationGroup) -> No
     counted: int = tx.read_unflushed(_COUNTED, key).scalar() or 0
     single = group.single[: max(0, MAX_SINGLE_EVENTS_PER_MINUTE - counted)]
     for verified in single:
-        outbox.publish(tx, verified.tenant_id, _build_event(verified), at=verified.at)
+        _publish_event(
+            tx, verified.tenant_id, _build_event(verified), verified.at, is_forged=verified.has_invalid_signature
+        )
     tally = {"tenant_id": group.tenant_id, "counted": group.count, "untold": group.count - len(single)}
     _INCREMENT.run(tx.connection, {**key, **tally})
+
+
+def _publish_event(
+    tx: Transaction,
+    tenant_id: UUID,
+    event: VerificationCompleted | VerificationFailed,
+    at: datetime,
+    *,
+    is_forged: bool = False,
+) -> None:
+    """Publish an event; one of failures is a raw event of risk as well."""
+    outbox.publish(tx, tenant_id, event, at=at)
+    if isinstance(event, VerificationFailed):
+        risk_feed.record_failures(tx, tenant_id, event, at=at, is_forged=is_forged)
 
 
 def _build_event(verified: MeteredVerification) -> VerificationCompleted | VerificationFailed:
@@ -187,7 +205,7 @@ def sweep(tx: Transaction, *, now: datetime) -> int:
     for tally in closed:
         key = (tally.issuer_id, tally.minute, tally.type)
         if tally.untold:
-            outbox.publish(tx, tally.tenant_id, _build_summary(*key, tally.untold), at=now)
+            _publish_event(tx, tally.tenant_id, _build_summary(*key, tally.untold), now)
         is_closed = (tallies.c[name] == value for name, value in zip(_KEY, key, strict=True))
         tx.exec(delete(tallies).where(*is_closed))
     return len(closed)
