@@ -5,6 +5,7 @@ from __future__ import annotations
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
+from attestlab.risk.account_takeover.service import AccountTakeover
 from attestlab.risk.enforcement.cases import Cases
 from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists
@@ -26,6 +27,7 @@ class Risk:
         self.bulk = BulkRecording(storage=storage, clock=clock)
         self.normalization = Normalization(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)
+        self.logins = AccountTakeover(storage=storage, clock=clock)
         self.media = MediaScans(storage=storage, clock=clock)
         self.cases = Cases(storage=storage, clock=clock)
         self.challenges = Challenges(storage=storage, clock=clock)
@@ -44,4 +46,5 @@ class Risk:
     def sweep(self, tx: Transaction) -> None:
         """Delete what is no longer needed; a running server calls this every few seconds."""
         self.velocity.sweep(tx)
+        self.logins.sweep(tx)
         self.bulk.sweep(tx)

@@ -36,6 +36,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import routes as portal_routes
+from attestlab.risk.account_takeover import routes as login_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
 from attestlab.risk.media import routes as media_routes
 from attestlab.risk.normalization import routes as normalization_routes
@@ -74,6 +75,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     normalization_routes.routes,
     velocity_routes.routes,
     media_routes.routes,
+    login_routes.routes,
     enforcement_routes.routes,
     delivery_routes.routes,
     log_routes.routes,

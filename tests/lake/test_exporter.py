@@ -343,7 +343,10 @@ def test_killed_exporter_writes_every_fact_once(fork_server: ForkServer, tmp_pat
     founded = Installation.init(settings)[0]
     founded.close()
     chance = random.Random("kill the exporter")
-    for number in range(KILLS if is_long else KILLS // 6):
+    folder = settings.data / "lake"
+    for number in itertools.count():
+        if number >= (KILLS if is_long else KILLS // 6) and _has_parts(folder, "log_entries", "attestations"):
+            break
         out = tmp_path / f"{number}.out"
         child = fork_server.start("export", str(settings.data), out=out, errors=out)
         while not (out.exists() and out.stat().st_size):
@@ -357,11 +360,15 @@ def test_killed_exporter_writes_every_fact_once(fork_server: ForkServer, tmp_pat
     caller = _operator(lab)
     lake_scenario = LakeScenario(lab, None, LakeTenant(lab, caller, caller.tenant_id, ""), None)  # type: ignore[arg-type]  # one tenant, no clock
     assert read_lake_ids(lake_scenario, lake_scenario.owner) == read_recorded_ids(lab, caller.tenant_id)
-    assert all(len(find_parts(lab.lake.folder / name).chain) > 3 for name in ("log_entries", "attestations"))
     for dataset in datasets.ALL:
         folder = lab.lake.folder / dataset.name / (str(caller.tenant_id) if dataset.by_tenant else "")
         _require_named_for_what_they_hold(folder, dataset.number)
     lab.close()
+
+
+def _has_parts(folder: Path, *names: str) -> bool:
+    """Whether the killed processes got far enough; on a slow machine that takes more of them."""
+    return all(len(find_parts(folder / name).chain) > 3 for name in names)
 
 
 def _operator(lab: Installation) -> Caller:

@@ -122,6 +122,21 @@ def upgrade() -> None:
     )
     op.create_index("ix_risk_list_entries_of_tenant", "risk_list_entries", ["tenant_id", "id"], unique=False)
     op.create_table(
+        "risk_login_documents",
+        sa.Column("tenant_id", sa.Uuid(), nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("document", sa.String(length=4096), nullable=False),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["tenant_id"],
+            ["tenants.id"],
+        ),
+        sa.PrimaryKeyConstraint("tenant_id", "digest"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_risk_login_documents_expires_at", "risk_login_documents", ["expires_at"], unique=False)
+    op.create_table(
         "risk_mappings",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("tenant_id", sa.Uuid(), nullable=False),

@@ -1,0 +1,1 @@
+"""Evaluation of logins as they happen: the detector of `risk.logins` over documents in the records."""

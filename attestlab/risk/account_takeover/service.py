@@ -1,0 +1,108 @@
+"""Service for logins: assess each as it is reported, and learn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import format_time
+from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.rules import Caller
+from attestlab.risk.account_takeover import store
+from attestlab.risk.account_takeover.store import StoredDocuments
+from attestlab.risk.enforcement.lists import add_deny_factor
+from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.login import Login
+from attestlab.risk.logins.places import GeoLocator, Locator
+from attestlab.risk.logins.scoring import LoginAssessment, RiskLevel, find_level
+from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, EntityType, Factor, sum_factors
+from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+
+SOURCE, SIGNAL_TYPE = "login", "ato"
+MAX_DELAY = timedelta(days=3)  # a login may be reported so much later; its windows reach as far back
+MAX_DELETED_PER_SWEEP = 500
+_WARM_UP_ADDRESS = "192.0.2.1"  # reserved for documentation (RFC 5737)
+
+
+@dataclass(frozen=True)
+class LoginScore:
+    """The score of a login, 0 to 100, and its level; `signal_id` is set from a score of `SIGNAL_THRESHOLD` on."""
+
+    score: float
+    level: RiskLevel
+    factors: Sequence[Factor]
+    signal_id: UUID | None = None
+
+
+class AccountTakeover:
+    """Assessment of logins. What is learnt from them is kept in the records, so servers share it.
+
+    `tx` is the unit of work to join; without it, a verb commits its own.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock, locator: Locator | None = None) -> None:
+        self.storage = storage
+        self.clock = clock
+        self._locator = locator or GeoLocator()
+        self._detector = LoginDetector(self._locator)
+        self.is_warm = False  # whether the table of addresses is loaded
+
+    def warm_up(self) -> None:
+        """Load the table of addresses, which takes half a second; call it in a thread before the first `evaluate`."""
+        self._locator.locate(_WARM_UP_ADDRESS)
+        self.is_warm = True
+
+    def evaluate(self, login: Login, *, caller: Caller, tx: Transaction | None = None) -> LoginScore:
+        """Assess a login, learn from it, and record a signal if the score is high.
+
+        Raises:
+            ValidationFailed: the login is too old to be assessed.
+        """
+        with self.storage.write(tx) as tx:
+            now = self.clock.now()
+            _require_recent(login.occurred_at, now)
+            assessment = self._detector.assess(login, StoredDocuments(tx, caller.tenant_id))
+            denied = [Entity(EntityType.USER, login.subject_id)]
+            denied += [Entity(EntityType.DEVICE, login.device_id)] if login.device_id else []
+            denied += [Entity(EntityType.IP, login.ip)] if login.ip else []
+            factors = add_deny_factor(tx.connection, caller.tenant_id, denied, _factors_of(assessment), now=now)
+            score = sum_factors(factors)
+            scored = LoginScore(score, find_level(score), factors)
+            return _raise_signal(tx, login, scored, caller=caller, at=now)
+
+    def sweep(self, tx: Transaction) -> None:
+        """Delete some of the documents that no score depends on; a running server calls this regularly."""
+        store.delete_expired(tx, now=self.clock.now(), limit=MAX_DELETED_PER_SWEEP)
+
+
+def _require_recent(occurred_at: datetime, now: datetime) -> None:
+    if occurred_at < now - MAX_DELAY:
+        message = (
+            f"{format_time(occurred_at)} is more than {MAX_DELAY.days} days ago, and what was known then is no longer "
+            "kept. Send it as a raw event or as a signal."
+        )
+        raise ValidationFailed.of("/occurred_at", "too_old", message)
+
+
+def _factors_of(assessment: LoginAssessment) -> list[Factor]:
+    return [
+        Factor(each.name, each.value, each.weight, each.contribution, each.explanation) for each in assessment.factors
+    ]
+
+
+def _raise_signal(tx: Transaction, login: Login, scored: LoginScore, *, caller: Caller, at: datetime) -> LoginScore:
+    if scored.score < SIGNAL_THRESHOLD:
+        return scored
+    seen = {"ip": login.ip, "device_id": login.device_id, "country": login.country}
+    details = {name: value for name, value in seen.items() if value is not None}
+    details |= {"outcome": str(login.outcome), "level": scored.level.value}
+    entity = Entity(EntityType.USER, login.subject_id)
+    text = encode_details(details, scored.factors)
+    new = NewSignal(SOURCE, SIGNAL_TYPE, scored.score, entity, text, login.occurred_at)
+    (signal,) = record_signals(tx, caller.tenant_id, [new], at=at)
+    return LoginScore(scored.score, scored.level, scored.factors, signal.id)

@@ -1,0 +1,114 @@
+"""Logins over real HTTP: what the server keeps between them, on either database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.encoding import format_time
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Plan
+from attestlab.risk.account_takeover.store import documents
+from support.orgs import TenantClients
+from support.risk import get, list_ids, post
+
+pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+
+HOME: dict[str, Any] = {"ip": "192.0.2.10", "device_id": "laptop", "country": "PT", "user_agent": "Firefox/140.0"}
+
+
+def evaluate(key: httpx.Client, subject: str = "ada", outcome: str = "failure", **changes: Any) -> Any:
+    return post(key, "ato/evaluate", {"subject_id": subject, "outcome": outcome, **HOME, **changes})
+
+
+@pytest.mark.parametrize(("failures", "score", "level"), [(4, 10, "normal"), (5, 50, "elevated"), (10, 70, "high")])
+def test_failures_within_an_hour_climb_the_ladder(
+    key: httpx.Client, clock: FixedClock, failures: int, score: int, level: str
+) -> None:
+    for _ in range(failures):
+        clock.advance(timedelta(minutes=1))
+        last = evaluate(key)
+
+    assert last["score"] >= score
+    assert last["level"] == level or last["score"] > score
+    assert sum(factor["contribution"] for factor in last["factors"]) == last["score"]
+
+
+def test_high_score_becomes_a_signal_that_explains_itself(key: httpx.Client, clock: FixedClock) -> None:
+    for _ in range(20):
+        clock.advance(timedelta(minutes=1))
+        last = evaluate(key)
+
+    assert last["level"] == "critical"
+    signal = get(key, f"signals/{last['signal_id']}")
+    assert (signal["source"], signal["signal_type"], signal["entity_id"]) == ("login", "ato", "ada")
+    assert signal["details"]["factors"] == last["factors"]
+    assert signal["details"]["level"] == "critical"
+    assert signal["case_id"] is not None
+
+
+def test_failures_of_another_hour_user_or_tenant_do_not_count(
+    key: httpx.Client, tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    for _ in range(4):
+        evaluate(key)
+    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
+    with tenant_clients.with_key(tenant=other) as stranger:
+        assert evaluate(stranger)["score"] == 10
+    assert evaluate(key, "grace")["score"] < 50
+    clock.advance(timedelta(hours=1))
+
+    assert evaluate(key)["score"] < 50
+
+
+def test_denied_device_scores_100(key: httpx.Client) -> None:
+    entry = {"list": "deny", "entity_type": "device", "entity_id": "laptop", "reason": "stolen"}
+    post(key, "lists", entry, status=201)
+
+    scored = evaluate(key, outcome="success")
+
+    assert (scored["score"], scored["level"], scored["factors"][-1]["name"]) == (100.0, "critical", "deny_list")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"outcome": "maybe"},
+        {"ip": "not an address"},
+        {"country": "XX"},
+        {"country": "pt"},
+        {"subject_id": ""},
+        {"user_agent": "x" * 513},
+        {"occurred_at": "2020-01-01T00:00:00Z"},
+    ],
+)
+def test_unacceptable_login_is_rejected_and_teaches_nothing(key: httpx.Client, changes: dict[str, Any]) -> None:
+    body = {"subject_id": "ada", "outcome": "failure", **HOME, **changes}
+
+    assert key.post("/v1/risk/ato/evaluate", json=body).status_code == 400
+    assert list_ids(key) == []
+
+
+def test_late_login_is_scored_by_its_own_time(key: httpx.Client, clock: FixedClock) -> None:
+    two_hours_ago = format_time(clock.now() - timedelta(hours=2))
+    for _ in range(6):
+        evaluate(key)
+
+    assert evaluate(key, occurred_at=two_hours_ago)["score"] < 50
+
+
+def test_sweep_deletes_documents_that_no_score_depends_on(
+    lab: Installation, key: httpx.Client, clock: FixedClock
+) -> None:
+    evaluate(key, outcome="success")
+    clock.advance(timedelta(days=400))
+
+    with lab.storage.write() as tx:
+        lab.risk.sweep(tx)
+
+    with lab.storage.read() as connection:
+        assert connection.execute(documents.select()).all() == []
