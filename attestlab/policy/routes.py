@@ -14,7 +14,7 @@ from attestlab.policy.active_policies import PendingDecision, PolicyQuery
 from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
 from attestlab.policy.decisions import Decisions
-from attestlab.policy.formats.toml import parse_body
+from attestlab.policy.formats.toml import parse_body, parse_body_or_id
 from attestlab.policy.jobs import CHECK_TIMEOUT_S, LARGE_BYTES
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.policy.large_requests import PolicyProcesses, encode_policy, is_large
@@ -154,7 +154,7 @@ async def analyze(
         with policies.proofs.acquire():
             text = await processes.run(request, caller, jobs.analyze, processes.records_url, *documents, caller)
         return RawResponse(text, JSON)
-    policy = _parse_or_name(body)
+    policy = parse_body_or_id(body.policy, body.policy_id)
     against = parse_body(body.against) if isinstance(body.against, dict) else body.against
     found = await executor.run_in_thread(lambda: policies.analyze(policy, against=against, caller=caller))
     return rendering.render_analysis(found)
@@ -300,14 +300,6 @@ def archive(request: Request, id: UUID, tx: Transaction, caller: Caller, policie
     """Archive a policy permanently."""
     policies.archive(id, caller=caller, tx=tx)
     return _render_newest(tx, policies, id, caller)
-
-
-def _parse_or_name(body: AnalyzeIn) -> Document | UUID:
-    """Parse the document of the request, or return the id of the policy that it names; it has exactly one of them."""
-    if body.policy is not None:
-        return parse_body(body.policy)
-    assert body.policy_id is not None
-    return body.policy_id
 
 
 def _render_newest(tx: Transaction, policies: Policies, policy_id: UUID, caller: Caller) -> PolicyOut:

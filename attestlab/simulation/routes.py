@@ -1,14 +1,11 @@
 """HTTP routes of simulations."""
 
-from uuid import UUID
-
 from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
 from attestlab.issuers.shapes import JwksOut
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
-from attestlab.policy.formats.toml import parse_body
-from attestlab.policy.language.document import Document
+from attestlab.policy.formats.toml import parse_body_or_id
 from attestlab.policy.large_requests import PolicyProcesses, encode_policy
 from attestlab.simulation import jobs, rendering
 from attestlab.simulation.service import SimulationOptions, SimulationRun, Simulations
@@ -52,19 +49,11 @@ async def _run(
         with simulations.concurrency.acquire():
             arguments = (lake.connection_info, policy, options, limit_s, caller, clock.now())
             return await processes.run(request, caller, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
-    document = _parse_or_name(body)
+    document = parse_body_or_id(body.policy, body.policy_id)
     gone = request.disconnect_event()
     return await executor.run_in_thread(
         lambda: simulations.run(document, is_cancelled=gone.is_set, caller=caller, **options)
     )
-
-
-def _parse_or_name(body: SimulateIn) -> Document | UUID:
-    """Parse the document of the request, or return the id of the policy that it names; it has at least one of them."""
-    if body.policy is not None:
-        return parse_body(body.policy)
-    assert body.policy_id is not None
-    return body.policy_id
 
 
 @routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_run)

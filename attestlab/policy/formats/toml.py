@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from datetime import date, time
+from uuid import UUID
 
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.policy.language.attributes import UNSTORABLE
@@ -31,6 +32,18 @@ def parse_body(raw: object) -> Document:
     if len(raw) > 1 or not isinstance(raw["toml"], str):
         raise ValidationFailed.of("/toml", "toml", "`toml` must be a text and the only member.")
     return parse_toml(raw["toml"])
+
+
+def parse_body_or_id(policy: object, policy_id: UUID | None) -> Document | UUID:
+    """Parse the document of a request, or return the id of the policy that it names; it has at least one of them.
+
+    Raises:
+        ValidationFailed: the document is not a policy.
+    """
+    if policy is not None:
+        return parse_body(policy)
+    assert policy_id is not None
+    return policy_id
 
 
 def parse_toml(text: str) -> Document:
