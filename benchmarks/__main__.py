@@ -29,6 +29,12 @@ def _detection_figures(folder: Path) -> Iterator[Figure]:
     return report.figures(folder)
 
 
+def _detection_data_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks.detection import real_data  # loaded late: it imports river, which the extra `bench` installs
+
+    return real_data.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -41,6 +47,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "policy": _policy_figures,
     "policy_growth": _policy_growth,
     "detection": _detection_figures,
+    "detection_data": _detection_data_figures,
 }
 
 

@@ -104,6 +104,7 @@ def _require_address(ip: str) -> None:
         raise ValidationFailed.of("/ip", "invalid", f"ip is {ip[:60]!r}; send an IPv4 or IPv6 address.") from None
 
 
+@lru_cache(maxsize=16_384)
 def fingerprint(value: str) -> int:
     """Return 32 bits of a value's BLAKE2b hash: documents remember values in this short form.
 

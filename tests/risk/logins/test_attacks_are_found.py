@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from support.logins import CHROME, FAILURE, FIREFOX, SUCCESS, Tenant, home_of, people
+from support.logins import CHROME, FAILURE, FIREFOX, MONDAY, SUCCESS, Tenant, home_of, people
 
 FLAGGED = 60
 
@@ -127,6 +127,16 @@ def test_a_new_device_in_a_new_country_raises_the_score_without_flagging():
 
     assert 30 <= assessment.score < FLAGGED
     assert "New for this user: device, address, network, country" in assessment.factors[1].explanation
+
+
+def test_the_second_login_of_a_user_can_be_strange_already():
+    tenant = Tenant()
+    tenant.log_in_at_home("user-1", MONDAY)
+
+    assessment = tenant.assess("user-1", SUCCESS, MONDAY + timedelta(hours=1), "101.1.1.1", "new-phone")
+
+    assert {"impossible_travel", "unusual_values"} <= names_of(assessment)
+    assert 50 <= assessment.score < FLAGGED
 
 
 def test_a_device_farm_is_found_by_its_accounts_and_networks():

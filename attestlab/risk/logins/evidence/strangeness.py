@@ -92,7 +92,7 @@ def _is_new(at: Circumstances, name: str) -> bool:
     return at.values[name] is not None and at.values[name] != MISSING and not at.knows(name)
 
 
-def _compare_place(at: Circumstances, days: int, tenant_days: float) -> float:
+def _compare_place(at: Circumstances, days: float, tenant_days: float) -> float:
     """Back off from address to network to country; the shares of the levels are parameters."""
     if at.values["address"] is None and at.values["country"] is None:
         return 0.0
@@ -102,11 +102,11 @@ def _compare_place(at: Circumstances, days: int, tenant_days: float) -> float:
         if used:
             of_all = at.sources[feature] if feature in at.sources else at.crowds[feature]
             share_of_all = (of_all.count_user_days(at.at_ms) + 0.5) / tenant_days
-            share += weight * (used / max(days, 1)) / min(1.0, share_of_all)
+            share += weight * min(1.0, used / max(days, 1.0)) / min(1.0, share_of_all)
     return -log(share)
 
 
-def _compare_device(at: Circumstances, days: int) -> float:
+def _compare_device(at: Circumstances, days: float) -> float:
     device = at.values["device"]
     used = at.profile.count_days("device", device, at.at_ms)
     if device == MISSING:

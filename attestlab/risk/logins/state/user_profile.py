@@ -101,9 +101,11 @@ class UserProfile:
             return 0.0
         return sum(day < at_ms // DAY_MS for day in seen.days) or 0.25
 
-    def count_active_days(self, at_ms: int) -> int:
-        """Count the days before that day with any success."""
-        return sum(day < at_ms // DAY_MS for day in self.activity.days) if self.activity else 0
+    def count_active_days(self, at_ms: int) -> float:
+        """Count the days before that day with any success; a success earlier on the same day is half a day."""
+        if self.activity is None or self.activity.first_ms > at_ms:
+            return 0.0
+        return sum(day < at_ms // DAY_MS for day in self.activity.days) or 0.5
 
     def last_visit(self, at_ms: int) -> Visit | None:
         """Return the newest success until then with a known country."""
