@@ -86,13 +86,14 @@ _prepared: list[Path] = []
 def install(data: Path, database_url: str) -> dict[str, str]:
     """Put an installation on empty records at `database_url`; what its owner was told. It is a copy."""
     url = make_url(database_url)
-    if url.get_backend_name() == "sqlite":
-        prepared = _template_of_today()
+    is_sqlite = url.get_backend_name() == "sqlite"
+    server_url = None if is_sqlite else database_url.replace(f"/{database_name(database_url)}?", "/postgres?")
+    prepared = _template_of_today(server_url)
+    shutil.copytree(prepared.data, data, dirs_exist_ok=True)  # the file of SQLite may be in this folder
+    if server_url is None:
         shutil.copy(prepared.data.with_name(RECORDS), str(url.database))
     else:
-        prepared = _template_of_today(database_url.replace(f"/{database_name(database_url)}?", "/postgres?"))
-        replace_postgres_database(prepared.postgres_url, database_name(database_url), template=prepared.template)
-    shutil.copytree(prepared.data, data, dirs_exist_ok=True)
+        replace_postgres_database(server_url, database_name(database_url), template=prepared.template)
     return prepared.made.public()
 
 
