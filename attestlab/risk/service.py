@@ -10,6 +10,7 @@ from attestlab.risk.enforcement.cases import Cases
 from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists
 from attestlab.risk.enforcement.settings import RiskPreferences
+from attestlab.risk.entities.service import Entities
 from attestlab.risk.media.service import MediaScans
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.service import Normalization
@@ -29,6 +30,7 @@ class Risk:
         self.velocity = Velocity(storage=storage, clock=clock)
         self.logins = AccountTakeover(storage=storage, clock=clock)
         self.media = MediaScans(storage=storage, clock=clock)
+        self.entities = Entities(storage=storage, clock=clock)
         self.cases = Cases(storage=storage, clock=clock)
         self.challenges = Challenges(storage=storage, clock=clock)
         self.lists = EntityLists(storage=storage, clock=clock)

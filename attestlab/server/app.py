@@ -38,6 +38,7 @@ from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk.account_takeover import routes as login_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
+from attestlab.risk.entities import routes as entity_routes
 from attestlab.risk.media import routes as media_routes
 from attestlab.risk.normalization import routes as normalization_routes
 from attestlab.risk.signals import routes as signal_routes
@@ -76,6 +77,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     velocity_routes.routes,
     media_routes.routes,
     login_routes.routes,
+    entity_routes.routes,
     enforcement_routes.routes,
     delivery_routes.routes,
     log_routes.routes,

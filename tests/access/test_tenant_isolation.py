@@ -103,6 +103,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/verification-profiles": profile_of(account),
         "/v1/risk/signals": add_signal(account.with_key)["id"],
         "/v1/risk/cases": add_signal(account.with_key, score=99)["case_id"],
+        "/v1/risk/entities": add_signal(account.with_key, entity_type="user", entity_id="user")["entity_id"],
         "/v1/risk/lists": put_on_list(account.with_key, "deny")["id"],
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],

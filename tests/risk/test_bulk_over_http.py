@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from attestlab.risk.signals import ndjson
-from attestlab.risk.signals.bulk import SliceOptions
+from attestlab.risk.signals.bulk import BulkOptions, identify_request
+from attestlab.risk.signals.routes import BULK_LIMIT_BYTES
 from support.orgs import TenantClients
 from support.outbox import read_events_of_type
 from support.risk import SIGNAL, get, list_ids
@@ -41,7 +42,7 @@ def test_each_line_is_recorded_published_and_escalated(key: httpx.Client, tenant
     before = count_events(tenant_clients)
     answer = send(key, lines(*numbered(3), {**SIGNAL, "score": 99}) + "\n")
 
-    assert answer == {"accepted": 4, "rejected": [], "more_rejected": 0}
+    assert answer == {"accepted": 4, "rejected": [], "more_rejected": 0, "stopped_at_line": None}
     assert count_events(tenant_clients) == before + 4
     (case,) = get(key, "cases")["items"]
     newest = get(key, "signals")["items"][0]
@@ -80,27 +81,38 @@ def test_interrupted_request_continues_with_the_lines_that_are_missing(
     text = lines(*numbered(5))
     caller = tenant_clients.lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
     bulk = tenant_clients.lab.risk.bulk
-    bulk.record_slice(bulk.parse(text.encode(), key="once", caller=caller), SliceOptions(0, 2), caller)
+    options = BulkOptions(progress_id=identify_request(caller, "once", text.encode()))
+    bulk.record_slice((bulk.read_lines(text.encode()).parse_batch() or [])[:2], 2, options, caller)
 
     first, again = (send(key, text, **{"Idempotency-Key": "once"}) for _ in "12")
 
-    assert first == again == {"accepted": 5, "rejected": [], "more_rejected": 0}
+    assert first == again
+    assert first["accepted"] == 5
     entities = [each["entity_id"] for each in get(key, "signals")["items"]]
     assert entities == [f"user-{number}" for number in reversed(range(5))]
 
 
-def test_many_rejected_lines_are_counted(key: httpx.Client) -> None:
-    answer = send(key, "x\n" * 250)
+def test_many_rejected_lines_are_counted_and_end_the_reading(key: httpx.Client) -> None:
+    few, many = send(key, "x\n" * 250), send(key, lines(SIGNAL) + "x\n" * 5_000 + lines(SIGNAL))
 
-    assert (answer["accepted"], len(answer["rejected"]), answer["more_rejected"]) == (0, 100, 150)
+    assert (few["accepted"], len(few["rejected"]), few["more_rejected"]) == (0, 100, 150)
+    assert few["stopped_at_line"] is None
+    assert (many["accepted"], many["more_rejected"], many["stopped_at_line"]) == (1, 900, 1_001)
+
+
+def test_many_signals_are_recorded_in_batches_and_slices(key: httpx.Client) -> None:
+    answer = send(key, lines(*numbered(ndjson.BATCH_LINES + 700)), "?backfill=true")
+
+    assert answer["accepted"] == ndjson.BATCH_LINES + 700
+    newest = get(key, "signals", limit=1)["items"][0]
+    assert newest["entity_id"] == f"user-{ndjson.BATCH_LINES + 699}"
 
 
 @pytest.mark.parametrize(
     ("text", "content_type", "status"),
     [
         (lines(SIGNAL), "application/json", 415),
-        ("\n" * ndjson.MAX_LINES, NDJSON["Content-Type"], 400),
-        (lines({**SIGNAL, "details": {"a": "x" * 9_000_000}}), NDJSON["Content-Type"], 413),
+        ("x" * (BULK_LIMIT_BYTES + 1), NDJSON["Content-Type"], 413),
     ],
 )
 def test_unacceptable_body_is_rejected(key: httpx.Client, text: str, content_type: str, status: int) -> None:

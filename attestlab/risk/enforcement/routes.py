@@ -8,6 +8,7 @@ from attestlab.risk.access import READERS, WRITERS
 from attestlab.risk.enforcement.cases import Cases
 from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists
+from attestlab.risk.enforcement.rendering import render_case, render_list_entry
 from attestlab.risk.enforcement.settings import RiskPreferences
 from attestlab.risk.enforcement.shapes import (
     CaseOut,
@@ -22,7 +23,7 @@ from attestlab.risk.enforcement.shapes import (
     SettingsIn,
     SettingsOut,
 )
-from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskChallengeRecord, RiskListEntryRecord
+from attestlab.risk.enforcement.tables import RiskChallengeRecord
 from attestlab.risk.rules import CaseOutcome, Entity, ListName
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.routes import Routes
@@ -112,16 +113,6 @@ def set_settings(body: SettingsIn, caller: Caller, preferences: RiskPreferences,
     """Set the score from which later signals are escalated."""
     threshold = preferences.set_threshold(body.escalation_threshold, caller=caller, tx=tx)
     return SettingsOut(escalation_threshold=threshold)
-
-
-def render_case(row: RiskCaseRecord) -> CaseOut:
-    """Render a case."""
-    return CaseOut(**{name: getattr(row, name) for name in CaseOut.model_fields})
-
-
-def render_list_entry(row: RiskListEntryRecord) -> ListEntryOut:
-    """Render an entry of a list."""
-    return ListEntryOut(**{name: getattr(row, name) for name in ListEntryOut.model_fields})
 
 
 def _render_challenge(row: RiskChallengeRecord) -> ChallengeOut:

@@ -16,30 +16,22 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
 from attestlab.risk.signals import store
-from attestlab.risk.signals.ndjson import RejectedLine, parse_lines
+from attestlab.risk.signals.ndjson import SignalLines
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.tables import BulkProgressRecord
 
 PROGRESS_TTL = timedelta(hours=24)  # as long as an Idempotency-Key is kept
-MAX_REPORTED_LINES = 100  # rejected lines that a response lists
 
 
 @dataclass(frozen=True)
-class ParsedLines:
-    """The signals of a request, and its rejected lines; `progress_id` identifies the request if it has a key."""
+class BulkOptions:
+    """How a request records its signals: a backfill publishes no event and escalates nothing.
 
-    signals: Sequence[NewSignal]
-    rejected: Sequence[RejectedLine]
-    progress_id: bytes | None = None
+    `progress_id` identifies the request if it has an Idempotency-Key.
+    """
 
-
-@dataclass(frozen=True)
-class SliceOptions:
-    """Which signals to record in one write, and how: a backfill publishes no event and escalates nothing."""
-
-    first: int
-    count: int
     is_backfill: bool = False
+    progress_id: bytes | None = None
 
 
 class BulkRecording:
@@ -52,43 +44,38 @@ class BulkRecording:
         self.storage = storage
         self.clock = clock
 
-    def parse(self, text: bytes, *, key: str | None = None, caller: Caller) -> ParsedLines:
-        """Parse NDJSON; takes about 15 us a line.
+    def read_lines(self, text: bytes) -> SignalLines:
+        """Return the lines of a request, to be parsed batch by batch."""
+        return SignalLines(text, now=self.clock.now())
 
-        Raises:
-            ValidationFailed: there are too many lines.
-        """
-        parsed = list(parse_lines(text, now=self.clock.now()))
-        signals = [line for line in parsed if isinstance(line, NewSignal)]
-        rejected = [line for line in parsed if isinstance(line, RejectedLine)]
-        return ParsedLines(signals, rejected, None if key is None else _progress_id(caller, key, text))
-
-    def count_recorded(self, parsed: ParsedLines) -> int:
+    def count_recorded(self, options: BulkOptions) -> int:
         """Return how many signals of the request are recorded already."""
-        if parsed.progress_id is None:
+        if options.progress_id is None:
             return 0
         with self.storage.read() as connection:
-            return store.find_progress(connection.execute, parsed.progress_id)
+            return store.find_progress(connection.execute, options.progress_id)
 
     def record_slice(
-        self, parsed: ParsedLines, options: SliceOptions, caller: Caller, tx: Transaction | None = None
-    ) -> int:
-        """Record a slice of the signals; returns the number of the next one."""
+        self,
+        signals: Sequence[NewSignal],
+        done: int,
+        options: BulkOptions,
+        caller: Caller,
+        tx: Transaction | None = None,
+    ) -> None:
+        """Record the next signals of a request, of which `done` will be recorded then."""
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            signals = parsed.signals[options.first : options.first + options.count]
             record_signals(tx, caller.tenant_id, signals, at=now, is_backfill=options.is_backfill)
-            done = options.first + len(signals)
-            if parsed.progress_id is not None:
-                store.save_progress(tx, BulkProgressRecord(parsed.progress_id, done, now))
-            return done
+            if options.progress_id is not None:
+                store.save_progress(tx, BulkProgressRecord(options.progress_id, done, now))
 
     def sweep(self, tx: Transaction) -> None:
         """Delete the progress of requests that no client will repeat; a running server calls this regularly."""
         store.delete_progress(tx, before=self.clock.now() - PROGRESS_TTL)
 
 
-def _progress_id(caller: Caller, key: str, text: bytes) -> bytes:
+def identify_request(caller: Caller, key: str, text: bytes) -> bytes:
     """Return the SHA-256 of tenant, Idempotency-Key and body."""
     body = hashlib.sha256(text).hexdigest()
     return hashlib.sha256(f"{caller.tenant_id}\n{key}\n{body}".encode()).digest()

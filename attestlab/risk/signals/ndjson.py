@@ -7,7 +7,7 @@ name. So a line is parsed strictly if it may have such members: if it has more n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
 from attestlab.risk.rules import Entity, ScoreScale, require_name, settle_time, to_percent
 from attestlab.risk.signals.recording import NewSignal, encode_details
 
-MAX_LINES = 50_000  # of one request
+BATCH_LINES = 2_000
+MAX_REPORTED_LINES = 100  # rejected lines that a response lists
+MAX_REJECTED_LINES = 1_000
 MAX_LINE_BYTES = 16 * 1024
 _REQUIRED = ("source", "signal_type", "score", "entity_type", "entity_id")
 _MEMBERS = frozenset({*_REQUIRED, "score_scale", "details", "occurred_at"})
@@ -34,22 +36,51 @@ class RejectedLine(NamedTuple):
     message: str
 
 
-def parse_lines(text: bytes, *, now: datetime) -> Iterator[NewSignal | RejectedLine]:
-    """Parse each line that is not blank.
+class SignalLines:
+    """The lines of a request, parsed batch by batch, so that memory is bounded by the text and one batch.
 
-    Raises:
-        ValidationFailed: there are more than `MAX_LINES` lines.
+    `rejected` are the first `MAX_REPORTED_LINES` rejected lines, `rejected_count` counts all. Reading stops after
+    `MAX_REJECTED_LINES` of them, because such a text holds something else; `stopped_at` is then the last line read.
     """
-    count = text.count(b"\n") + 1
-    if count > MAX_LINES:
-        message = f"{count:,} lines were sent, and a request takes at most {MAX_LINES:,}. Send several requests."
-        raise ValidationFailed.of("", "too_many_lines", message)
-    for number, line in enumerate(text.split(b"\n"), start=1):
-        if line.strip():
-            try:
-                yield parse_line(line, now=now)
-            except ValidationFailed as error:
-                yield RejectedLine(number, _describe(error))
+
+    def __init__(self, text: bytes, *, now: datetime) -> None:
+        self.rejected: list[RejectedLine] = []
+        self.rejected_count = 0
+        self.stopped_at: int | None = None
+        self._text, self._now = text, now
+        self._position = self._line = 0
+
+    def parse_batch(self) -> Sequence[NewSignal] | None:
+        """Parse the next `BATCH_LINES` lines, about 15 us each; returns their signals, or None at the end."""
+        if self._position >= len(self._text) or self.stopped_at is not None:
+            return None
+        return [signal for line in self._take_lines() if (signal := self._parse(line)) is not None]
+
+    def _take_lines(self) -> Iterator[bytes]:
+        for _ in range(BATCH_LINES):
+            if self._position >= len(self._text) or self.stopped_at is not None:
+                return
+            end = self._text.find(b"\n", self._position)
+            end = len(self._text) if end < 0 else end
+            line = self._text[self._position : end]
+            self._position, self._line = end + 1, self._line + 1
+            yield line
+
+    def _parse(self, line: bytes) -> NewSignal | None:
+        if not line.strip():
+            return None
+        try:
+            return parse_line(line, now=self._now)
+        except ValidationFailed as error:
+            self._reject(RejectedLine(self._line, _describe(error)))
+            return None
+
+    def _reject(self, rejected: RejectedLine) -> None:
+        self.rejected_count += 1
+        if len(self.rejected) < MAX_REPORTED_LINES:
+            self.rejected.append(rejected)
+        if self.rejected_count >= MAX_REJECTED_LINES:
+            self.stopped_at = self._line
 
 
 def parse_line(line: bytes, *, now: datetime) -> NewSignal:

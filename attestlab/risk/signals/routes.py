@@ -1,5 +1,6 @@
 """HTTP routes of risk signals."""
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -8,7 +9,8 @@ from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller
 from attestlab.risk.access import READERS, WRITERS
 from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
-from attestlab.risk.signals.bulk import MAX_REPORTED_LINES, BulkRecording, ParsedLines, SliceOptions
+from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, identify_request
+from attestlab.risk.signals.ndjson import SignalLines
 from attestlab.risk.signals.recording import NewSignal, encode_details
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.risk.signals.service import Signals
@@ -22,7 +24,7 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
 _LIST = "risk_signals"
-BULK_LIMIT_BYTES = 8 * 1024 * 1024
+BULK_LIMIT_BYTES = 50 * 1024 * 1024
 MAX_SIGNALS_PER_WRITE = 500  # about 10 ms of the writer, so that other requests' writes go in between
 MIN_SIGNALS_PER_WRITE = 50  # while other writes wait
 
@@ -54,14 +56,18 @@ async def record_bulk(
     request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, executor: Executor
 ) -> BulkOut:
     """Record many signals, one a line; a line that is no signal is reported and the others are recorded."""
-    parse = partial(bulk.parse, request.ndjson, key=request.header(HEADER), caller=caller)
-    parsed: ParsedLines = await executor.bodies.run(str(caller.tenant_id), parse)
-    done = await executor.read(bulk.count_recorded, parsed)
-    while done < len(parsed.signals):
-        count = MIN_SIGNALS_PER_WRITE if executor.count_waiting() else MAX_SIGNALS_PER_WRITE
-        options = SliceOptions(done, count, is_backfill=query.backfill)
-        done = await executor.write(partial(bulk.record_slice, parsed, options, caller))
-    return _render_bulk(parsed)
+    key, owner = request.header(HEADER), str(caller.tenant_id)
+    progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.ndjson)
+    options = BulkOptions(query.backfill, progress_id)
+    recorded, accepted = await executor.read(bulk.count_recorded, options), 0
+    lines = bulk.read_lines(request.ndjson)
+    while (signals := await executor.bodies.run(owner, lines.parse_batch)) is not None:
+        done = max(accepted, min(recorded, accepted + len(signals)))
+        for part in _slice(signals[done - accepted :], executor):
+            done += len(part)
+            await executor.write(partial(bulk.record_slice, part, done, options, caller))
+        accepted += len(signals)
+    return _render_bulk(lines, accepted)
 
 
 @routes.get("/v1/risk/signals", scope=READERS)
@@ -99,7 +105,16 @@ def build_filter(query: SignalsQuery) -> SignalFilter:
     )
 
 
-def _render_bulk(parsed: ParsedLines) -> BulkOut:
-    shown = [RejectedLineOut(line=each.line, message=each.message) for each in parsed.rejected[:MAX_REPORTED_LINES]]
-    more = len(parsed.rejected) - len(shown)
-    return BulkOut(accepted=len(parsed.signals), rejected=shown, more_rejected=more)
+def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequence[NewSignal]]:
+    """Divide signals into writes, short ones while writes of other requests wait."""
+    start = 0
+    while start < len(signals):
+        count = MIN_SIGNALS_PER_WRITE if executor.count_waiting() else MAX_SIGNALS_PER_WRITE
+        yield signals[start : start + count]
+        start += count
+
+
+def _render_bulk(lines: SignalLines, accepted: int) -> BulkOut:
+    shown = [RejectedLineOut(line=each.line, message=each.message) for each in lines.rejected]
+    more = lines.rejected_count - len(shown)
+    return BulkOut(accepted=accepted, rejected=shown, more_rejected=more, stopped_at_line=lines.stopped_at)

@@ -83,8 +83,12 @@ class RejectedLineOut(Out):
 
 
 class BulkOut(Out):
-    """The result of a bulk request; beyond 100, rejected lines are only counted, in `more_rejected`."""
+    """The result of a bulk request; beyond 100, rejected lines are only counted, in `more_rejected`.
+
+    After 1,000 rejected lines the rest is not read, and `stopped_at_line` is the last line that was.
+    """
 
     accepted: int
     rejected: list[RejectedLineOut]
     more_rejected: int
+    stopped_at_line: int | None

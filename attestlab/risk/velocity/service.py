@@ -10,6 +10,7 @@ from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
@@ -71,20 +72,16 @@ class Velocity:
             scored = VelocityScore(sum_factors(factors), name_counts(counts), factors)
             return _raise_signal(tx, scored, entity, action, occurred_at=occurred_at, caller=caller, at=now)
 
-    def windows_of(self, entity: Entity, *, caller: Caller) -> dict[str, dict[str, int]]:
-        """Return the counts of an entity now, by action and window, of at most `MAX_ACTIONS_SHOWN` actions."""
-        now = to_microseconds(self.clock.now())
-        with self.storage.read() as connection:
-            execute = connection.execute
-            actions = store.list_actions(execute, caller.tenant_id, entity, limit=MAX_ACTIONS_SHOWN)
-            return {
-                action: name_counts(store.count_windows(execute, caller.tenant_id, entity, action, now))
-                for action in actions
-            }
-
     def sweep(self, tx: Transaction) -> None:
         """Delete some of the occurrences that no window needs any more; a running server calls this regularly."""
         store.delete_before(tx, to_microseconds(self.clock.now() - HORIZON), limit=MAX_DELETED_PER_SWEEP)
+
+
+def count_actions(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> dict[str, dict[str, int]]:
+    """Return the counts of an entity by action and window, of at most `MAX_ACTIONS_SHOWN` actions."""
+    actions = store.list_actions(execute, tenant_id, entity, limit=MAX_ACTIONS_SHOWN)
+    until = to_microseconds(now)
+    return {action: name_counts(store.count_windows(execute, tenant_id, entity, action, until)) for action in actions}
 
 
 def name_counts(counts: Sequence[int]) -> dict[str, int]:

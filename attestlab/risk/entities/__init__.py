@@ -1,0 +1,1 @@
+"""Entities: everything that is known about one user, device, address or other thing."""

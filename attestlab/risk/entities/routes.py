@@ -1,0 +1,38 @@
+"""HTTP route of an entity."""
+
+from functools import partial
+
+from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.orgs.rules import Caller
+from attestlab.risk.access import READERS
+from attestlab.risk.enforcement.rendering import render_case, render_list_entry
+from attestlab.risk.entities.service import Entities
+from attestlab.risk.entities.shapes import EntityOut
+from attestlab.risk.rules import Entity
+from attestlab.risk.signals.rendering import render_signal
+from attestlab.web.executor import Executor
+from attestlab.web.routing.routes import Routes
+
+routes = Routes("risk")
+
+
+@routes.get("/v1/risk/entities/{type}/{id}", scope=READERS)
+async def get_entity(type: str, id: str, caller: Caller, entities: Entities, executor: Executor) -> EntityOut:
+    """Get what is known about an entity: its signals, cases, list entries and velocity."""
+    view = await executor.read(partial(entities.get, _parse_entity(type, id), caller=caller))
+    return EntityOut(
+        entity_type=view.entity.type.value,
+        entity_id=view.entity.id,
+        signals=[render_signal(row) for row in view.signals],
+        cases=[render_case(row) for row in view.cases],
+        lists=[render_list_entry(row) for row in view.list_entries],
+        windows={action: dict(counts) for action, counts in view.windows.items()},
+    )
+
+
+def _parse_entity(kind: str, entity_id: str) -> Entity:
+    """Read an entity from the path; a kind that does not exist has no entity."""
+    try:
+        return Entity.of(kind, entity_id)
+    except ValidationFailed:
+        raise NotFound("entity", entity_id) from None

@@ -1,0 +1,46 @@
+"""Entities over real HTTP, on either database."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from attestlab.orgs.rules import Plan
+from support.orgs import TenantClients
+from support.risk import add_signal, get, post, put_on_list
+
+pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+
+
+def test_entity_shows_its_signals_cases_lists_and_velocity(key: httpx.Client) -> None:
+    add_signal(key, entity_id="eve", score=99)
+    low, high = add_signal(key, score=10), add_signal(key, score=90)
+    entry = put_on_list(key, "deny")
+    post(key, "velocity/record", {"entity_type": "user", "entity_id": "ada", "action": "login"})
+
+    entity = get(key, "entities/user/ada")
+
+    velocity, *signals = entity["signals"]
+    assert (velocity["source"], signals) == ("velocity", [high, low])
+    assert [case["id"] for case in entity["cases"]] == [high["case_id"]]
+    assert entity["lists"] == [entry]
+    assert entity["windows"] == {"login": {"1m": 1, "5m": 1, "1h": 1, "24h": 1}}
+
+
+def test_address_with_colons_is_found(key: httpx.Client) -> None:
+    signal = add_signal(key, entity_type="ip", entity_id="2001:db8::7")
+
+    assert get(key, "entities/ip/2001:db8::7")["signals"] == [signal]
+    assert get(key, "entities/ip/2001%3Adb8%3A%3A7")["signals"] == [signal]
+
+
+@pytest.mark.parametrize("path", ["user/nobody-yet", "planet/ada"])
+def test_unknown_entity_is_not_found(key: httpx.Client, path: str) -> None:
+    assert key.get(f"/v1/risk/entities/{path}").status_code == 404
+
+
+def test_entity_of_another_tenant_is_not_found(key: httpx.Client, tenant_clients: TenantClients) -> None:
+    add_signal(key)
+    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
+    with tenant_clients.with_key(tenant=other) as stranger:
+        assert stranger.get("/v1/risk/entities/user/ada").status_code == 404
