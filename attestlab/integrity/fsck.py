@@ -65,7 +65,10 @@ _log_heads = table_of(LogHead)
 _leaves = table_of(LogLeaf)
 PAGE = 500
 ATTESTATIONS = "attestations"
-_OTHER_CHAINS = (outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN)
+_OTHER_CHAINS = (
+    *(outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN),
+    *risk_integrity.CHAINS,
+)
 ATTESTATIONS_PER_PART = 4_000  # less than a second of work, so that all processes end at about the same time
 
 
@@ -267,7 +270,7 @@ def _check_idempotency_records(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_risk(connection: Connection) -> Iterator[Problem]:
-    """Check that signals and raw events are gapless, and that each case has its signals."""
+    """Check that signals and raw events are those that were written, and that each case has its signals."""
     for place, message in risk_integrity.find_inconsistencies(connection):
         yield Problem("risk", place, message)
 

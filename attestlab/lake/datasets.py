@@ -143,11 +143,11 @@ def _read_decisions(connection: Connection, first: int, end: int, tenant_id: UUI
 
 
 def _read_signals(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    return map(_to_fact, store.select_signals(connection, first, end, tenant_id))
+    return map(_to_unchained_fact, store.select_signals(connection, first, end, tenant_id))
 
 
 def _read_risk_events(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    return map(_to_fact, store.select_risk_events(connection, first, end, tenant_id))
+    return map(_to_unchained_fact, store.select_risk_events(connection, first, end, tenant_id))
 
 
 @lru_cache(maxsize=1_024)  # many decisions share few contexts
@@ -166,6 +166,13 @@ def _to_fact(record: NamedTuple) -> Fact:
     return {
         name: str(value) if type(value) is UUID else value for name, value in zip(record._fields, record, strict=True)
     }
+
+
+def _to_unchained_fact(record: NamedTuple) -> Fact:
+    """Return a record by column, without the link of its chain."""
+    fact = _to_fact(record)
+    del fact["hash"]
+    return fact
 
 
 def _columns(kind: pa.DataType, names: str) -> dict[str, pa.DataType]:

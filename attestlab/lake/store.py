@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
-from attestlab.core.db.tables import Execute, iterate, table_of
+from attestlab.core.db.tables import iterate, table_of
 from attestlab.core.records import audit, hash_chain, outbox
 from attestlab.core.records.hash_chain import ChainHead
 from attestlab.issuers.store import keys
@@ -128,7 +128,7 @@ class Numbering(StrEnum):
     RISK_EVENTS = "risk_events"
 
 
-_COUNTS: dict[Numbering, Callable[[Execute], int]] = {
+_COUNTS: dict[Numbering, Callable[[Connection], int]] = {
     Numbering.SIGNALS: recording.NUMBERED.count,
     Numbering.RISK_EVENTS: normalization.NUMBERED.count,
 }
@@ -139,7 +139,7 @@ def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUI
     if numbering is Numbering.LOG:
         return _log_length(connection)
     if numbering in _COUNTS:
-        return _COUNTS[numbering](connection.execute)
+        return _COUNTS[numbering](connection)
     name = outbox.CHAIN if numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
     return hash_chain.read_head(connection, name)[0]
 
@@ -148,7 +148,7 @@ def sequence_lengths(connection: Connection, *, min_length: int) -> dict[Numberi
     """Return the lengths of the sequences with at least `min_length` numbers; only audit trails belong to a tenant."""
     log, outbox_length = _log_length(connection), hash_chain.read_head(connection, outbox.CHAIN)[0]
     of_all = {Numbering.LOG: log, Numbering.OUTBOX: outbox_length}
-    of_all |= {numbering: count(connection.execute) for numbering, count in _COUNTS.items()}
+    of_all |= {numbering: count(connection) for numbering, count in _COUNTS.items()}
     lengths: dict[Numbering, dict[UUID | None, int]] = {
         numbering: {None: length} if length >= min_length else {} for numbering, length in of_all.items()
     }

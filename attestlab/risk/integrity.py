@@ -1,4 +1,4 @@
-"""Consistency checks of risk: the numbers of signals and raw events, and the signals of each case."""
+"""Consistency checks of risk: the chains of signals and raw events, and the signals of each case."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, func, select
 
 from attestlab.risk.enforcement.store import cases
-from attestlab.risk.normalization.store import events
+from attestlab.risk.normalization import service as normalization
+from attestlab.risk.signals import recording
 from attestlab.risk.signals.store import signals
+
+CHAINS = (recording.NUMBERED.chain, normalization.NUMBERED.chain)
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Yield inconsistencies as (place, problem)."""
-    for table in (signals, events):
-        count, first, last = connection.execute(
-            select(func.count(), func.min(table.c.seq), func.max(table.c.seq)).select_from(table)
-        ).one()
-        if count and (first, last) != (0, count - 1):
-            yield table.name, f"{count} rows have numbers from {first} to {last}; there must be no gap"
+    for rows in (recording.NUMBERED, normalization.NUMBERED):
+        for message in rows.find_breaks(connection):
+            yield rows.chain, message
     yield from _find_wrong_cases(connection)
 
 

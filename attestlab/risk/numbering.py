@@ -1,27 +1,32 @@
-"""Rows with gapless numbers: signals and raw events, which the lake exports in the order of their numbers.
+"""Rows with gapless numbers and a hash chain: signals and raw events, which the lake exports in their order.
 
-Rows get their numbers under the writer's lock just before the commit, so a job that fails leaves no gap, and no row
-appears later below a number that was exported.
+Rows are numbered and chained under the writer's lock just before the commit, so a job that fails leaves no gap, and no
+row appears later below a number that was exported. fsck finds every row that was changed, removed or added since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Generic
 
-from sqlalchemy import Table, func, select
+import orjson
+from sqlalchemy import Connection, Table, select
 
-from attestlab.core.db.tables import Execute, Record, replace_columns
+from attestlab.core.db.tables import Record, iterate, replace_columns
 from attestlab.core.db.transaction import Buffer, Transaction
+from attestlab.core.records.hash_chain import GENESIS, Chain, link_hash, read_head
 
 UNNUMBERED = -1
+_ROWS_PER_FETCH = 500
 
 
 class NumberedRows(Generic[Record]):
-    """The rows of a table whose column `seq` numbers them from 0."""
+    """The rows of a table: `seq`, the first column, numbers them from 0, and `hash`, the last, chains them."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, kind: type[Record]) -> None:
         self.table = table
+        self.kind = kind
+        self.chain = table.name
         self._buffer = Buffer[Record](table.name)
 
     def add(self, tx: Transaction, records: Iterable[Record]) -> None:
@@ -29,15 +34,34 @@ class NumberedRows(Generic[Record]):
         tx.buffer(self._buffer).extend(records)
 
     def write(self, tx: Transaction) -> None:
-        """Number and insert the records of a transaction; a commit hook."""
+        """Number, chain and insert the records of a transaction; a commit hook."""
         added = tx.buffer(self._buffer)
         if not added:
             return
-        for seq, record in enumerate(added, start=self.count(tx.read_unflushed)):
-            tx.add(self.table, replace_columns(record, {"seq": seq}))
+        chain = Chain(tx, self.chain)
+        for record in added:
+            numbered = replace_columns(record, {"seq": chain.length})
+            _, link, _ = chain.extend(encode_row(numbered))
+            tx.add(self.table, {**numbered._asdict(), "hash": link})
         added.clear()
+        chain.save(tx)
 
-    def count(self, execute: Execute) -> int:
+    def count(self, connection: Connection) -> int:
         """Return the number of rows, which is the next number."""
-        last: int | None = execute(select(func.max(self.table.c.seq))).scalar()
-        return 0 if last is None else last + 1
+        return read_head(connection, self.chain)[0]
+
+    def find_breaks(self, connection: Connection) -> Iterator[str]:
+        """Yield the places where the rows are not those that were written."""
+        length, last = 0, GENESIS
+        ordered = select(*self.table.c).order_by(self.table.c.seq).execution_options(yield_per=_ROWS_PER_FETCH)
+        for row in iterate(connection.execute(ordered), self.kind):
+            if row[0] != length or row[-1] != link_hash(last, encode_row(row)):
+                yield f"the chain is broken at {row[0]}"
+            length, last = row[0] + 1, row[-1]
+        if (length, last) != read_head(connection, self.chain):
+            yield "rows are missing at the end"
+
+
+def encode_row(record: Record) -> bytes:
+    """Return what a link of the chain covers: all columns but the hash, as a JSON array."""
+    return orjson.dumps(record[:-1], option=orjson.OPT_UTC_Z)

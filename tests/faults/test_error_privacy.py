@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import JSON, Boolean, Column, Date, Integer, LargeBinary, Table, Uuid
+from sqlalchemy import JSON, Boolean, Column, Date, Float, Integer, LargeBinary, Table, Uuid
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
@@ -30,6 +30,8 @@ def value_of(column: Column[Any], number: int) -> Any:
         return True
     if isinstance(kind, Integer):
         return 870_000_000 + number
+    if isinstance(kind, Float):
+        return 870_000.5 + number
     if isinstance(kind, Uuid):
         return UUID(int=0xC0FFEE << 100 | number)
     if isinstance(kind, UTCDateTime):

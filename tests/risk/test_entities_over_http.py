@@ -34,7 +34,7 @@ def test_address_with_colons_is_found(key: httpx.Client) -> None:
     assert get(key, "entities/ip/2001%3Adb8%3A%3A7")["signals"] == [signal]
 
 
-@pytest.mark.parametrize("path", ["user/nobody-yet", "planet/ada"])
+@pytest.mark.parametrize("path", ["user/grace", "planet/ada"])
 def test_unknown_entity_is_not_found(key: httpx.Client, path: str) -> None:
     assert key.get(f"/v1/risk/entities/{path}").status_code == 404
 

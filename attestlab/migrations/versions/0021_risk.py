@@ -89,6 +89,7 @@ def upgrade() -> None:
         sa.Column("data", sa.String(length=8192), nullable=False),
         sa.Column("occurred_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("hash", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(
             ["tenant_id"],
             ["tenants.id"],
@@ -178,6 +179,7 @@ def upgrade() -> None:
         sa.Column("case_id", sa.Uuid(), nullable=True),
         sa.Column("event_id", sa.Uuid(), nullable=True),
         sa.Column("replaces", sa.Uuid(), nullable=True),
+        sa.Column("hash", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(
             ["tenant_id"],
             ["tenants.id"],

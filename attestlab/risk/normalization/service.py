@@ -26,7 +26,7 @@ from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
 from attestlab.risk.signals.tables import RiskSignalRecord
 
-NUMBERED = NumberedRows[RiskEventRecord](store.events)
+NUMBERED = NumberedRows(store.events, RiskEventRecord)
 EVENTS_PER_SLICE = 200  # of one write while events are normalized again
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Index, Text
+from sqlalchemy import Index, LargeBinary, Text
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.db.tables import short_repr
@@ -12,7 +12,10 @@ from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 
 
 class RiskEvent(SQLModel, table=True):
-    """A raw event as it was sent; it never changes, so it can be normalized again. `seq` is as in `risk_signals`."""
+    """A raw event as it was sent; it never changes, so it can be normalized again.
+
+    `seq` and `hash` are as in `risk_signals`.
+    """
 
     __tablename__ = "risk_events"
     __table_args__ = (
@@ -30,6 +33,7 @@ class RiskEvent(SQLModel, table=True):
     data: str = Field(max_length=8192)
     occurred_at: datetime
     created_at: datetime
+    hash: bytes = Field(sa_type=LargeBinary)
 
 
 @short_repr
@@ -45,6 +49,7 @@ class RiskEventRecord(NamedTuple):
     data: str
     occurred_at: datetime
     created_at: datetime
+    hash: bytes = b""
 
 
 class RiskMapping(SQLModel, table=True):

@@ -25,7 +25,7 @@ from attestlab.risk.rules import MAX_DETAILS_BYTES, Entity, Factor
 from attestlab.risk.signals import store
 from attestlab.risk.signals.tables import RiskSignalRecord
 
-NUMBERED = NumberedRows[RiskSignalRecord](store.signals)
+NUMBERED = NumberedRows(store.signals, RiskSignalRecord)
 
 
 class NewSignal(NamedTuple):

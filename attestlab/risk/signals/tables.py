@@ -14,9 +14,9 @@ from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 class RiskSignal(SQLModel, table=True):
     """A risk signal; it never changes.
 
-    `seq` numbers the signals of all tenants without gaps, in the order of their commits. `details` is canonical JSON.
-    `case_id` is the case that the signal opened or joined, `event_id` the raw event that it was normalized
-    from, and `replaces` the signal that an older mapping had made of that event.
+    `seq` numbers the signals of all tenants without gaps, in the order of their commits, and `hash` chains them.
+    `details` is canonical JSON. `case_id` is the case that the signal opened or joined, `event_id` the raw event that
+    it was normalized from, and `replaces` the signal that an older mapping had made of that event.
     """
 
     __tablename__ = "risk_signals"
@@ -41,6 +41,7 @@ class RiskSignal(SQLModel, table=True):
     case_id: UUID | None = None
     event_id: UUID | None = None
     replaces: UUID | None = None
+    hash: bytes = Field(sa_type=LargeBinary)
 
 
 @short_repr
@@ -61,6 +62,7 @@ class RiskSignalRecord(NamedTuple):
     case_id: UUID | None = None
     event_id: UUID | None = None
     replaces: UUID | None = None
+    hash: bytes = b""
 
 
 class BulkProgress(SQLModel, table=True):
