@@ -77,10 +77,11 @@ def render_tables(column: Column) -> str:
     attacks = int(column.is_attack.sum())
     head = f"{len(column.kind):,} logins, {attacks:,} of attackers ({attacks / len(column.kind):.2%}), in "
     head += f"{len(HELD_OUT_SEEDS)} worlds of held-out seeds; {column.cost_us:.0f} µs of processor time a login.\n"
-    return "\n".join([head, _render_rivals(column), _render_attacks(column), _render_people(column)])
+    return "\n".join([head, render_rivals(column), _render_attacks(column), _render_people(column)])
 
 
-def _render_rivals(column: Column) -> str:
+def render_rivals(column: Column) -> str:
+    """Return the comparison of all detectors over all attacks."""
     found = {OURS: measure_with_intervals(column, OURS, _ALL)}
     found |= {rival: measure_with_intervals(column, rival, _RANKING) for rival in RIVALS}
     lines = ["| detector | area under precision-recall | recall at 1 % false positives |", "|---|---|---|"]

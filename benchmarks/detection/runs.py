@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import process_time
 
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attestlab.demos.risk_world.parameters import WorldParameters
-from attestlab.demos.risk_world.records import Kind
+from attestlab.demos.risk_world.records import Kind, LabelledLogin
 from attestlab.demos.risk_world.world import RiskWorld
 from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.state.documents import MemoryDocuments
 from benchmarks.detection.rivals import AddressFailures, Ladder, LikelihoodRatio, Rival
 
@@ -46,12 +48,17 @@ class Column:
 def run_world(parameters: WorldParameters) -> Column:
     """Score each login of a world in the order of time, by every detector."""
     world = RiskWorld(parameters)
-    detector, documents = LoginDetector(world), MemoryDocuments()
-    rivals: tuple[Rival, ...] = (Ladder(), AddressFailures(), LikelihoodRatio(world))
+    return run_logins(world.logins(), world)
+
+
+def run_logins(logins: Iterable[LabelledLogin], locator: Locator) -> Column:
+    """Score each login in the order given, by every detector."""
+    detector, documents = LoginDetector(locator), MemoryDocuments()
+    rivals: tuple[Rival, ...] = (Ladder(), AddressFailures(), LikelihoodRatio(locator))
     scores: dict[str, list[float]] = {name: [] for name in (OURS, *RIVALS)}
     kinds, groups, times, spent = [], [], [], 0.0
     groups_by_name: dict[str, int] = {}
-    for each in world.logins():
+    for each in logins:
         began = process_time()
         scores[OURS].append(detector.assess(each.login, documents).score)
         spent += process_time() - began
