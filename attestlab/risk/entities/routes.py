@@ -6,7 +6,7 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.orgs.rules import Caller
 from attestlab.risk.access import READERS
 from attestlab.risk.enforcement.rendering import render_case, render_list_entry
-from attestlab.risk.entities.service import Entities
+from attestlab.risk.entities.service import UNNAMED, Entities
 from attestlab.risk.entities.shapes import EntityOut
 from attestlab.risk.rules import Entity
 from attestlab.risk.signals.rendering import render_signal
@@ -35,4 +35,4 @@ def _parse_entity(kind: str, entity_id: str) -> Entity:
     try:
         return Entity.of(kind, entity_id)
     except ValidationFailed:
-        raise NotFound("entity", entity_id) from None
+        raise NotFound("entity", UNNAMED) from None

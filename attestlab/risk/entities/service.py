@@ -18,6 +18,7 @@ from attestlab.risk.signals.tables import RiskSignalRecord
 from attestlab.risk.velocity.service import count_actions
 
 MAX_SIGNALS = MAX_CASES = 50  # the newest of an entity
+UNNAMED = "of this type and id"
 
 
 @dataclass(frozen=True)
@@ -56,5 +57,5 @@ class Entities:
                 count_actions(execute, tenant_id, entity, now=now),
             )
         if not (view.signals or view.cases or view.list_entries or view.windows):
-            raise NotFound("entity", entity.id)
+            raise NotFound("entity", UNNAMED)
         return view
