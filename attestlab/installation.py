@@ -276,9 +276,8 @@ class Installation:
         return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:
-        """Publish due usage events and delete what velocity scoring no longer needs; a server calls this regularly."""
+        """Publish due usage events; a running server calls this every few seconds."""
         metering.sweep(tx, now=self.clock.now())
-        self.risk.sweep(tx)
 
     def expire(self, tx: Transaction, *, at_most: int = MAX_EXPIRIES_PER_WRITE) -> bool:
         """Make at most `at_most` expiries permanent, to hold the lock briefly; returns whether there may be more."""

@@ -45,8 +45,11 @@ class Risk:
         """End the child processes of media scans."""
         self.media.close()
 
-    def sweep(self, tx: Transaction) -> None:
-        """Delete what is no longer needed; a running server calls this every few seconds."""
-        self.velocity.sweep(tx)
-        self.logins.sweep(tx)
-        self.bulk.sweep(tx)
+    def prune(self, tx: Transaction, *, at_most: int) -> bool:
+        """Delete at most `at_most` rows of each kind that is kept for days only; returns whether there may be more.
+
+        A running server calls this every few seconds, until it returns False.
+        """
+        self.bulk.prune(tx)
+        deleted = (self.velocity.prune(tx, at_most=at_most), self.logins.prune(tx, at_most=at_most))
+        return at_most in deleted

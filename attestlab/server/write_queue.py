@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -43,6 +43,15 @@ CANNOT_WRITE = "The records cannot be written. Free disk space, or end the proce
 EXPIRIES_PER_SECOND = 3_500  # a backlog of 100,000 takes about half a minute
 MIN_EXPIRIES_PER_WRITE = 50
 EXPIRIES_PER_QUEUED_WRITE = 1.5  # one request's write takes as long as this many expiries
+PRUNED_PER_SECOND = 20_000
+MIN_PRUNED_PER_WRITE, MAX_PRUNED_PER_WRITE = 100, 1_000  # about 5 us a row
+PRUNED_PER_QUEUED_WRITE = 50
+
+
+class BatchJob(Protocol):
+    """A job that does at most `at_most` things, and returns whether there may be more."""
+
+    def __call__(self, tx: Transaction, /, *, at_most: int) -> bool: ...
 
 
 class WriteQueue:
@@ -174,6 +183,7 @@ class WriteQueue:
                 partial(asyncio.to_thread, self.lab.keep_in_touch),
                 partial(asyncio.to_thread, self.lab.observe_head),
                 self._expire,
+                self._prune_risk,
                 partial(asyncio.to_thread, self.lab.status_lists.warm),
                 partial(self.write, self.lab.list_statuses),
                 exports.sweep,
@@ -197,16 +207,29 @@ class WriteQueue:
             logging_setup.log_warning("sweep refused", code=error.code, message=error.message)
 
     async def _expire(self) -> None:
-        """Make all due expiries permanent, in batches that are queued between the writes of requests."""
+        """Make all due expiries permanent."""
         pace = BacklogPacer(
             EXPIRIES_PER_SECOND,
             min_batch=MIN_EXPIRIES_PER_WRITE,
             max_batch=MAX_EXPIRIES_PER_WRITE,
             reduction_per_waiter=EXPIRIES_PER_QUEUED_WRITE,
         )
-        more = True
-        while more:
-            more = await self.write(partial(self.lab.expire, at_most=pace.batch_size(self._writer.waiting)))
+        await self._work_off(self.lab.expire, pace)
+
+    async def _prune_risk(self) -> None:
+        """Delete what risk keeps for some days only."""
+        pace = BacklogPacer(
+            PRUNED_PER_SECOND,
+            min_batch=MIN_PRUNED_PER_WRITE,
+            max_batch=MAX_PRUNED_PER_WRITE,
+            reduction_per_waiter=PRUNED_PER_QUEUED_WRITE,
+        )
+        await self._work_off(self.lab.risk.prune, pace)
+
+    async def _work_off(self, job: BatchJob, pace: BacklogPacer) -> None:
+        """Run a job in batches that are queued between the writes of requests, until it has no more to do."""
+        while await self.write(partial(job, at_most=pace.batch_size(self._writer.waiting))):
+            pass
 
     async def finish(self) -> None:
         """Write the buffered metering and commit every accepted write."""

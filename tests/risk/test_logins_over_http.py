@@ -101,14 +101,16 @@ def test_late_login_is_scored_by_its_own_time(key: httpx.Client, clock: FixedClo
     assert evaluate(key, occurred_at=two_hours_ago)["score"] < 50
 
 
-def test_sweep_deletes_documents_that_no_score_depends_on(
+def test_pruning_deletes_documents_that_no_score_depends_on(
     lab: Installation, key: httpx.Client, clock: FixedClock
 ) -> None:
     evaluate(key, outcome="success")
     clock.advance(timedelta(days=400))
 
     with lab.storage.write() as tx:
-        lab.risk.sweep(tx)
+        assert lab.risk.prune(tx, at_most=1) is True
+        while lab.risk.prune(tx, at_most=2):
+            pass
 
     with lab.storage.read() as connection:
         assert connection.execute(documents.select()).all() == []

@@ -84,14 +84,14 @@ def test_denied_entity_scores_100(key: httpx.Client) -> None:
     assert list_ids(key) == [scored["signal_id"]]
 
 
-def test_sweep_deletes_what_no_window_needs(lab: Installation, key: httpx.Client, clock: FixedClock) -> None:
+def test_pruning_deletes_what_no_window_needs(lab: Installation, key: httpx.Client, clock: FixedClock) -> None:
     record(key)
     clock.advance(HORIZON)
     record(key, entity_id="eve")
     clock.advance(timedelta(seconds=1))
 
     with lab.storage.write() as tx:
-        lab.risk.sweep(tx)
+        assert lab.risk.prune(tx, at_most=10) is False
 
     with lab.storage.read() as connection:
         left = [row.entity_id for row in connection.execute(occurrences.select())]

@@ -20,12 +20,11 @@ from attestlab.risk.logins.detector import LoginDetector
 from attestlab.risk.logins.login import Login
 from attestlab.risk.logins.places import GeoLocator, Locator
 from attestlab.risk.logins.scoring import LoginAssessment, RiskLevel, find_level
-from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, EntityType, Factor, sum_factors
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+from attestlab.risk.rules import Entity, EntityType, Factor, sum_factors
+from attestlab.risk.signals.recording import NewSignal, encode_details, record_score
 
 SOURCE, SIGNAL_TYPE = "login", "ato"
 MAX_DELAY = timedelta(days=3)  # a login may be reported so much later; its windows reach as far back
-MAX_DELETED_PER_SWEEP = 500
 _WARM_UP_ADDRESS = "192.0.2.1"  # reserved for documentation (RFC 5737)
 
 
@@ -72,12 +71,15 @@ class AccountTakeover:
             denied += [Entity(EntityType.IP, login.ip)] if login.ip else []
             factors = add_deny_factor(tx.connection, caller.tenant_id, denied, _factors_of(assessment), now=now)
             score = sum_factors(factors)
-            scored = LoginScore(score, find_level(score), factors)
-            return _raise_signal(tx, login, scored, caller=caller, at=now)
+            level = find_level(score)
+            details = encode_details(_describe_login(login, level), factors)
+            entity = Entity(EntityType.USER, login.subject_id)
+            new = NewSignal(SOURCE, SIGNAL_TYPE, score, entity, details, login.occurred_at)
+            return LoginScore(score, level, factors, record_score(tx, caller.tenant_id, new, at=now))
 
-    def sweep(self, tx: Transaction) -> None:
-        """Delete some of the documents that no score depends on; a running server calls this regularly."""
-        store.delete_expired(tx, now=self.clock.now(), limit=MAX_DELETED_PER_SWEEP)
+    def prune(self, tx: Transaction, *, at_most: int) -> int:
+        """Delete at most `at_most` documents that no score depends on any more; returns their number."""
+        return store.delete_expired(tx, now=self.clock.now(), limit=at_most)
 
 
 def _require_recent(occurred_at: datetime, now: datetime) -> None:
@@ -95,14 +97,7 @@ def _factors_of(assessment: LoginAssessment) -> list[Factor]:
     ]
 
 
-def _raise_signal(tx: Transaction, login: Login, scored: LoginScore, *, caller: Caller, at: datetime) -> LoginScore:
-    if scored.score < SIGNAL_THRESHOLD:
-        return scored
+def _describe_login(login: Login, level: RiskLevel) -> dict[str, object]:
     seen = {"ip": login.ip, "device_id": login.device_id, "country": login.country}
-    details = {name: value for name, value in seen.items() if value is not None}
-    details |= {"outcome": str(login.outcome), "level": scored.level.value}
-    entity = Entity(EntityType.USER, login.subject_id)
-    text = encode_details(details, scored.factors)
-    new = NewSignal(SOURCE, SIGNAL_TYPE, scored.score, entity, text, login.occurred_at)
-    (signal,) = record_signals(tx, caller.tenant_id, [new], at=at)
-    return LoginScore(scored.score, scored.level, scored.factors, signal.id)
+    known = {name: value for name, value in seen.items() if value is not None}
+    return {**known, "outcome": str(login.outcome), "level": level.value}

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 import orjson
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, tuple_
 
 from attestlab.core.db.tables import iterate, table_of
 from attestlab.core.db.transaction import Transaction
@@ -52,11 +52,11 @@ class StoredDocuments:
         return LoginDocumentRecord(self._tenant_id, _digest(key), key.kind, text, expires_at(document))
 
 
-def delete_expired(tx: Transaction, *, now: datetime, limit: int) -> None:
-    """Delete at most `limit` documents that no score depends on any more."""
-    due = select(documents.c.tenant_id, documents.c.digest).where(documents.c.expires_at < now).limit(limit)
-    for tenant_id, digest in tx.exec(due).all():
-        tx.exec(delete(documents).where(documents.c.tenant_id == tenant_id, documents.c.digest == digest))
+def delete_expired(tx: Transaction, *, now: datetime, limit: int) -> int:
+    """Delete at most `limit` documents that no score depends on any more; returns their number."""
+    key = (documents.c.tenant_id, documents.c.digest)
+    due = select(*key).where(documents.c.expires_at < now).limit(limit)
+    return tx.exec(delete(documents).where(tuple_(*key).in_(due))).rowcount
 
 
 def _digest(key: Key) -> bytes:

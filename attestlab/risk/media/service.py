@@ -10,8 +10,8 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.scanner import MediaScanner
-from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, EntityType
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+from attestlab.risk.rules import Entity, EntityType
+from attestlab.risk.signals.recording import NewSignal, encode_details, record_score
 
 SOURCE, SIGNAL_TYPE = "media", "deepfake"
 
@@ -36,15 +36,12 @@ class MediaScans:
             ValidationFailed: the id of the document is not acceptable.
         """
         entity = Entity.of(EntityType.DOCUMENT, subject_ref)
-        if assessment.score < SIGNAL_THRESHOLD:
-            return None
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             stored = {**assessment.details, "verdict": assessment.verdict.value}
             details = encode_details(stored, assessment.factors)
             new = NewSignal(SOURCE, SIGNAL_TYPE, float(assessment.score), entity, details, now)
-            (signal,) = record_signals(tx, caller.tenant_id, [new], at=now)
-            return signal.id
+            return record_score(tx, caller.tenant_id, new, at=now)
 
     def close(self) -> None:
         """End the child processes."""

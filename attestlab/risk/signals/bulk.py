@@ -70,8 +70,8 @@ class BulkRecording:
             if options.progress_id is not None:
                 store.save_progress(tx, BulkProgressRecord(options.progress_id, done, now))
 
-    def sweep(self, tx: Transaction) -> None:
-        """Delete the progress of requests that no client will repeat; a running server calls this regularly."""
+    def prune(self, tx: Transaction) -> None:
+        """Delete the progress of requests that no client will repeat."""
         store.delete_progress(tx, before=self.clock.now() - PROGRESS_TTL)
 
 

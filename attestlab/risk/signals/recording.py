@@ -21,7 +21,7 @@ from attestlab.core.records import outbox
 from attestlab.risk.enforcement import cases, lists, settings
 from attestlab.risk.events import SignalCreated, SignalEscalated
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
-from attestlab.risk.rules import MAX_DETAILS_BYTES, Entity, Factor
+from attestlab.risk.rules import MAX_DETAILS_BYTES, SIGNAL_THRESHOLD, Entity, Factor
 from attestlab.risk.signals import store
 from attestlab.risk.signals.tables import RiskSignalRecord
 
@@ -55,6 +55,14 @@ def record_signals(
         for record in recorded:
             _publish(tx, record, at)
     return recorded
+
+
+def record_score(tx: Transaction, tenant_id: UUID, new: NewSignal, *, at: datetime) -> UUID | None:
+    """Record what one of the service's detectors scored, if it is at least `SIGNAL_THRESHOLD`; returns the id."""
+    if new.score < SIGNAL_THRESHOLD:
+        return None
+    (signal,) = record_signals(tx, tenant_id, [new], at=at)
+    return signal.id
 
 
 def encode_details(details: Mapping[str, object] | None, factors: Sequence[Factor] = ()) -> str:

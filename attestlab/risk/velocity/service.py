@@ -16,8 +16,8 @@ from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement.lists import add_deny_factor
-from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, Factor, sum_factors
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+from attestlab.risk.rules import Entity, Factor, sum_factors
+from attestlab.risk.signals.recording import NewSignal, encode_details, record_score
 from attestlab.risk.velocity import store
 from attestlab.risk.velocity.tables import VelocityEventRecord
 from attestlab.risk.velocity.windows import WINDOWS, score_counts
@@ -25,7 +25,6 @@ from attestlab.risk.velocity.windows import WINDOWS, score_counts
 SOURCE = SIGNAL_TYPE = "velocity"
 MAX_DELAY = timedelta(hours=24)  # an occurrence may be reported so much later
 HORIZON = MAX_DELAY + timedelta(hours=24)  # the day before the latest report
-MAX_DELETED_PER_SWEEP = 2_000
 MAX_ACTIONS_SHOWN = 20
 
 
@@ -69,12 +68,15 @@ class Velocity:
             tx.add(store.occurrences, row)
             counts = store.count_windows(tx.exec, caller.tenant_id, entity, action, moment)
             factors = add_deny_factor(tx.connection, caller.tenant_id, [entity], score_counts(counts), now=now)
-            scored = VelocityScore(sum_factors(factors), name_counts(counts), factors)
-            return _raise_signal(tx, scored, entity, action, occurred_at=occurred_at, caller=caller, at=now)
+            score, windows = sum_factors(factors), name_counts(counts)
+            details = encode_details({"action": action, "windows": windows}, factors)
+            new = NewSignal(SOURCE, SIGNAL_TYPE, score, entity, details, occurred_at)
+            signal_id = record_score(tx, caller.tenant_id, new, at=now)
+            return VelocityScore(score, windows, factors, signal_id)
 
-    def sweep(self, tx: Transaction) -> None:
-        """Delete some of the occurrences that no window needs any more; a running server calls this regularly."""
-        store.delete_before(tx, to_microseconds(self.clock.now() - HORIZON), limit=MAX_DELETED_PER_SWEEP)
+    def prune(self, tx: Transaction, *, at_most: int) -> int:
+        """Delete at most `at_most` occurrences that no window needs any more; returns their number."""
+        return store.delete_before(tx, to_microseconds(self.clock.now() - HORIZON), limit=at_most)
 
 
 def count_actions(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> dict[str, dict[str, int]]:
@@ -101,21 +103,3 @@ def _require_recent(occurred_at: datetime, now: datetime) -> None:
             "of that time are no longer counted. Send it as a raw event or as a signal."
         )
         raise ValidationFailed.of("/occurred_at", "too_old", message)
-
-
-def _raise_signal(
-    tx: Transaction,
-    scored: VelocityScore,
-    entity: Entity,
-    action: str,
-    *,
-    occurred_at: datetime,
-    caller: Caller,
-    at: datetime,
-) -> VelocityScore:
-    if scored.score < SIGNAL_THRESHOLD:
-        return scored
-    details = encode_details({"action": action, "windows": scored.windows}, scored.factors)
-    new = NewSignal(SOURCE, SIGNAL_TYPE, scored.score, entity, details, occurred_at)
-    (signal,) = record_signals(tx, caller.tenant_id, [new], at=at)
-    return VelocityScore(scored.score, scored.windows, scored.factors, signal.id)

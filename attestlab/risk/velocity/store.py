@@ -41,10 +41,7 @@ def list_actions(execute: Execute, tenant_id: UUID, entity: Entity, *, limit: in
 def delete_before(tx: Transaction, before_us: int, *, limit: int) -> int:
     """Delete at most `limit` occurrences before a moment; returns their number."""
     due = select(*_KEY).where(occurrences.c.occurred_us < before_us).order_by(occurrences.c.occurred_us).limit(limit)
-    rows = [tuple(row) for row in tx.exec(due)]
-    if rows:
-        tx.exec(delete(occurrences).where(tuple_(*_KEY).in_(rows)))
-    return len(rows)
+    return tx.exec(delete(occurrences).where(tuple_(*_KEY).in_(due))).rowcount
 
 
 def _of_entity(tenant_id: UUID, entity: Entity) -> tuple[ColumnElement[bool], ...]:
