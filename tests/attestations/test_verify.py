@@ -30,6 +30,7 @@ from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import issuers, keys
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller
+from attestlab.risk.rules import Entity, EntityType
 from support.policies.activation import create_active_policy
 from support.policies.documents import make_condition, make_document, make_rule
 
@@ -301,7 +302,20 @@ def test_each_verification_is_metered_and_published(
         used = usage.get_used(connection, caller.tenant_id, usage.VERIFICATIONS, clock.now().date())
         told = connection.scalars(select(table_of(OutboxEvent).c.type).order_by(table_of(OutboxEvent).c.seq)).all()
     assert used == 2
-    assert told[-2:] == ["verification.completed", "verification.failed"]
+    assert told[-3:] == ["verification.completed", "verification.failed", "risk.signal.created"]
+
+
+def test_failed_verification_is_a_risk_signal_about_its_attestation(
+    lab: Installation, caller: Caller, minted: Minted
+) -> None:
+    altered = lab.attestations.verify(minted.id, VerifierInput(document_hash="00" * 32))
+    with lab.storage.write() as tx:
+        lab.attestations.meter(tx, altered)
+
+    view = lab.risk.entities.get(Entity(EntityType.ATTESTATION, str(minted.id)), caller=caller)
+
+    (signal,) = view.signals
+    assert (signal.source, signal.signal_type, signal.score) == ("verification", "behavior", 60.0)
 
 
 @pytest.mark.own_world

@@ -274,6 +274,8 @@ def test_five_violations_block_the_tenant_at_that_address_for_15_minutes(proxied
     proxied_server.clock.advance(timedelta(minutes=10))
     assert spend(wild, 1) == [200]
     assert blocks(proxied_server) == [(tenant.tenant_id, "192.0.2.1")]
+    (signal,) = wild.get("/v1/risk/signals").json()["items"]
+    assert (signal["entity_type"], signal["entity_id"], signal["signal_type"]) == ("ip", "192.0.2.1", "velocity")
 
 
 def test_a_blocked_tenant_does_not_block_others_at_its_address(proxied_server: ProxiedServer) -> None:

@@ -82,7 +82,7 @@ class Requirement:
             raise PermissionDenied("This is for tenants, not for consumers.", details={"required_realm": "tenant"})
         if self.realm is not None and caller.realm != self.realm:
             raise PermissionDenied(f"This is for {self.realm} accounts.", details={"required_realm": self.realm})
-        roles = self.roles or (self.people_roles if caller.actor_type == "USER" else ())
+        roles = self.people_roles if self.people_roles and caller.actor_type == "USER" else self.roles
         if roles and not caller.roles.intersection(roles):
             message = f"This needs the role {' or '.join(roles)}."
             raise PermissionDenied(message, details={"required_roles": list(roles)})
