@@ -49,8 +49,13 @@ def create_postgres_database(postgres_url: str, *, template: str = "template1") 
 
 
 def replace_postgres_database(postgres_url: str, name: str, *, template: str) -> None:
-    """Make an empty database a copy of another; it has no clients yet."""
-    create = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"
+    """Make an empty database a copy of another, on the disk where it is; it has no clients yet."""
+    query = "SELECT spcname FROM pg_database JOIN pg_tablespace t ON t.oid = dattablespace WHERE datname = :name"
+    engine = create_engine(database_url(postgres_url))
+    with engine.connect() as connection:
+        space = connection.execute(text(query), {"name": name}).scalar_one()
+    engine.dispose()
+    create = f"CREATE DATABASE {name} TEMPLATE {template} TABLESPACE {space} STRATEGY FILE_COPY"
     execute_as_administrator(postgres_url, f"DROP DATABASE {name} WITH (FORCE)", create)
 
 
