@@ -11,10 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import time
-from functools import lru_cache
-from pathlib import Path
 from typing import BinaryIO
+
+from attestlab.core.file_caching import cache_while_unchanged
 
 KEY = "attestlab.sha256"
 UNKNOWN = "0" * 64
@@ -24,8 +23,6 @@ METADATA = {KEY: f"sha256:{UNKNOWN}"}
 _ENTRY = re.compile(rb"attestlab\.sha256.{1,8}sha256:([0-9a-f]{64})", re.DOTALL)
 _TAIL_BYTES = 8  # the footer's length and the magic number
 _CHUNK_BYTES = 1 << 20
-_MAX_CACHED_FILES = 100_000
-_SETTLED_NS = 2_000_000_000
 
 
 def write_digest(file: BinaryIO) -> None:
@@ -38,27 +35,14 @@ def write_digest(file: BinaryIO) -> None:
     file.write(digest.encode())
 
 
-def is_intact(path: Path) -> bool | None:
-    """Whether a file's digest matches its bytes; None if it has no digest.
-
-    The result is cached while the file's inode, size and times of change stay the same. Within two seconds of
-    a change the file is hashed each time, because file times are too coarse to distinguish two changes.
+@cache_while_unchanged
+def is_intact(path: str) -> bool | None:
+    """Whether a file's digest matches its bytes; None if it has no digest. The file is hashed once while it is
+    unchanged.
 
     Raises:
         OSError: the file cannot be read.
     """
-    status = os.stat(path)
-    if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED_NS:
-        return _check_file(str(path))
-    return _check_unchanged(str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-@lru_cache(_MAX_CACHED_FILES)
-def _check_unchanged(path: str, _inode: int, _size: int, _modified_ns: int, _changed_ns: int) -> bool | None:
-    return _check_file(path)
-
-
-def _check_file(path: str) -> bool | None:
     with open(path, "rb") as file:
         offset = _find_digest(file)
         if offset is None:

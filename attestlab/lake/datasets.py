@@ -276,3 +276,4 @@ RISK_EVENTS = Dataset(
     _read_risk_events,
 )
 ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RISK_EVENTS)
+BY_NAME = {dataset.name: dataset for dataset in ALL}

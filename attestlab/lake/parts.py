@@ -12,7 +12,8 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attestlab.core import atomic_files, parquet_digest
+from attestlab.core.errors import Unavailable
+from attestlab.core.file_caching import cache_while_unchanged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,26 +54,56 @@ def find_parts(folder: Path, columns: Collection[str] = ()) -> Parts:
 
     Parts after a gap and overlapping parts are not read: the records still have their facts.
     """
-    named = [(name, NAME.fullmatch(name)) for name in (os.listdir(folder) if folder.is_dir() else ())]
-    parts = [LakePart(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
-    whole = [part for part in parts if _is_whole(part.path, columns)]
-    longest = {part.first: part for part in sorted(whole, key=lambda part: part.last)}
+    candidates: defaultdict[int, list[LakePart]] = defaultdict(list)
+    for each in list_parts(folder):
+        candidates[each.first].append(each)
     chain: list[LakePart] = []
     end = 0
-    while (part := longest.get(end)) is not None and part.last >= part.first:
+    while (part := _find_whole(candidates[end], columns)) is not None:
         chain.append(part)
         end = part.last + 1
     return Parts(chain, end)
 
 
+def list_parts(folder: Path) -> list[LakePart]:
+    """List the parts in a folder by their names, unchecked; the longest first."""
+    named = [(name, NAME.fullmatch(name)) for name in (os.listdir(folder) if folder.is_dir() else ())]
+    parts = [LakePart(folder / name, int(match[1]), int(match[2])) for name, match in named if match]
+    return sorted((part for part in parts if part.first <= part.last), key=lambda part: part.first - part.last)
+
+
+def _find_whole(candidates: Iterable[LakePart], columns: Collection[str]) -> LakePart | None:
+    return next((part for part in candidates if _is_whole(part.path, columns)), None)
+
+
 def _is_whole(path: Path, columns: Collection[str]) -> bool:
     """Whether a file has its original bytes and these columns."""
-    from pyarrow import ArrowException, parquet
+    from pyarrow import ArrowException
 
     try:
-        return bool(parquet_digest.is_intact(path)) and set(columns) <= set(parquet.read_schema(path).names)
+        return bool(parquet_digest.is_intact(path)) and set(columns) <= column_names(path)
     except (ArrowException, OSError):
         return False
+
+
+@cache_while_unchanged
+def column_names(path: str) -> frozenset[str]:
+    """Return the names of a part's columns.
+
+    Raises:
+        OSError, ArrowException: it is not a Parquet file.
+    """
+    from pyarrow import parquet
+
+    return frozenset(parquet.read_schema(path).names)
+
+
+def report_unreadable_part() -> Unavailable:
+    """Return the error of a part that was removed or damaged after it was checked."""
+    return Unavailable(
+        "A part of the lake cannot be read. Retry; if the error persists, "
+        "the operator must run `attestlab lake rebuild`."
+    )
 
 
 def write_part(folder: Path, first: int, last: int, table: pa.Table) -> LakePart:

@@ -5,6 +5,8 @@ The first call that needs them loads pyarrow and DuckDB; opening an installation
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -17,8 +19,11 @@ from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
 
 if TYPE_CHECKING:
+    import duckdb
+
     from attestlab.lake.exporter import Exporter
     from attestlab.lake.relations import TenantLake
+    from attestlab.lake.trusted_connections import TrustedConnections
 
 ROWS_A_PART = 10_000
 PARTS_A_SWEEP = 16  # takes a busy server some seconds; the remaining facts are read from the records meanwhile
@@ -40,11 +45,30 @@ class Lake:
         """Return the data sets as the caller's tenant sees them."""
         from attestlab.lake.relations import TenantLake
 
-        return TenantLake(self._storage, self.folder, caller.tenant_id, workers=self._workers)
+        return TenantLake(
+            self._storage, self.folder, caller.tenant_id, workers=self._workers, trusted=self._trusted_connections
+        )
+
+    def connect_to_all_tenants(self, *names: str) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """Open a connection like `TenantLake.connect`, with the facts of every tenant.
+
+        Only the operator may see the results. Decisions and audit trails are numbered by tenant and not available.
+        """
+        from attestlab.lake import datasets
+
+        return self._trusted_connections.open(None, *(datasets.BY_NAME[name] for name in names))
+
+    @cached_property
+    def _trusted_connections(self) -> TrustedConnections:
+        from attestlab.lake.trusted_connections import TrustedConnections
+
+        return TrustedConnections(self._storage, self.folder)
 
     def close(self) -> None:
-        """Stop the process that runs queries."""
+        """Stop the process that runs queries, and close the connections."""
         self._workers.close()
+        if "_trusted_connections" in vars(self):
+            self._trusted_connections.close()
 
     def export(self) -> int:
         """Export all missing facts, with a short last part of each sequence; return the number of parts.

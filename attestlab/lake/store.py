@@ -134,13 +134,13 @@ _COUNTS: dict[Numbering, Callable[[Connection], int]] = {
 }
 
 
-def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUID) -> int:
-    """Return the length of a sequence in which a tenant can have facts."""
+def sequence_length(connection: Connection, numbering: Numbering, tenant_id: UUID | None) -> int:
+    """Return the length of a sequence in which a tenant can have facts; an audit trail needs a tenant."""
     if numbering is Numbering.LOG:
         return _log_length(connection)
     if numbering in _COUNTS:
         return _COUNTS[numbering](connection)
-    name = outbox.CHAIN if numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
+    name = outbox.CHAIN if tenant_id is None or numbering is Numbering.OUTBOX else audit.chain_name(tenant_id)
     return hash_chain.read_head(connection, name)[0]
 
 

@@ -1,0 +1,36 @@
+"""Results of reading a file, cached while the file is unchanged."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from pathlib import Path
+from typing import TypeVar
+
+MAX_CACHED_FILES = 100_000
+SETTLED_NS = 2_000_000_000
+
+Result = TypeVar("Result")
+
+
+def cache_while_unchanged(read: Callable[[str], Result]) -> Callable[[Path], Result]:
+    """Cache the result of `read` for each path while the file's inode, size and times of change stay the same.
+
+    Within two seconds of a change the file is read each time, because file times are too coarse to distinguish two
+    changes. The decorated function raises OSError if there is no such file.
+    """
+
+    @lru_cache(MAX_CACHED_FILES)
+    def read_unchanged(path: str, _inode: int, _size: int, _modified_ns: int, _changed_ns: int) -> Result:
+        return read(path)
+
+    @wraps(read)
+    def read_cached(path: Path) -> Result:
+        status = os.stat(path)
+        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < SETTLED_NS:
+            return read(str(path))
+        return read_unchanged(str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    return read_cached

@@ -1,0 +1,155 @@
+"""DuckDB connections for the SQL of this project: DuckDB itself reads the parts, so that it prunes row groups.
+
+They are never for the text of a caller: such SQL could read every tenant's parts, and runs on a sealed connection
+(`relations.py`). Here each view has the tenant's filter, values are parameters, and names are ours. DuckDB can open
+files of the lake's folder and no others. The SHA-256 of every part is compared before its first use in the process,
+and again when the file has changed.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import duckdb
+import pyarrow as pa
+
+from attestlab.core.db.storage import Storage
+from attestlab.lake import context_columns, store
+from attestlab.lake.datasets import Dataset
+from attestlab.lake.exporter import require_not_ahead, sequence_folder
+from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
+from attestlab.lake.unexported import UnexportedFacts
+from attestlab.policy.sql.compiler import literal
+
+MEMORY_LIMIT = "1GB"  # of all queries of the process together
+_READ_ERROR = re.compile("No files found|Failed to read file|Cannot open file|Could not read")
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": MEMORY_LIMIT,
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,  # variables of the calling code are not tables
+}
+
+
+class DatasetSnapshot(NamedTuple):
+    """The facts of a data set as of one moment: the parts, and the facts that only the records have."""
+
+    dataset: Dataset
+    parts: Parts
+    unexported: pa.Table
+
+
+class TrustedConnections:
+    """Opens connections to one lake. They share one DuckDB instance, which remembers the footers of the parts."""
+
+    def __init__(self, storage: Storage, folder: Path) -> None:
+        self._storage, self._folder = storage, folder
+        self._unexported = UnexportedFacts()
+        self._instance: duckdb.DuckDBPyConnection | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def open(self, tenant_id: UUID | None, *wanted: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open a connection with a view of each data set, named like it, all as of one transaction.
+
+        A view has the rows of the tenant, or every tenant's if `tenant_id` is None.
+
+        Raises:
+            ValueError: the data set is numbered by tenant, and `tenant_id` is None.
+            Conflict: the lake is ahead of the records.
+            Unavailable: a part was removed or damaged during the block.
+        """
+        snapshots = self._read_snapshots(tenant_id, wanted)
+        with self._cursor() as connection, translate_read_errors():
+            for snapshot in snapshots:
+                _create_view(connection, snapshot, tenant_id)
+            yield connection
+
+    def close(self) -> None:
+        """Close the instance; the next call opens another."""
+        with self._lock:
+            if self._instance is not None:
+                self._instance.close()
+            self._instance = None
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection of its own to the shared instance; its views are temporary, so no other sees them."""
+        with self._lock:
+            if self._instance is None:
+                self._instance = _open_instance(self._folder)
+            return self._instance.cursor()
+
+    def _read_snapshots(self, tenant_id: UUID | None, wanted: Sequence[Dataset]) -> list[DatasetSnapshot]:
+        """Return the parts, then the facts that only the records have."""
+        if tenant_id is None and (by_tenant := [each.name for each in wanted if each.by_tenant]):
+            raise ValueError(f"{by_tenant} are numbered by tenant; name one")
+        parts = [find_parts(sequence_folder(self._folder, each, tenant_id), each.columns) for each in wanted]
+        with self._storage.read() as connection:
+            snapshots = []
+            for dataset, exported in zip(wanted, parts, strict=True):
+                end = store.sequence_length(connection, dataset.numbering, tenant_id)
+                require_not_ahead(exported, end, dataset)
+                unexported = self._unexported.read(connection, dataset, tenant_id, first=exported.end, end=end)
+                snapshots.append(DatasetSnapshot(dataset, exported, unexported))
+            return snapshots
+
+
+def _open_instance(folder: Path) -> duckdb.DuckDBPyConnection:
+    instance = duckdb.connect(":memory:", config=_CONFIG)
+    instance.execute("SET GLOBAL TimeZone = 'UTC'")  # otherwise times are in the machine's zone
+    instance.execute("SET GLOBAL parquet_metadata_cache = true")
+    instance.execute(f"SET GLOBAL allowed_directories = [{literal(str(folder))}]")
+    instance.execute("SET GLOBAL enable_external_access = false")
+    instance.execute("SET GLOBAL lock_configuration = true")
+    return instance
+
+
+def _create_view(connection: duckdb.DuckDBPyConnection, snapshot: DatasetSnapshot, tenant_id: UUID | None) -> None:
+    """Create the view of a data set: its parts with the tenant's filter, and the facts that only the records have."""
+    name, members = snapshot.dataset.name, []
+    if snapshot.parts.chain:
+        members.append(_select_parts(snapshot, tenant_id))
+    if snapshot.unexported.num_rows or not members:
+        connection.register(f"{name}_unexported", snapshot.unexported)
+        members.append(f"SELECT * FROM {name}_unexported")
+    connection.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL BY NAME '.join(members)}")
+
+
+def _select_parts(snapshot: DatasetSnapshot, tenant_id: UUID | None) -> str:
+    """Return SQL for the rows of the parts. DuckDB accepts no parameters in a view, so the values are literals."""
+    dataset, chain = snapshot.dataset, snapshot.parts.chain
+    names = [*dataset.columns, *_context_columns(dataset, chain)]
+    columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    files = ", ".join(literal(str(part.path)) for part in chain)
+    by_name = f"union_by_name = {str(dataset.typed).lower()}"
+    owned = "" if dataset.is_public or tenant_id is None else f" WHERE tenant_id = {literal(str(tenant_id))}"
+    return f"SELECT {columns} FROM read_parquet([{files}], {by_name}, hive_partitioning = false){owned}"
+
+
+def _context_columns(dataset: Dataset, chain: Sequence[LakePart]) -> list[str]:
+    """Return the context columns that any part has."""
+    if not dataset.typed:
+        return []
+    return list(context_columns.column_types(name for part in chain for name in column_names(part.path)))
+
+
+@contextmanager
+def translate_read_errors() -> Iterator[None]:
+    """Translate the errors of parts that are missing or damaged.
+
+    Raises:
+        Unavailable: a part cannot be read.
+    """
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        if not _READ_ERROR.search(str(error)):
+            raise
+        raise report_unreadable_part() from error
