@@ -63,6 +63,7 @@ from attestlab.policy.service import Policies
 from attestlab.portal.service import Portal
 from attestlab.risk.service import Risk
 from attestlab.settings import Settings
+from attestlab.simulation.risk.service import RiskSimulations
 from attestlab.simulation.service import Simulations
 from attestlab.web.idempotency import store as idempotency_store
 
@@ -168,6 +169,9 @@ class Installation:
         self.workers = WorkerProcesses()
         self.lake = Lake(storage=storage, folder=settings.data / LAKE)
         self.simulations = Simulations(storage=storage, clock=clock, keyring=keys, lake=self.lake)
+        self.risk_simulations = RiskSimulations(
+            storage=storage, clock=clock, lake=self.lake, concurrency=self.simulations.concurrency
+        )
         self.policies = Policies(
             storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
         )

@@ -47,6 +47,7 @@ from attestlab.risk.velocity.blocks import record_blocked_address
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
+from attestlab.simulation.risk import routes as risk_simulation_routes
 from attestlab.web import logging_setup
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.health import health_routes
@@ -79,6 +80,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     login_routes.routes,
     entity_routes.routes,
     enforcement_routes.routes,
+    risk_simulation_routes.routes,
     delivery_routes.routes,
     log_routes.routes,
     audit_routes.routes,

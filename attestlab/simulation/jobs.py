@@ -8,10 +8,13 @@ from pathlib import Path
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.storage import Storage
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy.jobs import PolicyArgument, open_records, parse_policy_argument
 from attestlab.simulation.service import SimulationOptions, SimulationRun, Simulations
+
+START_S = 10.0  # for a child process to start and to read its input before its time limit begins
 
 
 def simulate(
@@ -27,9 +30,14 @@ def simulate(
     Raises:
         NotFound, Conflict, ValidationFailed, Cancelled, Unavailable: see `Simulations.run`.
     """
-    storage, rows_a_part = open_records(str(place["records"])), place["rows_a_part"]
-    assert isinstance(rows_a_part, int)
-    lake = Lake(storage=storage, folder=Path(str(place["folder"])), rows_a_part=rows_a_part)
+    storage, lake = open_lake(place)
     unsigned = Keyring(bytes(32))
     simulations = Simulations(storage=storage, clock=FixedClock(now), keyring=unsigned, lake=lake, time_limit_s=limit_s)
     return simulations.run(parse_policy_argument(policy), caller=caller, **options)
+
+
+def open_lake(place: Mapping[str, object]) -> tuple[Storage, Lake]:
+    """Open the records and the lake of an installation, as `Lake.connection_info` describes them."""
+    storage, rows_a_part = open_records(str(place["records"])), place["rows_a_part"]
+    assert isinstance(rows_a_part, int)
+    return storage, Lake(storage=storage, folder=Path(str(place["folder"])), rows_a_part=rows_a_part)

@@ -17,7 +17,6 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _TENANT = Requirement(tenant_only=True)
-_START_S = 10.0  # for a child process to start and to read the documents before its time limit begins
 
 
 async def _run(
@@ -48,7 +47,7 @@ async def _run(
         policy = encode_policy(body.policy or body.policy_id)
         with simulations.concurrency.acquire():
             arguments = (lake.connection_info, policy, options, limit_s, caller, clock.now())
-            return await processes.run(request, caller, jobs.simulate, *arguments, timeout_s=limit_s + _START_S)
+            return await processes.run(request, caller, jobs.simulate, *arguments, timeout_s=limit_s + jobs.START_S)
     document = parse_body_or_id(body.policy, body.policy_id)
     gone = request.disconnect_event()
     return await executor.run_in_thread(

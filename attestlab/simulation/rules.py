@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from attestlab.core.errors import Conflict
+from attestlab.core.errors import Conflict, ValidationFailed
 
 REPORT_TTL = timedelta(hours=24)
 
@@ -53,6 +53,19 @@ def require_current(report: ReportSummary | None, *, document_digest: str, basel
             "unreliable; check its examples, and run `attestlab log fsck`.",
             details=details,
         )
+
+
+def require_window(start: datetime | None, end: datetime | None) -> None:
+    """Require the bounds of a history: both with a time zone, and `start` before `end`.
+
+    Raises:
+        ValidationFailed: a bound has no time zone, or the window is empty.
+    """
+    for field, moment in (("/from", start), ("/to", end)):
+        if moment is not None and moment.utcoffset() is None:
+            raise ValidationFailed.of(field, "no_time_zone", f"{moment} has no time zone; add one, such as UTC.")
+    if start is not None and end is not None and start >= end:
+        raise ValidationFailed.of("/to", "window", "The window is empty; `from` must be before `to`.")
 
 
 def _conflict(reason: str, message: str) -> Conflict:

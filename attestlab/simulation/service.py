@@ -17,7 +17,6 @@ from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.service_key import ServiceKey
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.core.records import audited_write
@@ -244,7 +243,7 @@ class Simulations:
         from attestlab.simulation.query_session import QuerySession
         from attestlab.simulation.simulation import Simulation
 
-        _require_window(start, end)
+        rules.require_window(start, end)
         tenant_id = caller.tenant_id
         with self.storage.read() as connection:
             scenario = build_scenario(connection, draft, tenant_id)
@@ -267,14 +266,6 @@ class Simulations:
         return Simulation(
             QuerySession(duckdb_connection), history, scenario, registry, by=by, recorded=load_recorded, reporter=report
         )
-
-
-def _require_window(start: datetime | None, end: datetime | None) -> None:
-    for field, moment in (("/from", start), ("/to", end)):
-        if moment is not None and moment.utcoffset() is None:
-            raise ValidationFailed.of(field, "no_time_zone", f"{moment} has no time zone; add one, such as UTC.")
-    if start is not None and end is not None and start >= end:
-        raise ValidationFailed.of("/to", "window", "The window is empty; `from` must be before `to`.")
 
 
 def _run_sweep(simulation: Simulation, sweep: Sequence[ThresholdName], points: int) -> list[dict[str, object]] | None:

@@ -162,7 +162,9 @@ class Simulation:
         Raises:
             ValidationFailed: a rule has no such threshold, or several; both are the same; `points` is less than 1.
         """
-        found = [Threshold.find(self.scenario.rules, *named, number=n) for n, named in enumerate((first, second))]
+        found = [
+            Threshold.find(self.scenario.rules, *named, field=f"/sweep/{n}") for n, named in enumerate((first, second))
+        ]
         if found[0] == found[1]:
             raise ValidationFailed.of("/sweep/1", "same_threshold", "Both thresholds are the same; sweep it alone.")
         return self._sweep(found, points)

@@ -36,11 +36,11 @@ class Threshold:
 
     @classmethod
     def find(
-        cls, rules: Sequence[Rule], rule_id: str, attribute: str, op: str | None = None, *, number: int = 0
+        cls, rules: Sequence[Rule], rule_id: str, attribute: str, op: str | None = None, *, field: str = "/sweep/0"
     ) -> Threshold:
         """Find the threshold of a rule on an attribute; `op` selects one of several.
 
-        `number` is its index among the swept thresholds, for error pointers.
+        `field` is where the request names it, for errors.
 
         Raises:
             ValidationFailed: there is none, or more than one.
@@ -48,14 +48,14 @@ class Threshold:
         rule = next((rule for rule in rules if rule.id == rule_id), None)
         if rule is None:
             message = f"The draft has no enforced rule {rule_id!r}."
-            raise ValidationFailed.of(f"/sweep/{number}/rule_id", "unknown_rule", message)
+            raise ValidationFailed.of(f"{field}/rule_id", "unknown_rule", message)
         comparisons = [
             leaf for leaf in iterate_comparisons(rule.when) if leaf.attribute.path == attribute and leaf.op in ORDERING
         ]
         comparisons = [leaf for leaf in comparisons if leaf.attribute.type in NUMERIC and op in (None, leaf.op.value)]
         if len(comparisons) != 1:
             raise ValidationFailed.of(
-                f"/sweep/{number}/attribute",
+                f"{field}/attribute",
                 "threshold",
                 f"{rule_id} compares {attribute} with {len(comparisons)} thresholds{f' by {op}' if op else ''}; "
                 "name one by attribute and op (lt, lte, gt, gte).",

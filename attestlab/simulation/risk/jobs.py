@@ -1,0 +1,41 @@
+"""Runs a what-if over risk in a child process (`core.execution.worker_processes`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.limits.concurrency import ConcurrencyLimit
+from attestlab.orgs.rules import Caller
+from attestlab.simulation.jobs import open_lake
+from attestlab.simulation.risk.service import RiskRules, RiskSimulationOptions, RiskSimulations
+
+
+def simulate_risk(
+    place: Mapping[str, object],
+    rules: RiskRules,
+    options: RiskSimulationOptions,
+    limit_s: float,
+    caller: Caller,
+    now: datetime,
+) -> bytes:
+    """Simulate rules over the signals of the lake at `place`; return the JSON of `RiskSimulationOut`.
+
+    Raises:
+        NotFound, ValidationFailed, Cancelled, Unavailable: see `RiskSimulations.run`.
+    """
+    from attestlab.simulation.risk.rendering import render_risk_simulation
+    from attestlab.simulation.risk.signal_history import SignalWindow
+
+    storage, lake = open_lake(place)
+    simulations = RiskSimulations(
+        storage=storage,
+        clock=FixedClock(now),
+        lake=lake,
+        concurrency=ConcurrencyLimit(1, "simulations"),
+        time_limit_s=limit_s,
+    )
+    run = simulations.run(rules, caller=caller, **options)
+    window = SignalWindow(options["start"], options["end"])
+    return render_risk_simulation(run, window).model_dump_json(by_alias=True).encode()

@@ -1,0 +1,46 @@
+"""HTTP route of what-if over risk."""
+
+from attestlab.core.clock import Clock
+from attestlab.orgs.rules import Caller
+from attestlab.policy.large_requests import PolicyProcesses
+from attestlab.risk.access import READERS
+from attestlab.simulation.jobs import START_S
+from attestlab.simulation.risk import jobs
+from attestlab.simulation.risk.metrics import ErrorCosts
+from attestlab.simulation.risk.service import RiskSimulationOptions, RiskSimulations
+from attestlab.simulation.risk.shapes import RiskSimulationOut, SimulateRiskIn
+from attestlab.web.request import Request
+from attestlab.web.response import JSON, RawResponse
+from attestlab.web.routing.routes import Routes
+
+routes = Routes("risk")
+
+
+@routes.post("/v1/risk/simulate", scope=READERS, idempotency="none")
+async def simulate_rules(
+    request: Request,
+    body: SimulateRiskIn,
+    caller: Caller,
+    risk_simulations: RiskSimulations,
+    clock: Clock,
+    processes: PolicyProcesses,
+) -> RiskSimulationOut | RawResponse:
+    """Simulate rules over the tenant's past signals; the outcomes of cases are the labels. Nothing is stored.
+
+    It runs in a child process, which ends when the client disconnects.
+    """
+    threshold = body.threshold
+    options = RiskSimulationOptions(
+        start=body.from_,
+        end=body.to,
+        costs=ErrorCosts(body.costs.missed_fraud, body.costs.false_alarm),
+        threshold=None if threshold is None else (threshold.rule_id, threshold.attribute, threshold.op),
+        points=body.points,
+        explain=None if body.explain is None else str(body.explain),
+    )
+    limit_s = risk_simulations.time_limit_s
+    rules = [{"id": rule.id, "when": rule.when} for rule in body.rules]
+    arguments = (risk_simulations.lake.connection_info, rules, options, limit_s, caller, clock.now())
+    with risk_simulations.concurrency.acquire():
+        text = await processes.run(request, caller, jobs.simulate_risk, *arguments, timeout_s=limit_s + START_S)
+    return RawResponse(text, JSON)

@@ -1,0 +1,152 @@
+"""Service for what-if over risk: replays a candidate rule set over a tenant's signals; nothing is stored.
+
+DuckDB is loaded by the first simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.limits.concurrency import ConcurrencyLimit
+from attestlab.lake.service import Lake
+from attestlab.orgs.rules import Caller
+from attestlab.risk.enforcement import store as enforcement_store
+from attestlab.risk.enforcement.settings import find_threshold
+from attestlab.risk.enforcement.store import Position
+from attestlab.simulation.risk.metrics import DEFAULT_COSTS, ErrorCosts, require_costs
+from attestlab.simulation.risk.promotion import PromotionGate, decide_promotion
+from attestlab.simulation.rules import require_window
+
+if TYPE_CHECKING:
+    from attestlab.simulation.risk.examples import SignalExample
+    from attestlab.simulation.risk.risk_simulation import CurvePoint, ExplainedSignal, RiskSimulation
+    from attestlab.simulation.risk.tally import Tallies
+    from attestlab.simulation.sweeps import Threshold, ThresholdName
+
+TIME_LIMIT_S = 60.0  # two million signals take a third of it on an idle machine
+MAX_LABEL_CASES = 200_000
+_TOO_LONG = "The simulation took over {:g} s. Narrow it by from and to, or send fewer rules."
+RiskRules = Sequence[Mapping[str, object]]
+"""Rules `{id, when}`, with conditions as in policies."""
+
+
+class RiskSimulationOptions(TypedDict, total=False):
+    """The options of `RiskSimulations.run`."""
+
+    start: datetime | None
+    end: datetime | None
+    costs: ErrorCosts
+    threshold: ThresholdName | None
+    points: int
+    explain: str | None
+
+
+class RiskSimulationRun(NamedTuple):
+    """All results of a simulation; `threshold` is None, and the curve empty, if no rule compares a number."""
+
+    live_threshold: float
+    costs: ErrorCosts
+    tallies: Tallies
+    gate: PromotionGate
+    threshold: Threshold | None
+    curve: Sequence[CurvePoint]
+    examples: Sequence[SignalExample]
+    explained: ExplainedSignal | None
+
+
+class RiskSimulations:
+    """Simulates rule sets over recorded signals. The live rule is the tenant's escalation threshold."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        lake: Lake,
+        concurrency: ConcurrencyLimit,
+        time_limit_s: float = TIME_LIMIT_S,
+    ) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.lake = lake
+        self.concurrency = concurrency
+        self.time_limit_s = time_limit_s
+
+    def of(
+        self, rules: RiskRules, *, start: datetime | None = None, end: datetime | None = None, caller: Caller
+    ) -> RiskSimulation:
+        """Prepare the simulation of a rule set over the signals that occurred from `start` to before `end`.
+
+        Raises:
+            ValidationFailed: a rule is invalid; `start` is not before `end`, or has no time zone; there are too many
+                cases.
+        """
+        from attestlab.simulation.query_session import QuerySession
+        from attestlab.simulation.risk.risk_simulation import RiskSimulation
+        from attestlab.simulation.risk.rule_sets import live_rules, read_candidate
+        from attestlab.simulation.risk.signal_history import SignalWindow, encode_cases, load_signals
+
+        require_window(start, end)
+        candidate = read_candidate(rules)
+        with self.storage.read() as connection:
+            threshold = find_threshold(connection, caller.tenant_id)
+            cases = enforcement_store.list_cases(
+                connection.execute, Position(caller.tenant_id, limit=MAX_LABEL_CASES + 1), {}
+            )
+        if len(cases) > MAX_LABEL_CASES:
+            raise ValidationFailed(f"The tenant has over {MAX_LABEL_CASES:,} cases, more than a simulation reads.")
+        load = partial(load_signals, encode_cases(cases), SignalWindow(start, end))
+        session = QuerySession(self.lake(caller).signals.connect())
+        return RiskSimulation(session, candidate, live_rules(threshold), load, threshold)
+
+    def run(
+        self,
+        rules: RiskRules,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        costs: ErrorCosts = DEFAULT_COSTS,
+        threshold: ThresholdName | None = None,
+        points: int = 100,
+        explain: str | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+        caller: Caller,
+    ) -> RiskSimulationRun:
+        """Run a complete simulation within its time limit.
+
+        It stops as soon as `is_cancelled` returns true, which another thread checks many times a second. The curve
+        has about so many `points` of one `threshold` of a rule; `explain` is the id of a signal.
+
+        Raises:
+            ValidationFailed: see `of`; or a cost or the threshold is invalid; or there are too many signals.
+            NotFound: the signal to explain is not in the replayed history.
+            Cancelled: it took too long, or was cancelled.
+            Unavailable: too many simulations are running.
+        """
+        require_costs(costs)
+        with (
+            self.concurrency.acquire(),
+            self.of(rules, start=start, end=end, caller=caller) as simulation,
+            simulation.session.deadline(
+                self.time_limit_s, _TOO_LONG.format(self.time_limit_s), is_cancelled=is_cancelled
+            ),
+        ):
+            swept = simulation.find_threshold(threshold)  # first, so that an invalid one costs little
+            explained = None if explain is None else simulation.explain(explain)
+            tallies = simulation.tally()
+            return RiskSimulationRun(
+                live_threshold=simulation.live_threshold,
+                costs=costs,
+                tallies=tallies,
+                gate=decide_promotion(tallies.evidence),
+                threshold=swept,
+                curve=[] if swept is None else simulation.curve(swept, costs=costs, points=points),
+                examples=simulation.examples(),
+                explained=explained,
+            )
