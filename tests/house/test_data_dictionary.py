@@ -47,6 +47,7 @@ from attestlab.risk.normalization.shapes import EventOut
 from attestlab.risk.shapes import FactorOut
 from attestlab.risk.signals.shapes import SignalOut
 from attestlab.simulation import shapes as simulation_shapes
+from attestlab.simulation.risk import shapes as risk_simulation_shapes
 
 FILE = Path(__file__).parents[2] / "data" / "dictionary.csv"
 COLUMNS = ["object", "field", "type", "format", "meaning", "source"]
@@ -125,6 +126,22 @@ SHAPES: dict[str, type[BaseModel]] = {
     "risk_case": CaseOut,
     "risk_challenge": ChallengeOut,
     "risk_list_entry": ListEntryOut,
+    "risk_simulation": risk_simulation_shapes.RiskSimulationOut,
+    "risk_proportion": risk_simulation_shapes.ProportionOut,
+    "risk_confusion": risk_simulation_shapes.ConfusionOut,
+    "risk_label_count": risk_simulation_shapes.LabelCountOut,
+    "risk_signal_labels": risk_simulation_shapes.SignalLabelsOut,
+    "risk_live_rule": risk_simulation_shapes.LiveRuleOut,
+    "risk_error_costs": risk_simulation_shapes.CostsOut,
+    "risk_threshold": risk_simulation_shapes.SweptThresholdOut,
+    "risk_curve_point": risk_simulation_shapes.CurvePointOut,
+    "risk_flip": risk_simulation_shapes.RiskFlipOut,
+    "risk_rule_effect": risk_simulation_shapes.RiskRuleEffectOut,
+    "risk_signal_example": risk_simulation_shapes.SignalExampleOut,
+    "risk_gate_check": risk_simulation_shapes.GateCheckOut,
+    "risk_promotion": risk_simulation_shapes.PromotionOut,
+    "risk_explained_rule": risk_simulation_shapes.ExplainedRiskRuleOut,
+    "risk_explained_signal": risk_simulation_shapes.ExplainedSignalOut,
     "simulation": simulation_shapes.SimulationOut,
     "simulation_report": simulation_shapes.ReportOut,
     "kept_simulation_report": simulation_shapes.KeptReportOut,

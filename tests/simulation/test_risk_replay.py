@@ -166,6 +166,24 @@ def test_signals_before_the_window_are_counted_and_not_replayed() -> None:
         assert simulation.decisions().rows() == [{"number": 1, "label": "none", "live": False, "candidate": True}]
 
 
+def test_case_labels_what_joined_it_and_what_occurred_until_its_resolution() -> None:
+    moments = [(-1, None), (-1, 0), (0, None), (300, None), (301, None), (DAY, None), (DAY + 1, None)]
+    signals = [PastSignal(second, case=case) for second, case in moments]
+    with make_risk_simulation(
+        read_candidate(make_rules(make_condition("signal.score", "gt", 1))), signals, CASES
+    ) as it:
+        labels = [row["label"] for row in it.decisions().rows()]
+    assert labels == ["none", "fraud", "fraud", "fraud", "legitimate", "legitimate", "none"]
+
+
+def test_signal_that_replaces_another_stands_for_it_and_takes_over_its_case() -> None:
+    signals = [PastSignal(-60, HIGH, case=0), PastSignal(-60, LOW, replaces=0), PastSignal(-30, LOW)]
+    rules = make_rules(make_condition("entity.signals_1h", "gte", 2))
+    with make_risk_simulation(read_candidate(rules), signals, CASES) as simulation:
+        found = [(row["number"], row["label"], row["candidate"]) for row in simulation.decisions().rows()]
+    assert found == [(1, "fraud", False), (2, "none", True)]
+
+
 def test_missing_value_escalates_where_a_denial_would() -> None:
     absent = make_rules({"not": make_condition("entity.seconds_since_previous", "lt", 60)})
     present = make_rules(make_condition("entity.seconds_since_previous", "lt", 60))

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+import orjson
+
 from attestlab.core.clock import FixedClock
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.orgs.rules import Caller
 from attestlab.simulation.jobs import open_lake
-from attestlab.simulation.risk.service import RiskRules, RiskSimulationOptions, RiskSimulations
+from attestlab.simulation.risk.service import RiskSimulationOptions, RiskSimulations
 
 
 def simulate_risk(
     place: Mapping[str, object],
-    rules: RiskRules,
+    rules: bytes,
     options: RiskSimulationOptions,
     limit_s: float,
     caller: Caller,
     now: datetime,
 ) -> bytes:
-    """Simulate rules over the signals of the lake at `place`; return the JSON of `RiskSimulationOut`.
+    """Simulate rules, a JSON list, over the signals of the lake at `place`; return the JSON of `RiskSimulationOut`.
 
     Raises:
         NotFound, ValidationFailed, Cancelled, Unavailable: see `RiskSimulations.run`.
@@ -36,6 +38,6 @@ def simulate_risk(
         concurrency=ConcurrencyLimit(1, "simulations"),
         time_limit_s=limit_s,
     )
-    run = simulations.run(rules, caller=caller, **options)
+    run = simulations.run(orjson.loads(rules), caller=caller, **options)
     window = SignalWindow(options["start"], options["end"])
     return render_risk_simulation(run, window).model_dump_json(by_alias=True).encode()

@@ -1,5 +1,7 @@
 """HTTP route of what-if over risk."""
 
+import orjson
+
 from attestlab.core.clock import Clock
 from attestlab.orgs.rules import Caller
 from attestlab.policy.large_requests import PolicyProcesses
@@ -39,7 +41,7 @@ async def simulate_rules(
         explain=None if body.explain is None else str(body.explain),
     )
     limit_s = risk_simulations.time_limit_s
-    rules = [{"id": rule.id, "when": rule.when} for rule in body.rules]
+    rules = orjson.dumps([{"id": rule.id, "when": rule.when} for rule in body.rules])
     arguments = (risk_simulations.lake.connection_info, rules, options, limit_s, caller, clock.now())
     with risk_simulations.concurrency.acquire():
         text = await processes.run(request, caller, jobs.simulate_risk, *arguments, timeout_s=limit_s + START_S)
