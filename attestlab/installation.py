@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from attestlab import migrations
 from attestlab.attestations import log_lookup
 from attestlab.attestations import store as attestation_store
+from attestlab.attestations.issuances import find_issuances
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
@@ -128,7 +129,7 @@ class Installation:
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log.log_id,
         )
-        self.risk = Risk(storage=storage, clock=clock)
+        self.risk = Risk(storage=storage, clock=clock, find_issuances=find_issuances)
         self.issuers = Issuers(
             storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
         )

@@ -149,6 +149,14 @@ class SignedAttestation(NamedTuple):
     entry: bytes | None
 
 
+class Issuance(NamedTuple):
+    """Which issuer an attestation has, and since when."""
+
+    id: UUID
+    issuer_id: UUID
+    created_at: datetime
+
+
 @dataclass(frozen=True, kw_only=True)
 class Filter:
     """Filter of a list of attestations; None matches all. `since` is inclusive, `until` exclusive."""
@@ -258,6 +266,13 @@ def page(
     query = query.where(*_build_conditions(criteria, now))
     query = query.order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
     return fetch_all(connection.execute(query), AttestationRecord)
+
+
+def list_issuances(connection: Connection, tenant_id: UUID, column: str, value: UUID, *, limit: int) -> list[Issuance]:
+    """List the tenant's attestations with this `id` or `issuer_id`, newest first."""
+    columns = [attestations.c[name] for name in Issuance._fields]
+    query = select(*columns).where(attestations.c[column] == value, attestations.c.tenant_id == tenant_id)
+    return fetch_all(connection.execute(query.order_by(attestations.c.log_index.desc()).limit(limit)), Issuance)
 
 
 def get_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> AttestationPackRecord:

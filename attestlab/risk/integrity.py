@@ -1,4 +1,4 @@
-"""Consistency checks of risk: the chains of signals and raw events, and the signals of each case."""
+"""Consistency checks of risk: the chains of signals and raw events, the signals of each case, links, and activity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, func, select
 
+from attestlab.risk.activity.derivation import find_wrong_activity
 from attestlab.risk.enforcement.store import cases
+from attestlab.risk.links.derivation import find_wrong_links
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.store import signals
@@ -20,6 +22,8 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
         for message in rows.find_breaks(connection):
             yield rows.chain, message
     yield from _find_wrong_cases(connection)
+    yield from find_wrong_links(connection)
+    yield from find_wrong_activity(connection)
 
 
 def _find_wrong_cases(connection: Connection) -> Iterator[tuple[str, str]]:

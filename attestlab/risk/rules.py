@@ -19,11 +19,12 @@ MAX_NAME_LENGTH = 64
 MAX_ENTITY_ID_LENGTH = 256
 MAX_DETAILS_BYTES = 8_192  # of a signal's details as JSON
 SCORE_DECIMALS = 4
+SCORE_CLASSES = 10  # of the whole scale, of equal width; the last one includes its end
 CLOCK_SKEW = timedelta(minutes=1)  # a sender's clock may be ahead by as much
 
 NAME_PATTERN = rf"^[a-z0-9_]{{1,{MAX_NAME_LENGTH}}}$"
 _NAME = re.compile(NAME_PATTERN)
-_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+ENTITY_ID = re.compile(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{MAX_ENTITY_ID_LENGTH}}}")
 
 
 class EntityType(StrEnum):
@@ -83,7 +84,7 @@ class Entity(NamedTuple):
         if kind not in EntityType.__members__.values():
             message = f"{kind[:40]!r} is no entity type. Use one of {', '.join(EntityType)}."
             raise ValidationFailed.of("/entity_type", "unknown", message)
-        if not 0 < len(entity_id) <= MAX_ENTITY_ID_LENGTH or _CONTROL.search(entity_id):
+        if not ENTITY_ID.fullmatch(entity_id):
             message = f"An entity's id has 1 to {MAX_ENTITY_ID_LENGTH} characters and no control characters."
             raise ValidationFailed.of("/entity_id", "entity_id", message)
         return cls(EntityType(kind), entity_id)

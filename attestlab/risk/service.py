@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
+from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover.service import AccountTakeover
+from attestlab.risk.activity.recording import write_activity
+from attestlab.risk.activity.service import Activity, DriftReport, SourceStatus
 from attestlab.risk.enforcement.cases import Cases
 from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists
 from attestlab.risk.enforcement.settings import RiskPreferences
-from attestlab.risk.entities.service import Entities
+from attestlab.risk.entities.service import Entities, FindIssuances
+from attestlab.risk.links.recording import write_links
 from attestlab.risk.media.service import MediaScans
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.service import Normalization
@@ -23,23 +30,34 @@ from attestlab.risk.velocity.service import Velocity
 class Risk:
     """The services of risk: signals and the paths that lead to them, and what follows from them."""
 
-    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, find_issuances: FindIssuances) -> None:
         self.signals = Signals(storage=storage, clock=clock)
         self.bulk = BulkRecording(storage=storage, clock=clock)
         self.normalization = Normalization(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)
         self.logins = AccountTakeover(storage=storage, clock=clock)
         self.media = MediaScans(storage=storage, clock=clock)
-        self.entities = Entities(storage=storage, clock=clock)
+        self.entities = Entities(storage=storage, clock=clock, find_issuances=find_issuances)
+        self.activity = Activity(storage=storage, clock=clock)
         self.cases = Cases(storage=storage, clock=clock)
         self.challenges = Challenges(storage=storage, clock=clock)
         self.lists = EntityLists(storage=storage, clock=clock)
         self.preferences = RiskPreferences(storage=storage, clock=clock)
 
+    def drift(self, since: datetime | None = None, until: datetime | None = None, *, caller: Caller) -> DriftReport:
+        """Do the same as `activity.drift`."""
+        return self.activity.drift(since, until, caller=caller)
+
+    def sources(self, *, caller: Caller, after: str | None = None, limit: int = 50) -> Sequence[SourceStatus]:
+        """Do the same as `activity.sources`."""
+        return self.activity.sources(caller=caller, after=after, limit=limit)
+
     def write_numbered(self, tx: Transaction) -> None:
-        """Number and insert the raw events and signals of a transaction; a commit hook."""
+        """Number and insert a transaction's raw events and signals, and add to what they count in; a commit hook."""
         normalization.NUMBERED.write(tx)
         recording.NUMBERED.write(tx)
+        write_links(tx)
+        write_activity(tx)
 
     def close(self) -> None:
         """End the child processes of media scans."""

@@ -37,6 +37,7 @@ from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk.account_takeover import routes as login_routes
+from attestlab.risk.activity import routes as activity_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
 from attestlab.risk.entities import routes as entity_routes
 from attestlab.risk.media import routes as media_routes
@@ -79,6 +80,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     media_routes.routes,
     login_routes.routes,
     entity_routes.routes,
+    activity_routes.routes,
     enforcement_routes.routes,
     risk_simulation_routes.routes,
     delivery_routes.routes,

@@ -115,7 +115,7 @@ def notice_risks(lab: Installation, caller: Caller) -> None:
     risk, now = lab.risk, lab.clock.now()
     for name in ("ada", "grace"):
         entity = Entity(EntityType.USER, name)
-        risk.normalization.record("session.hijack_suspect", entity, data={"name": name}, occurred_at=now, caller=caller)
+        risk.normalization.record("session.hijack_suspect", entity, data={"ip": name}, occurred_at=now, caller=caller)
         risk.lists.add(ListName.ALLOW, entity, reason=f"{name} is known", caller=caller)
         risk.challenges.create(name, reason="Login from a new country", risk_score=91, caller=caller)
     (case, *_) = risk.cases.page(caller=caller)

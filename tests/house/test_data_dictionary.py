@@ -42,7 +42,9 @@ from attestlab.log import entries
 from attestlab.log import shapes as log_shapes
 from attestlab.orgs.shapes import ApiKeyMadeOut, ApiKeyOut, OrgOut, UserOut
 from attestlab.policy import shapes as policy_shapes
+from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
 from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut
+from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.normalization.shapes import EventOut
 from attestlab.risk.shapes import FactorOut
 from attestlab.risk.signals.shapes import SignalOut
@@ -142,6 +144,14 @@ SHAPES: dict[str, type[BaseModel]] = {
     "risk_promotion": risk_simulation_shapes.PromotionOut,
     "risk_explained_rule": risk_simulation_shapes.ExplainedRiskRuleOut,
     "risk_explained_signal": risk_simulation_shapes.ExplainedSignalOut,
+    "risk_graph": GraphOut,
+    "risk_node": NodeOut,
+    "risk_edge": EdgeOut,
+    "risk_ring": RingOut,
+    "risk_entity_name": EntityNameOut,
+    "risk_source": SourceOut,
+    "risk_drift": DriftOut,
+    "risk_kind_drift": KindDriftOut,
     "simulation": simulation_shapes.SimulationOut,
     "simulation_report": simulation_shapes.ReportOut,
     "kept_simulation_report": simulation_shapes.KeptReportOut,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from attestlab import migrations
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller
@@ -21,10 +22,18 @@ from attestlab.risk.signals.recording import NewSignal
         ("UPDATE risk_signals SET details = '{\"a\":1}'", "risk"),
         ("DELETE FROM risk_signals", "risk"),
         ("UPDATE risk_cases SET signal_count = 2", "risk_case"),
+        ("UPDATE risk_links SET count = 2", "risk"),
+        ("UPDATE risk_links SET last_seen = '2031-01-01 00:00:00.000000'", "risk"),
+        ("UPDATE risk_links SET second_id = 'eve'", "risk"),
+        ("DELETE FROM risk_links", "risk"),
+        ("UPDATE risk_sources SET first_seen = '2011-01-01 00:00:00.000000'", "risk"),
+        ("DELETE FROM risk_sources", "risk"),
+        ("UPDATE risk_activity SET score_class = 1", "risk"),
+        ("UPDATE risk_activity SET count = 0", "risk"),
     ],
 )
 def test_changed_row_is_found(lab: Installation, caller: Caller, statement: str, kind: str) -> None:
-    new = NewSignal("login", "ato", 90.0, Entity(EntityType.USER, "ada"), "{}", lab.clock.now())
+    new = NewSignal("login", "ato", 90.0, Entity(EntityType.USER, "ada"), '{"ip":"192.0.2.7"}', lab.clock.now())
     lab.risk.signals.add(new, caller=caller)
     assert list(fsck(lab)) == []
 
@@ -32,3 +41,23 @@ def test_changed_row_is_found(lab: Installation, caller: Caller, statement: str,
         connection.exec_driver_sql(statement)
 
     assert kind in {problem.kind for problem in fsck(lab)}
+
+
+@pytest.mark.own_world
+def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, caller: Caller) -> None:
+    details = '{"device":"phone","ip":"192.0.2.7","ip_id":"x","seen":{"user":"eve"},"session_id":17,"user":"a\\nb"}'
+    for entity, score in (("ada", 90.0), ("bob", 100.0), ("ada", 5.0)):
+        new = NewSignal("login", "ato", score, Entity(EntityType.USER, entity), details, lab.clock.now())
+        lab.risk.signals.add(new, caller=caller)
+    entity, data = Entity(EntityType.USER, "ada"), {"subject_id": "eve"}
+    lab.risk.normalization.record("login.odd", entity, data=data, occurred_at=lab.clock.now(), caller=caller)
+    with lab.storage.engine.begin() as connection:
+        for table in ("risk_links", "risk_sources", "risk_activity"):
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0021'")
+
+    migrations.upgrade(lab.storage)
+
+    assert list(fsck(lab)) == []
+    caller_graph = lab.risk.entities.graph(entity, caller=caller)
+    assert len(caller_graph.edges) == 10

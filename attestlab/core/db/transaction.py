@@ -14,7 +14,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Executable, NestedTransaction, Table, Update, Uuid, bindparam, update
+from sqlalchemy import Connection, Executable, Insert, NestedTransaction, Table, Update, Uuid, bindparam, update
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -177,19 +177,19 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, ob
     if connection.dialect.name != "sqlite":
         connection.execute(table.insert(), rows)
         return
-    _execute_many(connection, _sqlite_insert(table), rows)
+    execute_many(connection, _sqlite_insert(table), rows)
 
 
 def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> None:
     """Update rows with `executemany`; on SQLite directly through the driver, as `_insert` does."""
     if connection.dialect.name == "sqlite":
-        _execute_many(connection, _sqlite_update(table, names), rows)
+        execute_many(connection, _sqlite_update(table, names), rows)
         return
     used = (*names, *(column.name for column in table.primary_key))
     connection.execute(_update_of(table, names), [{f"_{name}": row[name] for name in used} for row in rows])
 
 
-class _Statement:
+class DriverStatement:
     """A driver-level statement for many rows: its text, and the conversion of a row to its parameters."""
 
     def __init__(self, text: str, table: Table, names: list[str]) -> None:
@@ -197,6 +197,12 @@ class _Statement:
         self._get_values = itemgetter(*names)
         processors = ((place, bind_processor(table, name)) for place, name in enumerate(names))
         self._processors: BindProcessors = [(place, process) for place, process in processors if process is not None]
+
+    @classmethod
+    def compile(cls, statement: Update | Insert, table: Table) -> DriverStatement:
+        """Compile a statement for SQLite whose parameters are named after columns, perhaps with `_` before it."""
+        compiled = statement.compile(dialect=_SQLITE)
+        return cls(str(compiled), table, [name.removeprefix("_") for name in compiled.positiontup or []])
 
     def parameters(self, row: Mapping[str, object]) -> tuple[object, ...]:
         """Return the values of a row, in the driver's order and in its types."""
@@ -206,19 +212,19 @@ class _Statement:
         return tuple(values)
 
 
-def _execute_many(connection: Connection, statement: _Statement, rows: Sequence[Mapping[str, object]]) -> None:
+def execute_many(connection: Connection, statement: DriverStatement, rows: Sequence[Mapping[str, object]]) -> None:
+    """Run a driver-level statement for many rows."""
     connection.exec_driver_sql(statement.text, [statement.parameters(row) for row in rows])
 
 
 @cache
-def _sqlite_insert(table: Table) -> _Statement:
-    return _Statement(str(table.insert().compile(dialect=_SQLITE)), table, [column.name for column in table.columns])
+def _sqlite_insert(table: Table) -> DriverStatement:
+    return DriverStatement.compile(table.insert(), table)
 
 
 @cache
-def _sqlite_update(table: Table, names: tuple[str, ...]) -> _Statement:
-    compiled = _update_of(table, names).compile(dialect=_SQLITE)
-    return _Statement(str(compiled), table, [name.removeprefix("_") for name in compiled.positiontup or []])
+def _sqlite_update(table: Table, names: tuple[str, ...]) -> DriverStatement:
+    return DriverStatement.compile(_update_of(table, names), table)
 
 
 @cache

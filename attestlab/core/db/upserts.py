@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
-from sqlalchemy import ColumnElement, Connection, Executable, Table
+from sqlalchemy import ColumnElement, Connection, Insert, Table
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+from attestlab.core.db.transaction import DriverStatement, execute_many
 
 Columns = ReadOnlyColumnCollection[str, ColumnElement[object]]
 
@@ -22,18 +24,29 @@ class Upsert:
         self._table = table
         self._key = key
         self._change = change
-        self._built: dict[str, Executable] = {}
+        self._built: dict[str, Insert] = {}
+        self._sqlite: DriverStatement | None = None
 
     def run(self, connection: Connection, rows: Mapping[str, object] | Sequence[Mapping[str, object]]) -> None:
         """Insert or update one row, or several."""
-        dialect = connection.dialect.name
-        if dialect not in self._built:
-            self._built[dialect] = self._build(dialect)
-        connection.execute(self._built[dialect], rows)
+        connection.execute(self._statement(connection.dialect.name), rows)
 
-    def _build(self, dialect: str) -> Executable:
-        statement = import_module(f"sqlalchemy.dialects.{dialect}").insert(self._table)
-        built: Executable = statement.on_conflict_do_update(
-            index_elements=self._key, set_=self._change(statement.excluded)
-        )
-        return built
+    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Insert or update many rows with all columns; on SQLite directly through the driver, as inserts are sent.
+
+        `change` must bind no value.
+        """
+        if connection.dialect.name != "sqlite":
+            self.run(connection, rows)
+            return
+        if self._sqlite is None:
+            self._sqlite = DriverStatement.compile(self._statement("sqlite"), self._table)
+        execute_many(connection, self._sqlite, rows)
+
+    def _statement(self, dialect: str) -> Insert:
+        if dialect not in self._built:
+            statement = import_module(f"sqlalchemy.dialects.{dialect}").insert(self._table)
+            self._built[dialect] = statement.on_conflict_do_update(
+                index_elements=self._key, set_=self._change(statement.excluded)
+            )
+        return self._built[dialect]

@@ -75,12 +75,12 @@ def list_list_entries(
     execute: Execute, page: Position, equal: Mapping[str, object], *, now: datetime
 ) -> list[RiskListEntryRecord]:
     """List the entries that hold at `now`, newest first."""
-    return fetch_all(execute(_page(list_entries, page, equal).where(*_holds(now))), RiskListEntryRecord)
+    return fetch_all(execute(_page(list_entries, page, equal).where(*hold_at(now))), RiskListEntryRecord)
 
 
 def find_list_entries(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> list[RiskListEntryRecord]:
     """Find the entries of an entity that hold at `now`, on both lists."""
-    query = _of_entity(list_entries, tenant_id, entity).where(*_holds(now)).order_by(list_entries.c.id)
+    query = _of_entity(list_entries, tenant_id, entity).where(*hold_at(now)).order_by(list_entries.c.id)
     return fetch_all(execute(query), RiskListEntryRecord)
 
 
@@ -88,7 +88,7 @@ def is_listed(execute: Execute, name: ListName, tenant_id: UUID, entity: tuple[s
     """Return whether an entity is on a list at `now`."""
     columns = list_entries.c
     its_own = (columns.tenant_id == tenant_id, columns.entity_type == entity[0], columns.entity_id == entity[1])
-    query = select(columns.id).where(*its_own, columns.list == name.value, *_holds(now)).limit(1)
+    query = select(columns.id).where(*its_own, columns.list == name.value, *hold_at(now)).limit(1)
     return execute(query).first() is not None
 
 
@@ -97,7 +97,8 @@ def list_challenges(execute: Execute, page: Position, equal: Mapping[str, object
     return fetch_all(execute(_page(challenges, page, equal)), RiskChallengeRecord)
 
 
-def _holds(now: datetime) -> tuple[ColumnElement[bool], ...]:
+def hold_at(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions on list entries that hold at a moment."""
     expires_at = list_entries.c.expires_at
     return (list_entries.c.removed_at.is_(None), or_(expires_at.is_(None), expires_at > now))
 

@@ -1,4 +1,4 @@
-"""HTTP route of an entity."""
+"""HTTP routes of an entity."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.access import READERS
 from attestlab.risk.enforcement.rendering import render_case, render_list_entry
 from attestlab.risk.entities.service import UNNAMED, Entities
-from attestlab.risk.entities.shapes import EntityOut
+from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut
 from attestlab.risk.rules import Entity
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.web.executor import Executor
@@ -27,6 +27,21 @@ async def get_entity(type: str, id: str, caller: Caller, entities: Entities, exe
         cases=[render_case(row) for row in view.cases],
         lists=[render_list_entry(row) for row in view.list_entries],
         windows={action: dict(counts) for action, counts in view.windows.items()},
+    )
+
+
+@routes.get("/v1/risk/entities/{type}/{id}/graph", scope=READERS)
+async def get_entity_graph(
+    type: str, id: str, query: GraphQuery, caller: Caller, entities: Entities, executor: Executor
+) -> GraphOut:
+    """Get the entities around one that facts name together with it, the links between them, and rings of users."""
+    read_graph = partial(entities.graph, _parse_entity(type, id), depth=query.depth, caller=caller)
+    graph = await executor.run_in_thread(read_graph)
+    return GraphOut(
+        nodes=[NodeOut.of(node) for node in graph.nodes],
+        edges=[EdgeOut.of(edge) for edge in graph.edges],
+        rings=[RingOut.of(ring) for ring in graph.rings],
+        truncated=graph.truncated,
     )
 
 

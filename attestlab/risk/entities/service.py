@@ -1,9 +1,13 @@
-"""Service for entities: their signals, cases, entries of lists and velocity, as of one moment."""
+"""Service for entities: their signals, cases, entries of lists, velocity and graph, as of one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
@@ -12,6 +16,10 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskListEntryRecord
+from attestlab.risk.entities import store
+from attestlab.risk.entities.exploration import DEFAULT_DEPTH, Edge, Exploration
+from attestlab.risk.entities.rings import Ring, find_rings
+from attestlab.risk.links import store as link_store
 from attestlab.risk.rules import Entity
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.tables import RiskSignalRecord
@@ -19,6 +27,9 @@ from attestlab.risk.velocity.service import count_actions
 
 MAX_SIGNALS = MAX_CASES = 50  # the newest of an entity
 UNNAMED = "of this type and id"
+
+FindIssuances = Callable[[Connection, UUID, Entity], Sequence[Edge]]
+"""Finds the issuer of an attestation, or attestations of an issuer."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +43,37 @@ class EntityView:
     windows: Mapping[str, Mapping[str, int]]
 
 
+class GraphNode(NamedTuple):
+    """An entity of a graph, and how many links it is away from the first one.
+
+    `signal_count` and `max_score` cover its newest 1,000 signals, `list` is `allow` or `deny`.
+    """
+
+    entity: Entity
+    distance: int
+    signal_count: int
+    max_score: float | None
+    open_case: UUID | None
+    list: Literal["allow", "deny"] | None
+
+
+@dataclass(frozen=True)
+class EntityGraph:
+    """The entities around one; `truncated` if a bound left some of them, or of their edges, out."""
+
+    nodes: Sequence[GraphNode]
+    edges: Sequence[Edge]
+    rings: Sequence[Ring]
+    truncated: bool
+
+
 class Entities:
     """The entities of tenants."""
 
-    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, find_issuances: FindIssuances) -> None:
         self.storage = storage
         self.clock = clock
+        self._find_issuances = find_issuances
 
     def get(self, entity: Entity, *, caller: Caller) -> EntityView:
         """Return what the tenant knows about an entity.
@@ -59,3 +95,45 @@ class Entities:
         if not (view.signals or view.cases or view.list_entries or view.windows):
             raise NotFound("entity", UNNAMED)
         return view
+
+    def graph(self, entity: Entity, *, depth: int = DEFAULT_DEPTH, caller: Caller) -> EntityGraph:
+        """Return the entities within `depth` links of one, their edges, and the rings among them; about 100 ms.
+
+        Raises:
+            NotFound: the tenant knows nothing about the entity.
+        """
+        with self.storage.read() as connection:
+            explored = Exploration(
+                entity,
+                depth=depth,
+                find_edges=lambda each, limit: self._find_edges(connection, caller.tenant_id, each, limit),
+            )
+            nodes = self._describe(connection, caller.tenant_id, explored.distances)
+        if not explored.edges and nodes[0][2:] == _NOTHING_KNOWN:
+            raise NotFound("entity", UNNAMED)
+        edges = explored.edges
+        return EntityGraph(nodes, edges, find_rings(edge[:2] for edge in edges), explored.truncated)
+
+    def _find_edges(self, connection: Connection, tenant_id: UUID, entity: Entity, limit: int) -> list[Edge]:
+        recorded = link_store.list_newest(connection.execute, tenant_id, entity, limit=limit)
+        return [*self._find_issuances(connection, tenant_id, entity), *map(Edge.of, recorded)][:limit]
+
+    def _describe(
+        self, connection: Connection, tenant_id: UUID, distances: Mapping[Entity, int]
+    ) -> Sequence[GraphNode]:
+        execute = connection.execute
+        open_cases = store.find_open_cases(execute, tenant_id, distances)
+        lists = store.find_lists(execute, tenant_id, distances, now=self.clock.now())
+        return [
+            GraphNode(
+                entity,
+                distance,
+                *store.summarize_signals(execute, tenant_id, entity),
+                open_cases.get(entity),
+                lists.get(entity),
+            )
+            for entity, distance in distances.items()
+        ]
+
+
+_NOTHING_KNOWN = (0, None, None, None)

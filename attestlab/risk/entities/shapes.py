@@ -1,9 +1,18 @@
-"""Wire model of an entity (CONTRACT section 8)."""
+"""Wire models of an entity and its graph (CONTRACT section 8)."""
 
 from __future__ import annotations
 
-from attestlab.core.shapes import Out
-from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from attestlab.core.shapes import In, Moment, Out
+from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut, Lists
+from attestlab.risk.entities.exploration import DEFAULT_DEPTH, MAX_DEPTH, Edge
+from attestlab.risk.entities.rings import Ring
+from attestlab.risk.entities.service import GraphNode
+from attestlab.risk.rules import Entity
 from attestlab.risk.signals.shapes import SignalOut
 
 
@@ -16,3 +25,92 @@ class EntityOut(Out):
     cases: list[CaseOut]
     lists: list[ListEntryOut]
     windows: dict[str, dict[str, int]]
+
+
+class GraphQuery(In):
+    """How many links a graph reaches from its first entity."""
+
+    depth: Annotated[int, Field(ge=1, le=MAX_DEPTH)] = DEFAULT_DEPTH
+
+
+class EntityNameOut(Out):
+    """The type and id of an entity."""
+
+    type: str
+    id: str
+
+    @classmethod
+    def of(cls, entity: Entity) -> EntityNameOut:
+        """Render the name of an entity."""
+        return cls(type=entity.type.value, id=entity.id)
+
+
+class NodeOut(Out):
+    """An entity of a graph; `signal_count` and `max_score` cover its newest 1,000 signals."""
+
+    type: str
+    id: str
+    distance: int
+    signal_count: int
+    max_score: float | None
+    open_case: UUID | None
+    list: Lists | None
+
+    @classmethod
+    def of(cls, node: GraphNode) -> NodeOut:
+        """Render a node."""
+        return cls(
+            type=node.entity.type.value,
+            id=node.entity.id,
+            distance=node.distance,
+            signal_count=node.signal_count,
+            max_score=node.max_score,
+            open_case=node.open_case,
+            list=node.list,
+        )
+
+
+class EdgeOut(Out):
+    """A link between two entities: `count` facts of the source `kind` name both."""
+
+    source: EntityNameOut
+    target: EntityNameOut
+    kind: str
+    count: int
+    first_seen: Moment
+    last_seen: Moment
+
+    @classmethod
+    def of(cls, edge: Edge) -> EdgeOut:
+        """Render an edge."""
+        return cls(
+            source=EntityNameOut.of(edge.source),
+            target=EntityNameOut.of(edge.target),
+            kind=edge.kind,
+            count=edge.count,
+            first_seen=edge.first_seen,
+            last_seen=edge.last_seen,
+        )
+
+
+class RingOut(Out):
+    """At least three users who share devices, documents, sessions, or several addresses; `density` goes up to 1."""
+
+    users: list[EntityNameOut]
+    shared: list[EntityNameOut]
+    density: float
+
+    @classmethod
+    def of(cls, ring: Ring) -> RingOut:
+        """Render a ring."""
+        users, shared = ([EntityNameOut.of(entity) for entity in part] for part in ring[:2])
+        return cls(users=users, shared=shared, density=ring.density)
+
+
+class GraphOut(Out):
+    """The entities around one and the links between them; `truncated` if bounds left some out."""
+
+    nodes: list[NodeOut]
+    edges: list[EdgeOut]
+    rings: list[RingOut]
+    truncated: bool

@@ -65,10 +65,15 @@ class EventMapping:
         """Return the signal for an event of this type; its source is the type's part before the first dot."""
         item = self._by_type.get(event_type)
         mapped = item or UNKNOWN
-        return NormalizedEvent(event_type.partition(".")[0], mapped.signal_type, mapped.score, item is not None)
+        return NormalizedEvent(find_source(event_type), mapped.signal_type, mapped.score, item is not None)
 
 
 DEFAULT_MAPPING = EventMapping(DEFAULT_VERSION, DEFAULTS)
+
+
+def find_source(event_type: str) -> str:
+    """Return the source of events of a type: its part before the first dot."""
+    return event_type.partition(".")[0]
 
 
 def require_event_type(event_type: str, field: str = "/event_type") -> str:

@@ -17,8 +17,16 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
+from attestlab.risk.links.mentions import Fact
+from attestlab.risk.links.recording import note_links
 from attestlab.risk.normalization import store
-from attestlab.risk.normalization.mapping import DEFAULT_MAPPING, EventMapping, MappingItem, validate_items
+from attestlab.risk.normalization.mapping import (
+    DEFAULT_MAPPING,
+    EventMapping,
+    MappingItem,
+    find_source,
+    validate_items,
+)
 from attestlab.risk.normalization.tables import RiskEventRecord, RiskMappingRecord
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import Entity, EntityType
@@ -163,8 +171,15 @@ def record_event(
     )
     mapping = load_mapping(tx.connection, tenant_id)
     NUMBERED.add(tx, [event])
+    note_links(tx, [describe_fact(event)])
     (signal,) = record_signals(tx, tenant_id, [_build_signal(event, mapping, None)], at=at)
     return RecordedEvent(event, signal, mapping.normalize(event_type).normalized)
+
+
+def describe_fact(event: RiskEventRecord) -> Fact:
+    """Return what links are made of."""
+    entity = (event.entity_type, event.entity_id)
+    return Fact(event.tenant_id, find_source(event.event_type), *entity, event.data, event.occurred_at)
 
 
 def load_mapping(connection: Connection, tenant_id: UUID) -> EventMapping:

@@ -18,8 +18,11 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import outbox
+from attestlab.risk.activity.recording import Occurrence, note_activity
 from attestlab.risk.enforcement import cases, lists, settings
 from attestlab.risk.events import SignalCreated, SignalEscalated
+from attestlab.risk.links.mentions import Fact
+from attestlab.risk.links.recording import note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import MAX_DETAILS_BYTES, SIGNAL_THRESHOLD, Entity, Factor
 from attestlab.risk.signals import store
@@ -51,6 +54,8 @@ def record_signals(
     case_of = {} if is_backfill else _open_cases(tx, tenant_id, new, at)
     recorded = [_build_record(tenant_id, signal, case_of.get(index), at) for index, signal in enumerate(new)]
     NUMBERED.add(tx, recorded)
+    note_links(tx, map(describe_fact, recorded))
+    note_activity(tx, map(describe_occurrence, recorded))
     if not is_backfill:
         for record in recorded:
             _publish(tx, record, at)
@@ -63,6 +68,17 @@ def record_score(tx: Transaction, tenant_id: UUID, new: NewSignal, *, at: dateti
         return None
     (signal,) = record_signals(tx, tenant_id, [new], at=at)
     return signal.id
+
+
+def describe_fact(record: RiskSignalRecord) -> Fact:
+    """Return what links are made of."""
+    entity = (record.entity_type, record.entity_id)
+    return Fact(record.tenant_id, record.source, *entity, record.details, record.occurred_at)
+
+
+def describe_occurrence(record: RiskSignalRecord) -> Occurrence:
+    """Return what activity counts."""
+    return Occurrence(record.tenant_id, record.source, record.signal_type, record.score, record.occurred_at)
 
 
 def encode_details(details: Mapping[str, object] | None, factors: Sequence[Factor] = ()) -> str:

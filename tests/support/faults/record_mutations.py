@@ -68,15 +68,13 @@ def flip_a_bit(records: sqlite3.Connection, table: str, chance: random.Random) -
     )
     if found is None or found[2] == b"":
         return None
-    rowid, kind, raw, value = found
+    key, kind, raw, value = found
     if kind == "integer":
-        return write(records, table, column, rowid, "?", value ^ 1 << chance.randrange(31), value)
+        return write(records, table, column, key, "?", value ^ 1 << chance.randrange(31), value)
     bit = chance.randrange(len(raw) * 8)
     changed = bytearray(raw)
     changed[bit // 8] ^= 1 << bit % 8
-    return write(
-        records, table, column, rowid, f"CAST(? AS {'TEXT' if kind == 'text' else 'BLOB'})", bytes(changed), raw
-    )
+    return write(records, table, column, key, f"CAST(? AS {'TEXT' if kind == 'text' else 'BLOB'})", bytes(changed), raw)
 
 
 def take_from_another_row(records: sqlite3.Connection, table: str, chance: random.Random) -> str | None:
@@ -108,7 +106,7 @@ def delete_a_row(records: sqlite3.Connection, table: str, chance: random.Random)
     found = a_row(records, table, chance, "*")
     if found is None:
         return None
-    records.execute(f"DELETE FROM {table} WHERE rowid = ?", found[:1])
+    records.execute(f"DELETE FROM {table} WHERE {is_row(found[0])}", [*found[0].values()])
     return repr(found[1:])[:200]
 
 
@@ -149,12 +147,28 @@ def unique_columns(records: sqlite3.Connection, table: str) -> Iterator[str]:
 
 
 def a_row(records: sqlite3.Connection, table: str, chance: random.Random, what: str, where: str = "1") -> Any:
-    """A random row's number and values."""
+    """A random row's key and values."""
     (count,) = records.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
     if not count:
         return None
     at = chance.randrange(count)
-    return records.execute(f"SELECT rowid, {what} FROM {table} WHERE {where} LIMIT 1 OFFSET {at}").fetchone()
+    names = key_columns(records, table)
+    found = records.execute(
+        f"SELECT {', '.join(names)}, {what} FROM {table} WHERE {where} LIMIT 1 OFFSET {at}"
+    ).fetchone()
+    return dict(zip(names, found, strict=False)), *found[len(names) :]
+
+
+def key_columns(records: sqlite3.Connection, table: str) -> list[str]:
+    """The columns that find a row again: its number, or the primary key in a table without row numbers."""
+    (without_rowid,) = records.execute("SELECT wr FROM pragma_table_list(?)", (table,)).fetchone()
+    if not without_rowid:
+        return ["rowid"]
+    return [row[1] for row in records.execute(f"PRAGMA table_info({table})") if row[5]]
+
+
+def is_row(key: dict[str, Any]) -> str:
+    return " AND ".join(f"{name} = ?" for name in key)
 
 
 def unlike(value: Any, chance: random.Random) -> Any:
@@ -169,7 +183,7 @@ def unlike(value: Any, chance: random.Random) -> Any:
 
 
 def write(
-    records: sqlite3.Connection, table: str, column: str, rowid: int, how: str, value: Any, before: Any
+    records: sqlite3.Connection, table: str, column: str, key: dict[str, Any], how: str, value: Any, before: Any
 ) -> str | None:
-    records.execute(f'UPDATE {table} SET "{column}" = {how} WHERE rowid = ?', (value, rowid))
-    return f"{column} of row {rowid}: {before!r} -> {value!r}"[:300]
+    records.execute(f'UPDATE {table} SET "{column}" = {how} WHERE {is_row(key)}', (value, *key.values()))
+    return f"{column} of row {key}: {before!r} -> {value!r}"[:300]

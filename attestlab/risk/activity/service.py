@@ -1,0 +1,143 @@
+"""Service for activity: the rhythm of sources, and the drift of their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.encoding import format_time
+from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.rules import Caller
+from attestlab.risk.activity import store
+from attestlab.risk.activity.drift import MIN_SIGNALS, DriftLevel, compute_psi, find_drift_level
+from attestlab.risk.activity.recording import HOUR_S, find_hour
+from attestlab.risk.activity.rhythm import RHYTHM_DAYS, Rhythm, find_rhythm
+from attestlab.risk.activity.store import Hours, SignalKind
+from attestlab.risk.activity.tables import RiskSourceRecord
+from attestlab.risk.rules import SCORE_CLASSES
+
+DEFAULT_WINDOW = timedelta(days=7)
+MAX_WINDOW = timedelta(days=366)
+MAX_DRIFT_SOURCES = 200  # those with most signals
+_NONE = (0,) * SCORE_CLASSES
+
+
+class SourceStatus(NamedTuple):
+    """A source with its rhythm, and whether it is silent now."""
+
+    source: RiskSourceRecord
+    rhythm: Rhythm
+    is_silent: bool
+
+
+class KindDrift(NamedTuple):
+    """The drift of one source and type: its signals by class of score in both windows; no PSI for too few of them."""
+
+    kind: SignalKind
+    counts: Sequence[int]
+    reference_counts: Sequence[int]
+    psi: float | None
+    level: DriftLevel
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """The drift of a window of whole hours against the one of equal length before it, strongest first.
+
+    `truncated` if more than `MAX_DRIFT_SOURCES` sources were seen.
+    """
+
+    since: datetime
+    until: datetime
+    reference_since: datetime
+    kinds: Sequence[KindDrift]
+    truncated: bool
+
+
+class Activity:
+    """The activity of tenants' sources."""
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def sources(self, *, caller: Caller, after: str | None = None, limit: int = 50) -> Sequence[SourceStatus]:
+        """Return a page of the tenant's sources by name, after the name `after`, each with its rhythm."""
+        now = self.clock.now()
+        with self.storage.read() as connection:
+            found = store.list_sources(connection.execute, caller.tenant_id, after=after, limit=limit)
+            rhythms = [_read_rhythm(connection, source) for source in found]
+        return [
+            SourceStatus(source, rhythm, rhythm.is_silent(source.last_seen, now))
+            for source, rhythm in zip(found, rhythms, strict=True)
+        ]
+
+    def drift(self, since: datetime | None = None, until: datetime | None = None, *, caller: Caller) -> DriftReport:
+        """Compare the scores of a window with those of the window of equal length before it.
+
+        Windows are of whole hours: `since` is rounded down, `until`, by default now, up.
+
+        Raises:
+            ValidationFailed: the window is empty or too long.
+        """
+        window = _settle_window(since, until, self.clock.now())
+        reference = Hours(2 * window.first - window.end, window.first)
+        with self.storage.read() as connection:
+            names = store.list_recent_sources(
+                connection.execute, caller.tenant_id, since=_begin(reference.first), limit=MAX_DRIFT_SOURCES + 1
+            )
+            kinds = _compare(connection, caller.tenant_id, names[:MAX_DRIFT_SOURCES], window, reference)
+        return DriftReport(
+            since=_begin(window.first),
+            until=_begin(window.end),
+            reference_since=_begin(reference.first),
+            kinds=sorted(kinds, key=lambda each: (-(each.psi or 0), each.kind)),
+            truncated=len(names) > MAX_DRIFT_SOURCES,
+        )
+
+
+def _read_rhythm(connection: Connection, source: RiskSourceRecord) -> Rhythm:
+    last = find_hour(source.last_seen)
+    hours = Hours(last - RHYTHM_DAYS * 24, last + 1)
+    return find_rhythm(store.list_active_hours(connection.execute, source.tenant_id, source.source, hours))
+
+
+def _compare(
+    connection: Connection, tenant_id: UUID, names: Sequence[str], window: Hours, reference: Hours
+) -> list[KindDrift]:
+    now_by_kind, before_by_kind = (
+        store.count_by_class(connection.execute, tenant_id, names, hours) for hours in (window, reference)
+    )
+    return [
+        _compare_kind(kind, now_by_kind.get(kind, _NONE), before_by_kind.get(kind, _NONE))
+        for kind in sorted({*now_by_kind, *before_by_kind})
+    ]
+
+
+def _compare_kind(kind: SignalKind, counts: Sequence[int], reference: Sequence[int]) -> KindDrift:
+    is_enough = min(sum(counts), sum(reference)) >= MIN_SIGNALS
+    psi = compute_psi(counts, reference) if is_enough else None
+    return KindDrift(kind, counts, reference, psi, find_drift_level(psi))
+
+
+def _settle_window(since: datetime | None, until: datetime | None, now: datetime) -> Hours:
+    end_at = until or now
+    first_at = since or end_at - DEFAULT_WINDOW
+    if not timedelta() < end_at - first_at <= MAX_WINDOW:
+        message = (
+            f"The window from {format_time(first_at)} to {format_time(end_at)} is empty or longer than "
+            f"{MAX_WINDOW.days} days. Send a `from` that is earlier than `to` by at most as much."
+        )
+        raise ValidationFailed.of("/from", "window", message)
+    return Hours(find_hour(first_at), -int(-end_at.timestamp() // HOUR_S))
+
+
+def _begin(hour: int) -> datetime:
+    return datetime.fromtimestamp(hour * HOUR_S, UTC)
