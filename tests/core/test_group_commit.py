@@ -20,14 +20,13 @@ from attestlab.core.db.group_commit import loop as loop_group_commit
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import MAX_GROUP_SIZE, ThreadGroupCommit
 from attestlab.core.db.storage import CommitUnknown, Storage
-from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.core.records import outbox
-from attestlab.core.records.hash_chain import ChainHead, link_hash
+from attestlab.core.records.hash_chain import link_hash
+from support.chain_heads import adding, heads
 from support.timeouts import WAIT_TIMEOUT_S
 
-heads = table_of(ChainHead)
 Outcome = tuple[Any, BaseException | None]
 
 
@@ -37,10 +36,6 @@ def sqlite(migrated_file: Path, tmp_path: Path) -> Iterator[Storage]:
     opened = Storage(f"sqlite:///{tmp_path / 'records.db'}")
     yield opened
     opened.close()
-
-
-def adding(name: str) -> Job:
-    return lambda tx: tx.add(heads, {"name": name, "length": 0, "hash": b"\0" * 32})
 
 
 def refusing(tx: Transaction) -> None:
@@ -311,6 +306,7 @@ def test_begin_takes_the_writer_lock(sqlite: Storage) -> None:
     other.close()
 
 
+@pytest.mark.both_engines
 def test_commit_of_a_rolled_back_transaction_fails(storage: Storage) -> None:
     tx = storage.begin()
     adding("lost")(tx)
@@ -324,6 +320,7 @@ def test_commit_of_a_rolled_back_transaction_fails(storage: Storage) -> None:
     assert names(storage) == []
 
 
+@pytest.mark.both_engines
 def test_unconfirmed_commit_raises_commit_unknown(storage: Storage) -> None:
     tx = storage.begin()
     adding("perhaps")(tx)
@@ -341,6 +338,7 @@ def test_unconfirmed_commit_raises_commit_unknown(storage: Storage) -> None:
     assert names(storage) == ["perhaps"]
 
 
+@pytest.mark.both_engines
 def test_read_is_one_snapshot(storage: Storage) -> None:
     """
     A commit of another process is not half seen.
@@ -358,6 +356,7 @@ def test_read_is_one_snapshot(storage: Storage) -> None:
     assert names(storage) == ["meanwhile"]
 
 
+@pytest.mark.both_engines
 def test_cached_read_is_as_fresh_as_a_query(storage: Storage) -> None:
     other = Storage(storage.url.render_as_string(hide_password=False))
     count = select(func.count()).select_from(heads)

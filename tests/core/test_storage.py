@@ -21,19 +21,14 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Buffer, Transaction, _sqlite_insert
 from attestlab.core.errors import Unavailable
-from attestlab.core.records.hash_chain import ChainHead
 from attestlab.orgs.tables import Org
+from support.chain_heads import adding, heads, make_head
 from support.databases import create_postgres_database
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
-heads = table_of(ChainHead)
 LETTERS = Buffer[str]("letters")
-
-
-def link(name: str, length: int = 0) -> dict[str, Any]:
-    return {"name": name, "length": length, "hash": b"\0" * 32}
 
 
 def names(storage: Storage) -> set[str]:
@@ -53,10 +48,6 @@ def call_without_tx(storage: Storage, verb: str) -> None:
         pass
 
 
-def adding(name: str) -> Any:
-    return lambda tx: tx.add(heads, link(name))
-
-
 @pytest.fixture
 def writer(storage: Storage) -> Iterator[ThreadGroupCommit]:
     running = ThreadGroupCommit(storage)
@@ -66,7 +57,7 @@ def writer(storage: Storage) -> Iterator[ThreadGroupCommit]:
 
 def test_a_write_is_visible_after_its_block_and_not_before(storage: Storage) -> None:
     with storage.write() as tx:
-        tx.add(heads, link("a"))
+        tx.add(heads, make_head("a"))
         tx.flush()
         seen = []
         reader = threading.Thread(target=lambda: seen.append(names(storage)))
@@ -79,7 +70,7 @@ def test_a_write_is_visible_after_its_block_and_not_before(storage: Storage) -> 
 
 def test_exception_rolls_the_transaction_back(storage: Storage) -> None:
     with pytest.raises(RuntimeError), storage.write() as tx:
-        tx.exec(heads.insert(), [link("a")])
+        tx.exec(heads.insert(), [make_head("a")])
         raise RuntimeError("the caller changed its mind")
 
     assert names(storage) == set()
@@ -87,7 +78,7 @@ def test_exception_rolls_the_transaction_back(storage: Storage) -> None:
 
 def test_a_read_in_a_transaction_sees_what_was_added(storage: Storage) -> None:
     with storage.write() as tx:
-        tx.add(heads, link("a"))
+        tx.add(heads, make_head("a"))
         with storage.read(tx) as connection:
             assert connection.scalars(select(heads.c.name)).all() == ["a"]
         assert storage.cached_read("names", list_names, tx) == {"a"}
@@ -96,13 +87,13 @@ def test_a_read_in_a_transaction_sees_what_was_added(storage: Storage) -> None:
 def test_a_write_that_joins_a_transaction_is_committed_with_it(storage: Storage) -> None:
     with pytest.raises(RuntimeError, match="changed its mind"), storage.write() as tx:
         with storage.write(tx) as joined:
-            joined.add(heads, link("a"))
+            joined.add(heads, make_head("a"))
         assert joined is tx
         raise RuntimeError("the caller changed its mind")
     assert names(storage) == set()
 
     with storage.write() as tx, storage.write(tx) as joined:
-        joined.add(heads, link("b"))
+        joined.add(heads, make_head("b"))
     assert names(storage) == {"b"}
 
 
@@ -110,7 +101,7 @@ def test_a_write_that_joins_a_transaction_is_committed_with_it(storage: Storage)
 def test_a_thread_within_a_write_must_name_its_transaction(storage: Storage, verb: str) -> None:
     """Else a read would miss what the transaction added, and a write would wait for its own thread forever."""
     with storage.write() as tx:
-        tx.add(heads, link("a"))
+        tx.add(heads, make_head("a"))
         with pytest.raises(RuntimeError, match=r"Call (read|write)\(tx\)"):
             call_without_tx(storage, verb)
 
@@ -118,27 +109,15 @@ def test_a_thread_within_a_write_must_name_its_transaction(storage: Storage, ver
     assert names(storage) == {"a"}
 
 
-def test_commit_hooks_and_callbacks_run_in_order(storage: Storage) -> None:
-    order: list[str] = []
-    storage.sequence_hooks.append(lambda tx: order.append("sealed"))
-    storage.record_hooks.append(lambda tx: order.append("closed"))
-
-    with storage.write() as tx:
-        tx.after_sequencing(lambda: order.append("after seal"))
-        tx.after_commit(lambda: order.append("committed"))
-
-    assert order == ["sealed", "after seal", "closed", "committed"]
-
-
 def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
     def fails_after_adding(tx: Transaction) -> None:
-        tx.add(heads, link("lost"))
+        tx.add(heads, make_head("lost"))
         tx.buffer(LETTERS).append("lost")
         tx.after_sequencing(lambda: told.append("lost"))
         raise RuntimeError
 
     def fails_after_statements(tx: Transaction) -> None:
-        tx.add(heads, link("lost too"))
+        tx.add(heads, make_head("lost too"))
         tx.exec(update(heads).values(length=99))
         raise RuntimeError
 
@@ -159,12 +138,12 @@ def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
 
 def test_failed_job_that_flushed_or_read_is_rolled_back(storage: Storage) -> None:
     def fails_after_flushing(tx: Transaction) -> None:
-        tx.add(heads, link("flushed"))
+        tx.add(heads, make_head("flushed"))
         tx.flush()
         raise RuntimeError
 
     def fails_after_reading(tx: Transaction) -> None:
-        tx.add(heads, link("read"))
+        tx.add(heads, make_head("read"))
         assert "read" in names(storage)
         raise RuntimeError
 
@@ -230,7 +209,7 @@ def test_full_queue_is_unavailable_with_retry_after(storage: Storage) -> None:
 
 def test_concurrent_increments_are_not_lost(storage: Storage) -> None:
     with storage.write() as tx:
-        tx.add(heads, link("counter"))
+        tx.add(heads, make_head("counter"))
 
     def count() -> None:
         for _ in range(25):
@@ -246,6 +225,17 @@ def test_concurrent_increments_are_not_lost(storage: Storage) -> None:
 
     with storage.read() as connection:
         assert connection.scalar(select(heads.c.length).where(heads.c.name == "counter")) == 100
+
+
+def test_what_is_cached_was_committed(storage: Storage) -> None:
+    """A result that is loaded within a transaction is not kept, because the transaction may be rolled back."""
+    assert storage.cached_read("names", list_names) == set()
+    with pytest.raises(RuntimeError, match="changed its mind"), storage.write() as tx:
+        adding("never")(tx)
+        assert storage.cached_read("names", list_names, tx) == {"never"}
+        raise RuntimeError("the caller changed its mind")
+
+    assert storage.cached_read("names", list_names) == set()
 
 
 def test_sqlite_uses_wal_and_full_synchronous(storage: Storage) -> None:
