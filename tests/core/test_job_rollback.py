@@ -148,15 +148,15 @@ def test_statements_follow_what_was_added_before_them(storage: Storage) -> None:
         assert set(tx.read_unflushed(select(heads.c.name)).scalars()) == set(), "reads without sending what waits"
         assert names_in(tx) == {"first", "second"}
         adding("third")(tx)
-        tx.bulk_update(heads, ("length",), [make_head("third", 3)])
-        adding("fourth")(tx)
         set_length(tx, 4)
+        adding("fourth")(tx)
+        tx.bulk_update(heads, ("length",), [make_head("fourth", 5)])
 
     with storage.write() as tx:
         tx.attempt_job(adding("first"))
         tx.attempt_job(job)
 
-    assert read_lengths(storage) == {"first": 4, "second": 4, "third": 4, "fourth": 4}
+    assert read_lengths(storage) == {"first": 4, "second": 4, "third": 4, "fourth": 5}
 
 
 def test_parents_are_inserted_before_their_children(storage: Storage) -> None:
