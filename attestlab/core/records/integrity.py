@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import orjson
-from sqlalchemy import Column, Connection, Executable, LargeBinary, Table, select, type_coerce
+from sqlalchemy import Column, Connection, Executable, LargeBinary, Table, bindparam, select, type_coerce
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 
@@ -20,11 +21,20 @@ from attestlab.core.records.hash_chain import GENESIS, ChainHead, ChainHeadRecor
 from attestlab.core.records.outbox import OutboxEvent, OutboxEventRecord
 from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 
+Processors = Mapping[str, Callable[[object], object]]  # by column
+
 PAGE = 500
 _STORED = "stored_"
 _audit = table_of(AuditEvent)
 _outbox = table_of(OutboxEvent)
 _heads = table_of(ChainHead)
+
+_RECORDS_OF_TYPE = (
+    select(_audit.c.resource_id, _audit.c.record)
+    .where(_audit.c.resource_type == bindparam("resource_type"))
+    .order_by(_audit.c.tenant_id, _audit.c.seq)
+    .execution_options(yield_per=PAGE)
+)
 
 _REPEATED_IN_RECORD = tuple(
     name for name in AuditEventRecord._fields if name not in ("seq", "record", "integrity_hash", "prev_hash")
@@ -90,9 +100,9 @@ def find_unaudited(
     Holds all digests of the type in memory, some 300 bytes a row.
     """
     audited = dict(_last_digests(connection, resource_type))
-    processors = _text_processors(connection, table)
+    statement, processors = _build_row_query(table, connection.dialect.name)
     try:
-        for row in connection.execute(_select_with_stored(table.c, table, processors)):
+        for row in connection.execute(statement):
             values = dict(row._mapping)
             resource_id = name(values)
             problem = _problem_of(table, values, processors, audited.pop(resource_id, None))
@@ -107,11 +117,10 @@ def find_unaudited(
 
 def find_noncanonical(connection: Connection, table: Table) -> Iterator[str]:
     """Yield the columns with non-canonical values: they read like ours, but queries by value do not find them."""
-    processors = _text_processors(connection, table)
-    processors = {name: process for name, process in processors.items() if not _is_bytes(table.c[name])}
+    statement, processors = _build_spelling_query(table, connection.dialect.name)
     if not processors:
         return
-    for row in connection.execute(_select_with_stored([table.c[name] for name in processors], table, processors)):
+    for row in connection.execute(statement):
         values = row._mapping
         yield from (name for name, process in processors.items() if process(values[name]) != values[_STORED + name])
 
@@ -147,7 +156,7 @@ def _is_bytes(column: Column[object]) -> bool:
 def _problem_of(
     table: Table,
     values: Mapping[str, object],
-    processors: Mapping[str, Callable[[object], object]],
+    processors: Processors,
     expected: str | None,
 ) -> str | None:
     if expected is None:
@@ -161,13 +170,28 @@ def _problem_of(
     return None
 
 
-def _text_processors(connection: Connection, table: Table) -> dict[str, Callable[[object], object]]:
+@cache
+def _build_row_query(table: Table, dialect: str) -> tuple[Executable, Processors]:
+    """Build the query of all columns, with the stored spelling of those that have a bind processor."""
+    processors = _text_processors(table, dialect)
+    return _select_with_stored(table.c, table, processors), processors
+
+
+@cache
+def _build_spelling_query(table: Table, dialect: str) -> tuple[Executable, Processors]:
+    """Build the query of the columns that have several spellings; the processors are empty if there is none."""
+    processors = _text_processors(table, dialect)
+    spelled = {name: process for name, process in processors.items() if not _is_bytes(table.c[name])}
+    return _select_with_stored([table.c[name] for name in spelled], table, spelled), spelled
+
+
+def _text_processors(table: Table, dialect: str) -> Processors:
     """Return the bind processors of the columns whose values SQLite stores as text or number.
 
     There one value has many spellings (an id in capitals, a flag of 2), which read alike but which a query
     by value does not find. The service writes one spelling, so a row with another one was written by others.
     """
-    if connection.dialect.name != "sqlite":
+    if dialect != "sqlite":
         return {}
     processors = {column.name: bind_processor(table, column.name) for column in table.columns}
     return {name: process for name, process in processors.items() if process is not None}
@@ -181,9 +205,7 @@ def _select_with_stored(columns: Iterable[Column[object]], table: Table, names: 
 
 def _last_digests(connection: Connection, resource_type: str) -> Iterator[tuple[str, str]]:
     """Yield the audited digests of all resources in order; the last one of a resource is the valid one."""
-    entries = select(_audit.c.resource_id, _audit.c.record).where(_audit.c.resource_type == resource_type)
-    ordered = entries.order_by(_audit.c.tenant_id, _audit.c.seq).execution_options(yield_per=PAGE)
-    for resource_id, record in connection.execute(ordered):
+    for resource_id, record in connection.execute(_RECORDS_OF_TYPE, {"resource_type": resource_type}):
         digest = orjson.loads(record)["metadata"].get(METADATA_KEY)
         if digest is not None:
             yield resource_id, digest
