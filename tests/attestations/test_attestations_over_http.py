@@ -24,8 +24,6 @@ from support.claims import make_claims
 from support.issuers import register_issuer
 from support.server_process import run_json_command
 
-pytestmark = pytest.mark.both_engines
-
 PDF = diploma_pdf("Ada Lovelace", "Master of Science", date(2026, 6, 30))
 PNG = badge_png("Ada Lovelace", "Woodworking", date(2026, 6, 30))
 HASH = "ab" * 32
@@ -42,6 +40,7 @@ def minted(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("content", "content_type"), [(PDF, "application/pdf"), (PNG, "image/png")])
 def test_file_is_minted_fetched_and_verified_online_and_offline(
     running: Any, client: httpx.Client, issuer: dict[str, Any], tmp_path: Any, content: bytes, content_type: str
@@ -131,6 +130,7 @@ def test_every_schema_and_content_type_is_minted_in_one_batch(client: httpx.Clie
     assert len(checkpoints) == 1
 
 
+@pytest.mark.both_engines
 def test_invalid_batch_item_fails_alone(client: httpx.Client, issuer: dict[str, Any]) -> None:
     good, bad = make_mint_body(issuer), make_mint_body(issuer, claims={})
 
@@ -230,6 +230,7 @@ def test_mint_requires_an_idempotency_key_and_a_scope(
     assert with_the_other_header.status_code == 201
 
 
+@pytest.mark.both_engines
 def test_repeated_mint_returns_the_same_bytes_and_rejects_another_body(
     client: httpx.Client, issuer: dict[str, Any]
 ) -> None:
@@ -280,6 +281,7 @@ def test_external_key_signs_the_given_signing_input(client: httpx.Client, issuer
     assert client.get(f"/v1/attestations/{told['id']}").json()["custody"] == "external"
 
 
+@pytest.mark.both_engines
 def test_list_follows_the_order_of_the_log(client: httpx.Client, issuer: dict[str, Any]) -> None:
     """
     The holder of an external key chooses the id; that must not move it behind a cursor that was handed out.
@@ -334,6 +336,7 @@ def test_expiry_is_signed_and_decides_the_verdict(client: httpx.Client, issuer: 
     assert dated["expiry_at"] == "2030-05-01T23:59:59.999Z"
 
 
+@pytest.mark.both_engines
 def test_list_is_newest_first_filtered_and_stable(client: httpx.Client, issuer: dict[str, Any]) -> None:
     other = register_issuer(client)
     made = [minted(client, make_mint_body(other))["id"] for _ in range(5)]
@@ -351,6 +354,7 @@ def test_list_is_newest_first_filtered_and_stable(client: httpx.Client, issuer: 
     assert client.get("/v1/attestations", params={"issuer_id": other["id"], "status": "REVOKED"}).json()["items"] == []
 
 
+@pytest.mark.both_engines
 def test_another_tenants_attestation_is_not_found(running: Any, client: httpx.Client, issuer: dict[str, Any]) -> None:
     made = minted(client, make_mint_body(issuer))
     database = ("--data", str(running.data), "--database-url", running.database_url)
@@ -394,6 +398,7 @@ def test_schema_catalogue_is_paged(running: Any) -> None:
     assert (refused.status_code, refused.json()["details"]["fields"][0]["field"]) == (400, "/limit")
 
 
+@pytest.mark.both_engines
 def test_the_log_finds_an_attestation_by_id_document_and_leaf(client: httpx.Client, issuer: dict[str, Any]) -> None:
     digest = hashlib.sha256(str(uuid4()).encode()).hexdigest()
     made = minted(client, make_mint_body(issuer, document_hash=digest))

@@ -23,8 +23,6 @@ from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
 
-pytestmark = pytest.mark.both_engines
-
 
 def rewrap(server: ServerProcess, **environment: str) -> subprocess.CompletedProcess[str]:
     where = ("--data", str(server.data), "--database-url", server.database_url)
@@ -74,6 +72,7 @@ def used_on_sqlite(tmp_path: Path) -> ServerProcess:
     return server
 
 
+@pytest.mark.both_engines
 def test_rewrap_is_rejected_while_a_server_runs(used: ServerProcess) -> None:
     old = (used.data / "keyring.key").read_text()
     with used, used.client() as client:
@@ -142,6 +141,7 @@ def test_every_capability_seals_within_a_transaction() -> None:
     assert found == []
 
 
+@pytest.mark.both_engines
 def test_all_secrets_open_only_under_the_new_kek(used: ServerProcess) -> None:
     old = (used.data / "keyring.key").read_text()
 
@@ -158,6 +158,7 @@ def test_all_secrets_open_only_under_the_new_kek(used: ServerProcess) -> None:
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
+@pytest.mark.both_engines
 def test_rewrap_killed_before_the_commit_starts_over(used: ServerProcess) -> None:
     Keyring.create(used.data, file_name=keyring.NEXT_FILE_NAME)
 
