@@ -96,7 +96,7 @@ def test_changes_of_a_job_outlast_the_failure_of_the_next(storage: Storage) -> N
 
 
 def test_changes_between_jobs_outlast_the_failure_of_the_next(storage: Storage) -> None:
-    """As of a commit hook, or of a transaction that goes on after its jobs."""
+    """As of a commit hook, or of a transaction that does more after its jobs."""
     with storage.write() as tx:
         tx.attempt_job(adding("first"))
         set_length(tx, 5)

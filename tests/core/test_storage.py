@@ -68,10 +68,11 @@ def test_a_write_is_visible_after_its_block_and_not_before(storage: Storage) -> 
     assert names(storage) == {"a"}
 
 
-def test_exception_rolls_the_transaction_back(storage: Storage) -> None:
-    with pytest.raises(RuntimeError), storage.write() as tx:
+@pytest.mark.parametrize("fault", [RuntimeError, KeyboardInterrupt])
+def test_exception_rolls_the_transaction_back(storage: Storage, fault: type[BaseException]) -> None:
+    with pytest.raises(fault), storage.write() as tx:
         tx.exec(heads.insert(), [make_head("a")])
-        raise RuntimeError("the caller changed its mind")
+        raise fault("the caller changed its mind")
 
     assert names(storage) == set()
 
