@@ -8,7 +8,7 @@ then does the route run.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable
 from functools import partial
 from time import perf_counter
 from typing import cast
@@ -121,6 +121,10 @@ class RequestHandler:
         except Exception as error:
             answered = problems.unavailable_response if is_unreachable(error) else problems.internal_error_response
             self._response = answered(error, self._request_id)
+
+    def take_pieces(self) -> AsyncGenerator[bytes] | None:
+        """Returns the pieces of a streamed response's body, which the connection sends after `response`."""
+        return None if self._head.method == "HEAD" else self._response.pieces
 
     def response(self, *, close: bool) -> bytes:
         """Returns the response's bytes; `close` announces that the server closes the connection after it."""
@@ -301,7 +305,10 @@ class RequestHandler:
             result = await route.run_async(request)
         else:
             result = await self._application.executor.read(route.run, request)
-        return apply_if_none_match(render(route, request, result), request.headers.get("if-none-match"))
+        answer = render(route, request, result)
+        if answer.pieces is not None:  # its tag would be known at its end only
+            return answer
+        return apply_if_none_match(answer, request.headers.get("if-none-match"))
 
     def _compose(self, *, close: bool) -> bytes:
         rate = (
@@ -314,6 +321,7 @@ class RequestHandler:
             rate=rate,
             close=close,
             without_body=self._head.method == "HEAD",
+            chunked=self._head.takes_chunks,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,6 +31,7 @@ class Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    pieces: AsyncGenerator[bytes] | None = None  # of a body that is sent while it is produced; `body` is then empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,27 @@ class RawResponse:
     status: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StreamedResponse:
+    """A route's result that is sent in pieces as they are produced, so that it may be longer than memory.
+
+    An error in a later piece breaks the connection off, because the status is sent already. Produce the first one
+    before.
+    """
+
+    pieces: AsyncGenerator[bytes]
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 def render(route: Route, request: Request, result: object) -> Response:
     """Renders a route's result: a model as JSON, `RawResponse` unchanged, None as an empty body."""
-    status = route.status
+    status, pieces = route.status, None
     if isinstance(result, RawResponse):
         status = result.status or status
         headers, body = {"Content-Type": result.content_type, **result.headers}, result.body
+    elif isinstance(result, StreamedResponse):
+        headers, body, pieces = {"Content-Type": result.content_type, **result.headers}, b"", result.pieces
     elif route.serializer is None:
         headers, body = {}, b""
     else:
@@ -58,11 +74,15 @@ def render(route: Route, request: Request, result: object) -> Response:
     elif route.method == "GET":  # revalidated by ETag; never in a shared cache if it needed a credential
         headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
     headers.update(request.respond_headers)
-    return Response(status, headers, body)
+    return Response(status, headers, body, pieces)
 
 
-def compose(answer: Response, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool) -> bytes:
+def compose(
+    answer: Response, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool, chunked: bool = True
+) -> bytes:
     """Serializes a response for the wire; `rate` is the tightest limit that applied to its request.
+
+    The body of a streamed response follows in chunks, or up to the end of the connection if not `chunked`.
 
     Raises:
         ValueError: a header contains a line break or a character outside Latin-1.
@@ -72,7 +92,9 @@ def compose(answer: Response, *, request_id: str, date: str, rate: Count, close:
         raise ValueError("A response header contains a line break.")
     if "Cache-Control" not in answer.headers:
         fields += "\r\nCache-Control: no-store"
-    if answer.status not in _WITHOUT_LENGTH:
+    if answer.pieces is not None:
+        fields += "\r\nTransfer-Encoding: chunked" if chunked else ""
+    elif answer.status not in _WITHOUT_LENGTH:
         fields += f"\r\nContent-Length: {len(answer.body)}"
     for name, line in _PROTECTING:
         if name not in answer.headers:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from attestlab.web.paging import OffsetPageQuery, Page, decode_number, split_pag
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
-from attestlab.web.response import RawResponse, Response, render
+from attestlab.web.response import RawResponse, Response, StreamedResponse, render
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Routes
@@ -58,6 +58,7 @@ class SampleServices:
     may_continue: threading.Event = field(default_factory=threading.Event)
     gone: threading.Event = field(default_factory=threading.Event)
     broken: set[str] = field(default_factory=set)
+    pieces_made: int = 0
     counters: Counters = field(default_factory=Counters.in_memory)
 
     def check(self) -> None:
@@ -181,6 +182,25 @@ def filed(request: Request, body: FileIn, tx: Transaction) -> FileFacts:
 def tile(request: Request, level: int, path: str) -> RawResponse:
     """A tile."""
     return RawResponse(f"{level}:{path}".encode(), "application/octet-stream")
+
+
+@notes.get("/v1/streams/{kind}", scope=PUBLIC)
+async def stream(kind: str, services: SampleServices) -> StreamedResponse:
+    """A body in pieces: whole, broken off after the first, or endless."""
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        try:
+            yield b"first "
+            if kind == "broken":
+                raise RuntimeError("password is hunter2")
+            yield b"second"
+            while kind == "endless":
+                services.pieces_made += 1
+                yield bytes(1 << 20)
+        finally:
+            services.gone.set()
+
+    return StreamedResponse(pieces(), "text/plain")
 
 
 @notes.get("/v1/faults/{kind}", scope=PUBLIC)

@@ -1,6 +1,6 @@
 """HTTP routes of risk signals."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -10,16 +10,26 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.access import READERS, WRITERS
 from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, identify_request
+from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.ndjson import SignalLines
 from attestlab.risk.signals.recording import NewSignal, encode_details
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.risk.signals.service import Signals
-from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalIn, SignalOut, SignalsQuery
+from attestlab.risk.signals.shapes import (
+    BulkOut,
+    ExportQuery,
+    RejectedLineOut,
+    SignalFilters,
+    SignalIn,
+    SignalOut,
+    SignalsQuery,
+)
 from attestlab.risk.signals.store import SignalFilter
 from attestlab.web.executor import Executor
 from attestlab.web.idempotency.keys import HEADER
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
+from attestlab.web.response import StreamedResponse
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
@@ -85,13 +95,34 @@ async def list_signals(query: SignalsQuery, caller: Caller, signals: Signals, ex
     return Page[SignalOut](items=[render_signal(row) for row in shown], next_cursor=cursor)
 
 
+@routes.get("/v1/risk/signals/export", scope=READERS)
+async def export_signals(
+    request: Request, query: ExportQuery, caller: Caller, signals: Signals, executor: Executor
+) -> StreamedResponse:
+    """Export signals as a file with the rows of the list, newest first; it is streamed."""
+    file_format = FORMATS[query.format]
+    parts = signals.export(build_filter(query), file_format, caller=caller)
+    first = await executor.run_in_thread(next, parts, b"")  # an error in it still becomes an error response
+    name = f"risk-signals-{request.now:%Y%m%dT%H%M%SZ}.{query.format}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamedResponse(_read_parts(first, parts, executor), file_format.content_type, headers)
+
+
 @routes.get("/v1/risk/signals/{id}", scope=READERS)
 def get_signal(id: UUID, caller: Caller, signals: Signals) -> SignalOut:
     """Get a signal."""
     return render_signal(signals.get(id, caller=caller))
 
 
-def build_filter(query: SignalsQuery) -> SignalFilter:
+async def _read_parts(first: bytes, parts: Iterator[bytes], executor: Executor) -> AsyncGenerator[bytes]:
+    """Yield the parts of a file; a thread makes each when the client has received the one before."""
+    part = first
+    while part:
+        yield part
+        part = await executor.run_in_thread(next, parts, b"")
+
+
+def build_filter(query: SignalFilters) -> SignalFilter:
     """Return the conditions of a query, whichever of its two names each has."""
     return SignalFilter(
         source=query.source or query.signal_source,

@@ -48,8 +48,8 @@ class SignalOut(Out):
     replaces: UUID | None
 
 
-class SignalsQuery(PageQuery):
-    """Filters of the list of signals. `from` and `to` filter by `occurred_at`; `to` is exclusive, scores inclusive.
+class SignalFilters(In):
+    """Filters of signals. `from` and `to` filter by `occurred_at`; `to` is exclusive, scores inclusive.
 
     `signal_source`, `subject_type` and `subject_id` are other names of `source`, `entity_type` and `entity_id`.
     """
@@ -67,12 +67,22 @@ class SignalsQuery(PageQuery):
     until: Moment | None = Field(default=None, alias="to")
 
     @model_validator(mode="after")
-    def _require_one_name(self) -> SignalsQuery:
+    def _require_one_name(self) -> SignalFilters:
         for alias, name in _ALIASES.items():
             if getattr(self, alias) is not None and getattr(self, name) not in (None, getattr(self, alias)):
                 message = "{alias} and {name} are names of one filter; send one of them."
                 raise PydanticCustomError("conflicting_names", message, {"alias": alias, "name": name})
         return self
+
+
+class SignalsQuery(SignalFilters, PageQuery):
+    """Filters of the list of signals, and the page."""
+
+
+class ExportQuery(SignalFilters):
+    """Filters of the signals to export, as of the list, and the format of the file."""
+
+    format: Literal["csv", "parquet", "json"]
 
 
 class RejectedLineOut(Out):

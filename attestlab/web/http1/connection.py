@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from math import inf
 
@@ -20,6 +20,7 @@ from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.iostream import StreamClosedError
 
 from attestlab.core.errors import AttestLabError
+from attestlab.web import logging_setup
 from attestlab.web.application import Application
 from attestlab.web.http1.pushback_stream import PushbackStream
 from attestlab.web.http1.request_body import PIECE_BYTES, FixedBody, open_body, take_buffered
@@ -137,7 +138,11 @@ class Connection:
         await handler.run()
         self._owes_continue = False
         keep_open = body.discard_buffered() and head.keep_alive and not self.draining
+        pieces = handler.take_pieces()
+        keep_open = keep_open and (pieces is None or head.takes_chunks)
         await self._send(handler.response(close=not keep_open))
+        if pieces is not None:
+            await self._send_pieces(pieces, chunked=head.takes_chunks)
         return keep_open or await self._close_lingering(lingering=not body.is_finished)
 
     async def _read_head(self) -> bytes:
@@ -179,6 +184,27 @@ class Connection:
             self.deadline = self._time() + self._timeouts.write_s
             await sent
             self.deadline = inf
+
+    async def _send_pieces(self, pieces: AsyncGenerator[bytes], *, chunked: bool) -> None:
+        """Sends a streamed body, each piece once the client has taken the one before.
+
+        If a piece fails, the connection breaks off without the last chunk, so that the client notices.
+
+        Raises:
+            StreamClosedError: the client disconnected, was too slow, or a piece failed.
+        """
+        async with aclosing(pieces):
+            try:
+                async for piece in pieces:
+                    await self._send(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked and piece else piece)
+            except Exception as error:
+                self.stream.close()
+                if isinstance(error, StreamClosedError):
+                    raise
+                logging_setup.log_part_failure(error, part="streamed response")
+                raise StreamClosedError(error) from error
+        if chunked:
+            await self._send(b"0\r\n\r\n")
 
     async def _close_lingering(self, *, lingering: bool) -> bool:
         """Closes the connection; a client that is still sending may finish first, within limits.

@@ -39,6 +39,7 @@ class RequestHead(NamedTuple):
     keep_alive: bool
     length: int | None  # bytes of the body; None: chunked, so not known
     awaits_continue: bool
+    takes_chunks: bool = True  # not in HTTP/1.0
 
 
 def parse_head(raw: bytes) -> RequestHead:
@@ -58,7 +59,8 @@ def parse_head(raw: bytes) -> RequestHead:
     path, _, query = _origin_form(method, target).partition("?")
     keep_alive = modern and "close" not in headers.get("connection", "").lower()
     awaits_continue = modern and headers.get("expect", "").lower() == "100-continue"
-    return RequestHead(method, path, query, headers, keep_alive, _body_length(headers, modern=modern), awaits_continue)
+    length = _body_length(headers, modern=modern)
+    return RequestHead(method, path, query, headers, keep_alive, length, awaits_continue, takes_chunks=modern)
 
 
 def reject_bare_line_feed(raw: bytes | bytearray) -> None:

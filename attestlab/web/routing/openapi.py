@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from attestlab.web.body.reader import NDJSON
 from attestlab.web.problems import ErrorEnvelope
-from attestlab.web.response import JSON, RawResponse
+from attestlab.web.response import JSON, RawResponse, StreamedResponse
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Route, Routes
 
@@ -171,7 +171,7 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Response | Reference
 
     error = {"description": "An error.", "content": {JSON: {"schema": schemas["", "error"]}}}
     success: dict[str, object] = {"description": "Done."}
-    if route.result is RawResponse:
+    if route.result in (RawResponse, StreamedResponse):
         success["content"] = {"*/*": {}}
     elif route.serializer is not None:
         success["content"] = {JSON: {"schema": schemas[operation_id(route), "result"]}}

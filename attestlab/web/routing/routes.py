@@ -9,7 +9,7 @@ The same declaration generates the request's validation, the access table and Op
         \"\"\"Register an issuer.\"\"\"
 
 `attestlab.web.routing.handlers` explains how parameters are bound. `body` and `query` are pydantic models (a body
-annotated `Model | None` is optional). A handler returns a model, `RawResponse`, or None.
+annotated `Model | None` is optional). A handler returns a model, `RawResponse`, `StreamedResponse` or None.
 
 A GET runs on the event loop or in a read thread. Any other method is a write of up to three steps, which share one
 declaration:
@@ -38,7 +38,7 @@ from pydantic_core import SchemaSerializer
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.web.request import CommittedError, Request
-from attestlab.web.response import RawResponse
+from attestlab.web.response import RawResponse, StreamedResponse
 from attestlab.web.routing.authorization import Access, Requirement, requirement_of
 from attestlab.web.routing.handlers import Handler, RequestParts, Services
 
@@ -105,7 +105,7 @@ class Route:
     body: type[BaseModel] | None
     body_optional: bool
     result: object  # the type of the response's model, `RawResponse` or `NoneType`
-    serializer: SchemaSerializer | None  # None: the route answers `RawResponse` or nothing
+    serializer: SchemaSerializer | None  # None: the route answers bytes or nothing
 
     @property
     def is_async(self) -> bool:
@@ -295,5 +295,5 @@ def _model_of(hint: object) -> type[BaseModel] | None:
 
 def _serializer(result: object) -> SchemaSerializer | None:
     adapter: TypeAdapter[object] | None
-    adapter = None if result in (RawResponse, NoneType) else TypeAdapter(cast("type[object]", result))
+    adapter = None if result in (RawResponse, StreamedResponse, NoneType) else TypeAdapter(cast("type[object]", result))
     return None if adapter is None else adapter.serializer
