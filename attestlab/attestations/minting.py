@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from attestlab.attestations import rules
+from attestlab.attestations.risk_context import RiskSubjects
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.schemas import validation as claim_rules
 from attestlab.attestations.schemas.catalogue import ContentType
@@ -41,7 +42,8 @@ class MintRequest:
 
     `file_sha256` (32 bytes) and `file_size` (bytes) describe the file, which itself never
     arrives here. `id`, `created_at` and `signature` are for external keys only. `supersedes`
-    is the attestation of the same tenant that the new one replaces.
+    is the attestation of the same tenant that the new one replaces. `client_address` is the address of the
+    client who sent the request, for policies that test its risk; it is not stored.
     """
 
     issuer_id: UUID
@@ -63,6 +65,7 @@ class MintRequest:
     id: UUID | None = None
     created_at: datetime | None = None
     signature: str | None = None
+    client_address: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,12 @@ class PreparedAttestation:
     nonce: bytes = field(repr=False)
     entry: bytes = field(repr=False)
     warnings: tuple[str, ...]
+
+    @property
+    def risk_subjects(self) -> RiskSubjects:
+        """The issuer, document and client whose risk policies may test."""
+        statement = self.statement
+        return RiskSubjects(statement.issuer_id, statement.document_hash, self.request.client_address)
 
 
 def prepare(

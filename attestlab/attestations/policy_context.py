@@ -1,7 +1,8 @@
 """Policy context: the attributes that policies see of a mint, a verification or an export (docs/policies.md).
 
 All values are the service's own records as of now, or offline what the log's entries prove; none comes from the
-caller. An attribute without a source is missing: the service does not know an assurance level yet.
+caller. An attribute without a source is missing: the service does not know an assurance level yet. `risk_context` adds
+the risk of issuer, document and client where a policy tests it.
 """
 
 from __future__ import annotations

@@ -12,17 +12,21 @@ from datetime import datetime
 from functools import lru_cache, partial
 from uuid import UUID
 
+from sqlalchemy import Connection
+
 from attestlab.attestations import policy_context
+from attestlab.attestations.minting import PreparedAttestation
+from attestlab.attestations.risk_context import RiskSubjects
 from attestlab.attestations.store import AttestationEvidence
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
 from attestlab.core.records.actors import Actor, AnonymousActor
-from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
 from attestlab.policy import decisions, rules
-from attestlab.policy.active_policies import PendingDecision, PolicyQuery
+from attestlab.policy.active_policies import LookUpRisk, PendingDecision, PolicyQuery
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.language.document import Category, TargetType
+from attestlab.risk.recent import read_recent_risk, read_recent_risk_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class PolicyEnforcement:
         self.decisions = decisions
 
     def enforce_mint(
-        self, tx: Transaction, key: SigningKey, *, caller: Caller, now: datetime
+        self, tx: Transaction, prepared: PreparedAttestation, *, now: datetime
     ) -> str | PermissionDenied | None:
         """Evaluate the issuer's policies for a mint and record their decision.
 
@@ -61,9 +65,11 @@ class PolicyEnforcement:
         Returns:
             The id of the decision that allows the mint, a denial, or None if no policy applies.
         """
+        key, caller = prepared.key, prepared.caller
         context = policy_context.build_mint_context(key, now=now)
         query = _build_issuer_query(Category.MINT, key.issuer_id)
-        pending = self.decisions.evaluate_in(tx, query, context, tenant_id=caller.tenant_id)
+        look_up = partial(prepared.risk_subjects.look_up, partial(read_recent_risk_in, tx, now=now))
+        pending = self.decisions.evaluate_in(tx, query, context, tenant_id=caller.tenant_id, look_up_risk=look_up)
         if pending is None:
             return None
         decision_id = decisions.record_decision(tx, pending, actor=caller, at=now).id
@@ -72,25 +78,44 @@ class PolicyEnforcement:
         return _build_denial("this mint", RecordedDecision(pending, caller), decision_id)
 
     def evaluate_verification(
-        self, evidence: AttestationEvidence, *, profile: Profile | None, now: datetime
+        self,
+        connection: Connection,
+        evidence: AttestationEvidence,
+        *,
+        profile: Profile | None,
+        client_address: str | None,
+        now: datetime,
     ) -> PolicyDecisions:
-        """Evaluate the issuer's policies for a verification, and those of the requested profile."""
+        """Evaluate the issuer's policies for a verification, and those of the requested profile.
+
+        Each tenant's policies see the risk that this tenant knows, in the snapshot of `connection`.
+        """
         context = policy_context.build_record_context(evidence, now=now)
         query = _build_issuer_query(Category.VERIFY, evidence.attestation.issuer_id)
-        issuers = self.decisions.evaluate(query, context, tenant_id=evidence.attestation.tenant_id)
+        look_up = _look_up_for(connection, evidence, client_address, now)
+        tenant_id = evidence.attestation.tenant_id
+        issuers = self.decisions.evaluate(query, context, tenant_id=tenant_id, look_up_risk=look_up)
         if profile is None:
             return _collect_decisions((issuers, ANONYMOUS))
         query = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile.id)
-        own = self.decisions.evaluate(query, context, tenant_id=profile.caller.tenant_id)
+        own = self.decisions.evaluate(query, context, tenant_id=profile.caller.tenant_id, look_up_risk=look_up)
         return _collect_decisions((issuers, ANONYMOUS), (own, profile.caller))
 
     def evaluate_export(
-        self, evidence: AttestationEvidence, *, caller: Caller | None, now: datetime
+        self,
+        connection: Connection,
+        evidence: AttestationEvidence,
+        *,
+        caller: Caller | None,
+        client_address: str | None,
+        now: datetime,
     ) -> PolicyDecisions:
         """Evaluate the issuer's policies for a bundle export; `caller` is None for an export by link."""
         context = policy_context.build_record_context(evidence, now=now)
         query = _build_issuer_query(Category.BUNDLE_EXPORT, evidence.attestation.issuer_id)
-        pending = self.decisions.evaluate(query, context, tenant_id=evidence.attestation.tenant_id)
+        look_up = _look_up_for(connection, evidence, client_address, now)
+        tenant_id = evidence.attestation.tenant_id
+        pending = self.decisions.evaluate(query, context, tenant_id=tenant_id, look_up_risk=look_up)
         return _collect_decisions((pending, caller or ANONYMOUS))
 
 
@@ -109,18 +134,22 @@ def record_decisions(
 class PolicyStep:
     """Step 8 of one verification; `policy_decisions` is filled when the step has run."""
 
-    def __init__(
-        self, enforcement: PolicyEnforcement, evidence: AttestationEvidence, profile: Profile | None, now: datetime
-    ) -> None:
+    def __init__(self, evaluate: Callable[[], PolicyDecisions]) -> None:
         self.policy_decisions: PolicyDecisions = ()
-        self._evaluate: Callable[[], PolicyDecisions] = partial(
-            enforcement.evaluate_verification, evidence, profile=profile, now=now
-        )
+        self._evaluate = evaluate
 
     def __call__(self) -> bool:
         """Return whether no policy denies; with no applicable policy the result is allow."""
         self.policy_decisions = self._evaluate()
         return all(item.pending.allowed for item in self.policy_decisions)
+
+
+def _look_up_for(
+    connection: Connection, evidence: AttestationEvidence, client_address: str | None, now: datetime
+) -> LookUpRisk:
+    row = evidence.attestation
+    subjects = RiskSubjects(row.issuer_id, row.document_hash, client_address)
+    return partial(subjects.look_up, partial(read_recent_risk, connection.execute, now=now))
 
 
 @lru_cache(maxsize=1_024)

@@ -102,7 +102,9 @@ class AttestationsQuery(OffsetPageQuery):
         )
 
 
-def _build_mint_request(body: MintIn, file_sha256: bytes | None, file_size: int | None) -> MintRequest:
+def _build_mint_request(
+    body: MintIn, client_address: str, file_sha256: bytes | None, file_size: int | None
+) -> MintRequest:
     return MintRequest(
         issuer_id=body.issuer_id,
         kid=body.kid,
@@ -122,6 +124,7 @@ def _build_mint_request(body: MintIn, file_sha256: bytes | None, file_size: int 
         id=body.id,
         created_at=body.created_at,
         signature=body.signature,
+        client_address=client_address,
     )
 
 
@@ -130,7 +133,7 @@ async def _prepare_mint(
 ) -> PreparedAttestation:
     """Validate and sign before the write."""
     payload = request.payload
-    mint_request = _build_mint_request(body, payload and payload.sha256, payload and payload.size)
+    mint_request = _build_mint_request(body, request.peer, payload and payload.sha256, payload and payload.size)
     return await _prepare(request, mint_request, caller, attestations, executor)
 
 
@@ -140,7 +143,7 @@ async def _prepare_successor(
     """Prepare an attestation that supersedes the one in the path."""
     old = await executor.read(lambda: attestations.get(id, caller=caller))
     payload = request.payload
-    mint_request = _build_mint_request(body, payload and payload.sha256, payload and payload.size)
+    mint_request = _build_mint_request(body, request.peer, payload and payload.sha256, payload and payload.size)
     successor = replace(mint_request, issuer_id=body.issuer_id or old.issuer_id, supersedes=id)
     return await _prepare(request, successor, caller, attestations, executor)
 
@@ -166,25 +169,27 @@ async def _prepare_batch(
     """Prepare in a thread all items that the rate limit has room for; an invalid item fails alone."""
     room, refused = await executor.read(limiter.take_available, request, _MINT_LIMIT, len(body.items))
     prepared = await executor.run_in_thread(
-        lambda: [_prepare_item(attestations, item, caller) for item in body.items[:room]]
+        lambda: [_prepare_item(attestations, request, item, caller) for item in body.items[:room]]
     )
     return prepared if refused is None else prepared + [refused] * (len(body.items) - room)
 
 
-def _prepare_item(attestations: Attestations, item: object, caller: Caller) -> PreparedAttestation | AttestLabError:
+def _prepare_item(
+    attestations: Attestations, request: Request, item: object, caller: Caller
+) -> PreparedAttestation | AttestLabError:
     try:
-        mint_request = _build_item_request(validate_body(MintIn, canonical(item), item))
+        mint_request = _build_item_request(validate_body(MintIn, canonical(item), item), request.peer)
         return attestations.prepare(mint_request, caller=caller)
     except AttestLabError as error:
         return error
 
 
-def _build_item_request(body: MintIn) -> MintRequest:
+def _build_item_request(body: MintIn, client_address: str) -> MintRequest:
     """Build the mint request of a batch item, whose file is inline; the whole batch has the ordinary body limit."""
     if body.payload_b64url is None:
-        return _build_mint_request(body, None, None)
+        return _build_mint_request(body, client_address, None, None)
     raw = b64url_decode(body.payload_b64url, field="/payload_b64url")
-    return _build_mint_request(body, sha256(raw), len(raw))
+    return _build_mint_request(body, client_address, sha256(raw), len(raw))
 
 
 def _issue_item(
@@ -319,7 +324,7 @@ async def proof_bundle(
     request: Request, id: UUID, caller: Caller, attestations: Attestations, executor: Executor
 ) -> BundleOut:
     """Get the proof bundle of an attestation: everything needed to verify it offline."""
-    export = await executor.read(lambda: attestations.export(id, caller=caller))
+    export = await executor.read(lambda: attestations.export(id, caller=caller, client_address=request.peer))
     denial = await record_decisions(executor, attestations, export.policy_decisions, what="this export")
     if denial is not None:
         raise denial
@@ -345,7 +350,9 @@ async def verify(
     follow, named = query.follow is not None, body.verification_profile_id
     profile = None if named is None else await executor.read(_authenticate_profile, request, named, authenticate)
     verified = await executor.read(
-        lambda: attestations.verify_metered(body.attestation_id, presented, follow=follow, profile=profile)
+        lambda: attestations.verify_metered(
+            body.attestation_id, presented, follow=follow, profile=profile, client_address=request.peer
+        )
     )
     if verified.policy_decisions:
         await record_or_refund(executor, attestations, verified)

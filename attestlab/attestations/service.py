@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -138,7 +139,7 @@ class Attestations:
             at = self.clock.now()  # not `created_at`, which the holder of an external key chooses
             old_id = prepared.request.supersedes
             old = None if old_id is None else self._get_valid(tx, old_id, caller=prepared.caller, at=at)
-            decision = self.enforcement.enforce_mint(tx, prepared.key, caller=prepared.caller, now=at)
+            decision = self.enforcement.enforce_mint(tx, prepared, now=at)
             if isinstance(decision, PermissionDenied):
                 return decision
             if prepared.key.custody is Custody.EXTERNAL:
@@ -279,17 +280,19 @@ class Attestations:
         *,
         follow: bool = False,
         profile: Profile | None = None,
+        client_address: str | None = None,
     ) -> VerificationOutcome:
         """Verify an attestation in eight steps, against the records and the log. The caller must meter it (`meter`).
 
         With `follow`, the outcome also has the last successor of a superseded attestation; only the given attestation
-        is verified. The policies of `profile` apply in addition to those of the issuer.
+        is verified. The policies of `profile` apply in addition to those of the issuer; both may test the risk of
+        `client_address`.
 
         Raises:
             NotFound: the profile does not belong to its caller's tenant.
         """
         with self.storage.read() as connection:
-            return self._verify(connection, attestation_id, presented, follow, profile)
+            return self._verify(connection, attestation_id, presented, follow, profile, client_address)
 
     def _verify(
         self,
@@ -298,6 +301,7 @@ class Attestations:
         presented: VerifierInput,
         follow: bool,
         profile: Profile | None,
+        client_address: str | None,
     ) -> VerificationOutcome:
         now = self.clock.now()
         if profile is not None:
@@ -305,7 +309,10 @@ class Attestations:
         evidence = store.get_with_evidence(connection, attestation_id)
         if evidence is None:
             return VerificationOutcome(attestation_id, None, NOT_FOUND, now)
-        step = PolicyStep(self.enforcement, evidence, profile, now)
+        evaluate = self.enforcement.evaluate_verification
+        step = PolicyStep(
+            partial(evaluate, connection, evidence, profile=profile, client_address=client_address, now=now)
+        )
         facts = build_evidence(connection, evidence, issuers=self.issuers, log=self.log)
         report = verify(facts, presented, now=now, policies_allow=step)
         follow = follow and evidence.attestation.superseded_by is not None
@@ -319,6 +326,7 @@ class Attestations:
         *,
         follow: bool = False,
         profile: Profile | None = None,
+        client_address: str | None = None,
     ) -> VerificationOutcome:
         """Verify an attestation, and count it towards the daily limit of the issuer's plan.
 
@@ -329,7 +337,7 @@ class Attestations:
             NotFound: the profile does not belong to its caller's tenant.
         """
         with self.storage.read() as connection:
-            verified = self._verify(connection, attestation_id, presented, follow, profile)
+            verified = self._verify(connection, attestation_id, presented, follow, profile, client_address)
             if verified.evidence is not None:
                 limit = verifications_per_day(verified.evidence)
                 self.daily_meter.take(connection, verified.metered_verification, limit=limit)
@@ -355,7 +363,7 @@ class Attestations:
             store.get(connection, attestation_id, tenant_id=caller.tenant_id)
             return self._load_evidence(connection, attestation_id)
 
-    def export(self, attestation_id: UUID, *, caller: Caller | None) -> Export:
+    def export(self, attestation_id: UUID, *, caller: Caller | None, client_address: str | None = None) -> Export:
         """Load the parts of a bundle, and the policy decisions about its export.
 
         The caller of this method must record the decisions, and must not return the bundle if one denies.
@@ -368,7 +376,9 @@ class Attestations:
             if caller is not None:
                 store.get(connection, attestation_id, tenant_id=caller.tenant_id)
             evidence, proofs, head = self._load_evidence(connection, attestation_id)
-            decisions = self.enforcement.evaluate_export(evidence, caller=caller, now=self.clock.now())
+            decisions = self.enforcement.evaluate_export(
+                connection, evidence, caller=caller, client_address=client_address, now=self.clock.now()
+            )
             return Export(evidence, proofs, head, decisions)
 
     def record_decisions(

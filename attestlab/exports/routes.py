@@ -9,6 +9,7 @@ from attestlab.exports.shapes import VcIssuerMetadataOut
 from attestlab.issuers.shapes import JwksOut
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
+from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
@@ -25,16 +26,16 @@ async def status_list(issuer_id: UUID, exports: Exports, executor: Executor) -> 
 
 
 @routes.get("/v1/attestations/{id}/sd-jwt", scope=Scope.ATTESTATIONS_READ)
-async def sd_jwt(id: UUID, caller: Caller, exports: Exports, executor: Executor) -> RawResponse:
+async def sd_jwt(request: Request, id: UUID, caller: Caller, exports: Exports, executor: Executor) -> RawResponse:
     """The attestation as SD-JWT VC, whose holder decides which claims to show."""
-    token = await executor.run_in_thread(lambda: exports.sd_jwt(id, caller=caller))
+    token = await executor.run_in_thread(lambda: exports.sd_jwt(id, caller=caller, client_address=request.peer))
     return RawResponse(token.encode(), "application/dc+sd-jwt")
 
 
 @routes.get("/v1/attestations/{id}/open-badge", scope=Scope.ATTESTATIONS_READ)
-async def open_badge(id: UUID, caller: Caller, exports: Exports, executor: Executor) -> RawResponse:
+async def open_badge(request: Request, id: UUID, caller: Caller, exports: Exports, executor: Executor) -> RawResponse:
     """A badge-like attestation as Open Badges 3.0 credential, a compact JWT."""
-    token = await executor.run_in_thread(lambda: exports.open_badge(id, caller=caller))
+    token = await executor.run_in_thread(lambda: exports.open_badge(id, caller=caller, client_address=request.peer))
     return RawResponse(token.encode(), _VC_JWT)
 
 

@@ -99,7 +99,7 @@ class Exports:
         )
         return self.service_key.sign(payload, typ="vc+jwt")
 
-    def sd_jwt(self, attestation_id: UUID, *, caller: Caller) -> str:
+    def sd_jwt(self, attestation_id: UUID, *, caller: Caller, client_address: str | None = None) -> str:
         """Export an attestation as SD-JWT VC with one disclosure for each claim, all of them appended.
 
         Raises:
@@ -107,7 +107,7 @@ class Exports:
             Conflict: it does not verify as VALID, no key of the issuer can sign here, or a claim has a reserved name.
             PermissionDenied: the issuer is not ACTIVE.
         """
-        exported = self._require_exportable(attestation_id, caller)
+        exported = self._require_exportable(attestation_id, caller, client_address)
         row = exported.attestation
         key = self._select_key(row, caller, preferred=Algorithm(row.alg))
         concealer = DisclosureBuilder(partial(self._salt_hash, row.id))
@@ -121,7 +121,7 @@ class Exports:
         token = self._sign(key, {"kid": key.kid, "typ": "dc+sd-jwt"}, payload)
         return "~".join((token, *concealer.disclosures, ""))
 
-    def open_badge(self, attestation_id: UUID, *, caller: Caller) -> str:
+    def open_badge(self, attestation_id: UUID, *, caller: Caller, client_address: str | None = None) -> str:
         """Export a badge-like attestation as OpenBadgeCredential, as a JWT.
 
         Prefers an RS256 key, because every badge verifier supports RS256.
@@ -131,7 +131,7 @@ class Exports:
             Conflict: it does not verify as VALID, no key of the issuer can sign here, or its schema is no badge.
             PermissionDenied: the issuer is not ACTIVE.
         """
-        exported = self._require_exportable(attestation_id, caller)
+        exported = self._require_exportable(attestation_id, caller, client_address)
         row, issuer = exported.attestation, exported.issuer
         awarded = badges.achievement_of(
             row.schema_id,
@@ -175,10 +175,12 @@ class Exports:
                 return jwk
         raise NotFound("signing key", kid)
 
-    def _require_exportable(self, attestation_id: UUID, caller: Caller) -> ExportableAttestation:
+    def _require_exportable(
+        self, attestation_id: UUID, caller: Caller, client_address: str | None
+    ) -> ExportableAttestation:
         """Verify the caller's attestation now; returns it if it is VALID and its issuer ACTIVE."""
         self.attestations.get(attestation_id, caller=caller)
-        verified = self.attestations.verify(attestation_id)
+        verified = self.attestations.verify(attestation_id, client_address=client_address)
         self.attestations.record_decisions(verified.policy_decisions, what="this export")
         rules.require_valid(verified.verdict)
         evidence = verified.evidence

@@ -7,7 +7,7 @@ reads sees the committed policies.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
@@ -22,11 +22,12 @@ from attestlab.policy import store
 from attestlab.policy.attribute_registry import NO_ATTRIBUTES, build_registry, load_own_attributes
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
-from attestlab.policy.language.attributes import Registry
+from attestlab.policy.language.attributes import RISK_ATTRIBUTES, RISK_ENTITIES, AttributeValue, Registry
 from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.policy.store import ActiveVersion, RecordedVersion
 from attestlab.policy.tables import PolicyDecisionRecord
+from attestlab.risk.rules import EntityType
 
 MAX_CACHED_DECISIONS = 4_096  # of one set; the service evaluates few distinct contexts
 LARGE_SET_CHARS = 16 * 1024  # of all documents of a set; compiling more takes over 20 ms
@@ -79,6 +80,13 @@ class ActivePolicies:
     policies: PolicySet
     members: str
     cached_decisions: dict[object, PendingDecision] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def risk_entities(self) -> tuple[EntityType, ...]:
+        """The entities whose risk a rule tests, also a rule that is not enforced; only these are looked up."""
+        used = {path for member in self.policies.members for path in member.policy.attributes()}
+        tested = {RISK_ATTRIBUTES[path] for path in used & RISK_ATTRIBUTES.keys()}
+        return tuple(entity for entity in RISK_ENTITIES if entity in tested)
 
     def cache_decision(self, key: object, decision: PendingDecision) -> None:
         """Cache a decision; clear the cache when it reaches `MAX_CACHED_DECISIONS`."""
@@ -205,5 +213,8 @@ def _compile_version(policy_id: str, text: str, own: str, in_shadow: bool) -> Po
     return PolicySetMember(policy_id, document.digest, bind(document, registry), in_shadow)
 
 
-PolicyContext = Mapping[str, str | int | None]
+PolicyContext = Mapping[str, AttributeValue | None]
 """A context that the service composes from its own records, by dotted path; None means missing."""
+
+LookUpRisk = Callable[[UUID, Sequence[EntityType]], PolicyContext]
+"""Returns the attributes of these entities' risk, as the tenant's own signals and lists have it."""

@@ -18,7 +18,7 @@ from attestlab.core.records.audit import AuditEntry
 from attestlab.core.records.row_digest import METADATA_KEY, row_sha256
 from attestlab.orgs.rules import Caller
 from attestlab.policy import active_policies, store
-from attestlab.policy.active_policies import ActivePolicies, PendingDecision, PolicyContext, PolicyQuery
+from attestlab.policy.active_policies import ActivePolicies, LookUpRisk, PendingDecision, PolicyContext, PolicyQuery
 from attestlab.policy.attribute_registry import load_own_attributes
 from attestlab.policy.evaluation.counterfactual import Counterfactual, find_counterfactual
 from attestlab.policy.evaluation.explanation import ExplainedRule, explain, find_missing
@@ -98,20 +98,25 @@ class Decisions:
         )
         return _decide(active, query, context, caller.tenant_id)
 
-    def evaluate(self, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID) -> PendingDecision | None:
-        """Evaluate the active policies for an operation that is about to happen; None if no policy applies."""
+    def evaluate(
+        self, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID, look_up_risk: LookUpRisk
+    ) -> PendingDecision | None:
+        """Evaluate the active policies for an operation that is about to happen; None if no policy applies.
+
+        `look_up_risk` is called only if one of them tests risk.
+        """
         name = ("policies that apply", tenant_id, query)
         active = self.storage.cached_read(
             name, lambda connection: active_policies.find_policies(connection.execute, query, tenant_id)
         )
-        return None if active is None else _decide_cached(active, query, context, tenant_id)
+        return None if active is None else _decide_cached(active, query, context, tenant_id, look_up_risk)
 
     def evaluate_in(
-        self, tx: Transaction, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID
+        self, tx: Transaction, query: PolicyQuery, context: PolicyContext, *, tenant_id: UUID, look_up_risk: LookUpRisk
     ) -> PendingDecision | None:
         """Evaluate like `evaluate`, under the writer's lock, so that no policy activated before is missed."""
         active = active_policies.find_policies_in(tx, query, tenant_id)
-        return None if active is None else _decide_cached(active, query, context, tenant_id)
+        return None if active is None else _decide_cached(active, query, context, tenant_id, look_up_risk)
 
     def record(self, pending: PendingDecision, *, caller: Actor, tx: Transaction | None = None) -> EvaluatedDecision:
         """Record a decision with everything needed to reproduce it; `caller` is the actor who requested it."""
@@ -166,9 +171,11 @@ def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, 
 
 
 def _decide_cached(
-    active: ActivePolicies, query: PolicyQuery, context: PolicyContext, tenant_id: UUID
+    active: ActivePolicies, query: PolicyQuery, context: PolicyContext, tenant_id: UUID, look_up_risk: LookUpRisk
 ) -> PendingDecision:
     """Return the cached decision: the same context has the same result while the same versions are active."""
+    if active.risk_entities:
+        context = {**context, **look_up_risk(tenant_id, active.risk_entities)}
     key = (tenant_id, query, *context.items())
     pending = active.cached_decisions.get(key)
     if pending is None:

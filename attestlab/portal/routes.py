@@ -63,7 +63,7 @@ async def page(
         if as_json:
             raise NotFound("attestation", id)
         return _html(rendering.not_found_page(id, at=request.now))
-    page_data = await executor.read(lambda: portal.page_data(attestation_id))
+    page_data = await executor.read(lambda: portal.page_data(attestation_id, client_address=request.peer))
     # The error is not raised: the verdict on the page states a denial.
     await record_decisions(executor, attestations, page_data.verified.policy_decisions, what="this look")
     status = 200 if page_data.verified.evidence is not None else 404
@@ -91,7 +91,7 @@ async def bundle(
     attestation_id = _parse_id(id)
     if attestation_id is None or not links.is_valid_key(attestation_id, query.k):
         raise NotFound("attestation", id)
-    export = await executor.read(lambda: portal.export(attestation_id))
+    export = await executor.read(lambda: portal.export(attestation_id, client_address=request.peer))
     denial = await record_decisions(executor, attestations, export.policy_decisions, what="this export")
     if denial is not None:
         raise denial

@@ -39,21 +39,21 @@ class Portal:
         self.attestations = attestations
         self.log = log
 
-    def page_data(self, attestation_id: UUID) -> PageData:
+    def page_data(self, attestation_id: UUID, *, client_address: str | None = None) -> PageData:
         """Verify an attestation for the page, without metering; the verdict for an unknown id is NOT_FOUND."""
-        verified = self.attestations.verify(attestation_id, follow=True)
+        verified = self.attestations.verify(attestation_id, follow=True, client_address=client_address)
         with self.storage.read() as connection:
             head = self.log.head(connection)
             issuer = None if verified.evidence is None else verified.evidence.issuer
             return PageData(verified, head, issuer is not None and _has_uploaded_logo(connection, issuer))
 
-    def export(self, attestation_id: UUID) -> Export:
+    def export(self, attestation_id: UUID, *, client_address: str | None = None) -> Export:
         """Collect the parts of the proof bundle and the policy decisions on it, for any caller who has the id.
 
         Raises:
             NotFound: no attestation has this id, or the records lack a part of its proof.
         """
-        export = self.attestations.export(attestation_id, caller=None)
+        export = self.attestations.export(attestation_id, caller=None, client_address=client_address)
         evidence = export.evidence
         if evidence.issuer is None or evidence.key is None or evidence.entry is None:
             raise NotFound("proof bundle of attestation", attestation_id)

@@ -6,7 +6,7 @@ row appears later below a number that was exported. fsck finds every row that wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic
 
 import orjson
@@ -32,6 +32,10 @@ class NumberedRows(Generic[Record]):
     def add(self, tx: Transaction, records: Iterable[Record]) -> None:
         """Add records, whose `seq` is `UNNUMBERED`, to a transaction."""
         tx.buffer(self._buffer).extend(records)
+
+    def list_unwritten(self, tx: Transaction) -> Sequence[Record]:
+        """Return the records that a transaction has added and not inserted yet."""
+        return tx.buffer(self._buffer)
 
     def write(self, tx: Transaction) -> None:
         """Number, chain and insert the records of a transaction; a commit hook."""

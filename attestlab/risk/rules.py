@@ -20,6 +20,8 @@ MAX_ENTITY_ID_LENGTH = 256
 MAX_DETAILS_BYTES = 8_192  # of a signal's details as JSON
 SCORE_DECIMALS = 4
 SCORE_CLASSES = 10  # of the whole scale, of equal width; the last one includes its end
+MAX_RECENT_SIGNALS = 1_000  # of an entity that a policy considers: its newest of `RECENT`
+RECENT = timedelta(hours=24)
 CLOCK_SKEW = timedelta(minutes=1)  # a sender's clock may be ahead by as much
 
 NAME_PATTERN = rf"^[a-z0-9_]{{1,{MAX_NAME_LENGTH}}}$"

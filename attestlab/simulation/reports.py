@@ -16,9 +16,9 @@ from attestlab.simulation.scenarios import PolicyDraft
 from attestlab.simulation.simulation import Simulation
 from attestlab.simulation.tables import SimulationReportRecord
 
-FORMAT = "simulation-report/1"
+FORMAT = "simulation-report/2"
 MAX_FLIPS = 100
-_STEPS = 8  # self-check, number, extent, comparison, and its frames
+_STEPS = 9  # self-check, number, extent, risk, comparison, and its frames
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def compose_report(
             "decided": decided,
             "unasked": unasked,
             "left_out": simulation.excluded_rows,
+            "without_risk": simulation.count_without_risk(),
             "last_decision_seq": last,
             "transitions": compared.transitions.rows(),
             "flips": [_with_segments(row) for row in flips[:MAX_FLIPS]],

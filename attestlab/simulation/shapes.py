@@ -135,6 +135,13 @@ class SweptOut(Out):
     is_current: bool
 
 
+class WithoutRiskOut(Out):
+    """The number of decisions that store nothing about the risk of an entity, which the draft tests."""
+
+    entity: Literal["issuer", "document", "ip"]
+    decisions: int
+
+
 class ReportOut(Out):
     """The results of a simulation; their canonical JSON is hashed and signed."""
 
@@ -151,6 +158,7 @@ class ReportOut(Out):
     decided: int
     unasked: int
     left_out: int
+    without_risk: list[WithoutRiskOut]
     last_decision_seq: int | None
     transitions: list[TransitionOut]
     flips: list[FlipOut]

@@ -157,6 +157,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "kept_simulation_report": simulation_shapes.KeptReportOut,
     "simulated_policy": simulation_shapes.SimulatedPolicyOut,
     "simulation_window": simulation_shapes.WindowOut,
+    "simulation_without_risk": simulation_shapes.WithoutRiskOut,
     "simulation_self_check": simulation_shapes.SelfCheckOut,
     "simulation_transition": simulation_shapes.TransitionOut,
     "simulation_flip": simulation_shapes.FlipOut,

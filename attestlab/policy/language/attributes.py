@@ -19,8 +19,9 @@ from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
+from attestlab.risk.rules import MAX_RECENT_SIGNALS, MAX_SCORE, EntityType
 
-MAX_ATTRIBUTES = 200  # of one tenant, including the platform's
+MAX_ATTRIBUTES = 200  # of a tenant's own
 MAX_ENUM_VALUES = 1_000
 PATH_LENGTH = 64
 TEXT_LENGTH = 1_024
@@ -140,6 +141,8 @@ class Registry(Mapping[str, Attribute]):
                 `key.status`).
         """
         own = list(attributes)
+        if len(own) > MAX_ATTRIBUTES:
+            raise _invalid("path", f"At most {MAX_ATTRIBUTES} attributes can be registered.")
         _require_disjoint_paths([*self._by_path, *(attribute.path for attribute in own)])
         return Registry([*self._by_path.values(), *own])
 
@@ -196,8 +199,6 @@ def _require_disjoint_paths(paths: list[str]) -> None:
     if len(known) < len(paths):
         twice = next(path for path in known if paths.count(path) > 1)
         raise _invalid("path", f"The attribute {twice} is already registered; choose another path.")
-    if len(known) > MAX_ATTRIBUTES:
-        raise _invalid("path", f"At most {MAX_ATTRIBUTES} attributes can be registered.")
     for path in known:
         words = path.split(".")
         inside = next((".".join(words[:n]) for n in range(1, len(words)) if ".".join(words[:n]) in known), None)
@@ -325,6 +326,21 @@ _JSON_NAMES: dict[type, str] = {
     str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object",
 }  # fmt: skip
 
+
+def _risk_attributes(entity: EntityType) -> list[Attribute]:
+    """Return what policies see of an entity's risk; `attestations.risk_context` looks it up."""
+    return [
+        Attribute(f"risk.{entity}.score", AttributeType.NUMBER, least=0, most=MAX_SCORE),
+        Attribute(f"risk.{entity}.signals_24h", AttributeType.NUMBER, least=0, most=MAX_RECENT_SIGNALS, unit="signals"),
+        Attribute(f"risk.{entity}.allow_listed", AttributeType.BOOLEAN),
+        Attribute(f"risk.{entity}.deny_listed", AttributeType.BOOLEAN),
+    ]
+
+
+RISK_ENTITIES = (EntityType.ISSUER, EntityType.DOCUMENT, EntityType.IP)
+RISK_ATTRIBUTES = {attribute.path: entity for entity in RISK_ENTITIES for attribute in _risk_attributes(entity)}
+"""The entity of each attribute of risk, by path."""
+
 PLATFORM = Registry(
     [
         Attribute("jurisdiction", AttributeType.ENUM, tuple(sorted(ALPHA_2)), mutable=False),
@@ -336,5 +352,6 @@ PLATFORM = Registry(
         Attribute(
             "key.status", AttributeType.ENUM, tuple(status for status in KeyStatus if status != KeyStatus.PENDING)
         ),
+        *(attribute for entity in RISK_ENTITIES for attribute in _risk_attributes(entity)),
     ]
 )

@@ -22,6 +22,8 @@ from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskListEntryRecord
 from attestlab.risk.rules import MAX_SCORE, Entity, Factor, ListName, sum_factors
 
+LISTS_CHANGED = "entity lists changed"  # in the cache of a transaction
+
 
 class EntityLists:
     """The allow and deny lists of tenants.
@@ -54,6 +56,7 @@ class EntityLists:
             Conflict: the entity is on the list already.
         """
         with self.storage.write(tx) as tx:
+            tx.cache[LISTS_CHANGED] = True
             now = self.clock.now()
             if expires_at is not None and expires_at <= now:
                 message = f"{format_time(expires_at)} is past. Choose a later time, or omit it."
@@ -81,6 +84,7 @@ class EntityLists:
             NotFound: the tenant has no such entry, or it was removed already.
         """
         with self.storage.write(tx) as tx:
+            tx.cache[LISTS_CHANGED] = True
             row = store.get_list_entry(tx.exec, entry_id, tenant_id=caller.tenant_id)
             if row.removed_at is not None:
                 raise NotFound("list entry", entry_id)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, or_, select
+from sqlalchemy import ColumnElement, Select, Table, bindparam, or_, select
 
 from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
@@ -27,6 +27,13 @@ settings = table_of(RiskSettings)
 cases = table_of(RiskCase)
 list_entries = table_of(RiskListEntry)
 challenges = table_of(RiskChallenge)
+_LISTS = select(list_entries.c.list).where(
+    list_entries.c.tenant_id == bindparam("tenant"),
+    list_entries.c.entity_type == bindparam("type"),
+    list_entries.c.entity_id == bindparam("entity"),
+    list_entries.c.removed_at.is_(None),
+    or_(list_entries.c.expires_at.is_(None), list_entries.c.expires_at > bindparam("now")),
+)
 
 
 class Position(NamedTuple):
@@ -90,6 +97,12 @@ def is_listed(execute: Execute, name: ListName, tenant_id: UUID, entity: tuple[s
     its_own = (columns.tenant_id == tenant_id, columns.entity_type == entity[0], columns.entity_id == entity[1])
     query = select(columns.id).where(*its_own, columns.list == name.value, *hold_at(now)).limit(1)
     return execute(query).first() is not None
+
+
+def find_lists(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> frozenset[str]:
+    """Return the names of the lists that an entity is on at `now`."""
+    parameters = {"tenant": tenant_id, "type": entity.type.value, "entity": entity.id, "now": now}
+    return frozenset(execute(_LISTS, parameters).scalars())
 
 
 def list_challenges(execute: Execute, page: Position, equal: Mapping[str, object]) -> list[RiskChallengeRecord]:

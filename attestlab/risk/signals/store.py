@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, bindparam, delete, func, select
 
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
@@ -20,6 +20,24 @@ signals = table_of(RiskSignal)
 progress = table_of(BulkProgress)
 _SAVE_PROGRESS = Upsert(
     progress, key=("id",), change=lambda new: {"recorded": new.recorded, "updated_at": new.updated_at}
+)
+
+_newest_of_entity = (
+    select(signals.c.id, signals.c.replaces, signals.c.score, signals.c.occurred_at)
+    .where(
+        signals.c.tenant_id == bindparam("tenant"),
+        signals.c.entity_type == bindparam("type"),
+        signals.c.entity_id == bindparam("entity"),
+    )
+    .order_by(signals.c.seq.desc())
+    .limit(bindparam("most"))
+    .cte()
+)
+_RECENT = select(func.max(_newest_of_entity.c.score), func.count()).where(
+    _newest_of_entity.c.occurred_at > bindparam("since"),
+    _newest_of_entity.c.id.not_in(
+        select(_newest_of_entity.c.replaces).where(_newest_of_entity.c.replaces.is_not(None))
+    ),
 )
 
 
@@ -64,6 +82,18 @@ def find_newest(execute: Execute, tenant_id: UUID, entity: Entity, *, limit: int
     """Find the newest signals of an entity."""
     wanted = SignalFilter(entity_type=entity.type.value, entity_id=entity.id)
     return list_page(execute, tenant_id, wanted, limit=limit)
+
+
+def summarize_recent(
+    execute: Execute, tenant_id: UUID, entity: Entity, *, since: datetime, limit: int
+) -> tuple[float | None, int]:
+    """Return the highest score and the number of an entity's signals after `since`, among its newest `limit`.
+
+    A signal that a newer one replaces does not count.
+    """
+    parameters = {"tenant": tenant_id, "type": entity.type.value, "entity": entity.id, "since": since, "most": limit}
+    row = execute(_RECENT, parameters).one()
+    return row[0], row[1]
 
 
 def find_of_event(execute: Execute, event_id: UUID) -> RiskSignalRecord | None:

@@ -81,6 +81,17 @@ def rate_limit_key(client: str) -> str:
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
+def address_names(client: str) -> tuple[str, ...]:
+    """Returns the texts that name a client: its address and, for IPv6, its /64 network; none if it is unreadable.
+
+    >>> address_names("2001:DB8:1:2:0:0:0:6"), address_names("::ffff:203.0.113.9"), address_names("")
+    (('2001:db8:1:2::6', '2001:db8:1:2::/64'), ('203.0.113.9',), ())
+    """
+    address = _parse_address(client)
+    return () if address is None else tuple(dict.fromkeys((str(address), rate_limit_key(client))))
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """Parses an address; IPv4-mapped IPv6 becomes IPv4, and an unreadable address becomes None."""
     try:

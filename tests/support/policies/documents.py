@@ -7,10 +7,13 @@ from typing import Any
 
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.language.ast import Policy
-from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType, Registry
+from attestlab.policy.language.attributes import PLATFORM, RISK_ATTRIBUTES, Attribute, AttributeType, Registry
 from attestlab.policy.language.document import Document
+from attestlab.risk.rules import EntityType
 
-REGISTRY: Registry = PLATFORM.with_own(
+# The attributes of risk are alike for each entity; one of them keeps generated policies and contexts small.
+_FOR_ONE_ENTITY = [each for path, each in PLATFORM.items() if RISK_ATTRIBUTES.get(path) in (None, EntityType.ISSUER)]
+REGISTRY: Registry = Registry(_FOR_ONE_ENTITY).with_own(
     [
         Attribute("claims.amount", AttributeType.NUMBER, unit="CHF"),
         Attribute("claims.count", AttributeType.INTEGER, least=-5, most=5),

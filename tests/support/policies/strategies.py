@@ -41,6 +41,8 @@ def sample_values(attribute: Attribute) -> list[Any]:
             return list(FEW.get(attribute.path, attribute.values))
         case AttributeType.INTEGER:
             return [-5, -1, 0, 1, 2, 5]
+        case _ if attribute.most is not None:
+            return [attribute.least, 0.5, 30, 79.5, 80, attribute.most]
         case _ if attribute.least == 0:
             return [0, 0.5, 30, 89.5, 90, 365.25]
         case _:
