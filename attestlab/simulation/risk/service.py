@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from attestlab.simulation.risk.tally import Tallies
     from attestlab.simulation.sweeps import Threshold, ThresholdName
 
-TIME_LIMIT_S = 60.0  # two million signals take a third of it on an idle machine
+TIME_LIMIT_S = 60.0  # two million signals take 10 s of processor time, and longer on a busy machine
 MAX_LABEL_CASES = 200_000
 _TOO_LONG = "The simulation took over {:g} s. Narrow it by from and to, or send fewer rules."
 RiskRules = Sequence[Mapping[str, object]]
