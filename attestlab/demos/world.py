@@ -10,7 +10,8 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -19,10 +20,12 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.results import Minted, VerificationOutcome
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import VerifierInput
-from attestlab.core.clock import Clock
+from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
+from attestlab.demos.history.rewound_clock import RewoundClock
+from attestlab.demos.history.year import YEAR, live_through_year
 from attestlab.installation import InitResult, Installation
 from attestlab.issuers.rules import TrustTier
 from attestlab.issuers.service import IssuerWithKeys
@@ -93,22 +96,33 @@ class DemoWorld:
         return shown.model_dump(mode="json", by_alias=True)
 
 
-def demo_world(folder: Path | None = None, *, clock: Clock | None = None) -> DemoWorld:
-    """Create a demo installation in `folder`, by default a temporary one; takes about a second.
+def demo_world(folder: Path | None = None, *, clock: Clock | None = None, history: bool = True) -> DemoWorld:
+    """Create a demo installation in `folder`, by default a temporary one; takes about three seconds.
+
+    Its issuers are a year old, and the year has 5,200 policy decisions and 100,000 risk signals with their cases.
+    Without `history` everything is new, and there is nothing else than the documents; that takes a second.
 
     Raises:
         Conflict: `folder` contains an installation already.
     """
     settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
-    lab, made = Installation.init(settings, clock=clock)
+    rewound = RewoundClock(clock or SystemClock(), behind=YEAR if history else timedelta(0))
+    lab, made = Installation.init(settings, clock=rewound)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuers = [_create_issuer(lab, caller, *row) for row in _ISSUERS]
-    minted = [
-        (document, _mint(lab, caller, issuer, document)) for issuer in issuers for document in _make_documents(issuer)
-    ]
-    for document, done in minted:
+    documents = [(issuer, document) for issuer in issuers for document in _make_documents(issuer)]
+    if history:
+        documents = [*documents[::2], *documents[1::2]]  # so that every issuer mints in the first half of the year
+    mints = [partial(_mint, lab, caller, issuer, document) for issuer, document in documents]
+    if history:
+        ids = [issuer.issuer.id for issuer in issuers]
+        minted = live_through_year(lab, rewound, caller=caller, issuers=ids, mints=mints)
+    else:
+        minted = [mint() for mint in mints]
+    pairs = [(document, done) for (_, document), done in zip(documents, minted, strict=True)]
+    for document, done in pairs:
         _verify(lab, done.id, document)
-    return DemoWorld(lab, caller, made, issuers, minted)
+    return DemoWorld(lab, caller, made, issuers, pairs)
 
 
 def _create_issuer(

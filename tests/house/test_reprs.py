@@ -38,7 +38,7 @@ ALLOWED = {
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoWorld]:
-    made = demo_world(tmp_path_factory.mktemp("world"))
+    made = demo_world(tmp_path_factory.mktemp("world"), history=False)
     yield made
     made.lab.close()
 

@@ -220,7 +220,7 @@ def _shape(value: Any) -> Any:
 def open_documented_world(folder: Path) -> Iterator[DocumentationRun]:
     """The demo's world in `folder`/lab behind the real server, with the files that pages name next to it."""
     clock = _DelayedClock(timedelta(minutes=10))
-    world = demo_world(folder / "lab", clock=clock)
+    world = demo_world(folder / "lab", clock=clock, history=False)
     try:
         minted = _mint_diploma(world, folder / "diploma.pdf")
         clock.behind = timedelta(0)

@@ -69,10 +69,10 @@ class AccountTakeover:
             denied = [Entity(EntityType.USER, login.subject_id)]
             denied += [Entity(EntityType.DEVICE, login.device_id)] if login.device_id else []
             denied += [Entity(EntityType.IP, login.ip)] if login.ip else []
-            factors = add_deny_factor(tx.connection, caller.tenant_id, denied, _factors_of(assessment), now=now)
+            factors = add_deny_factor(tx.connection, caller.tenant_id, denied, list_factors(assessment), now=now)
             score = sum_factors(factors)
             level = find_level(score)
-            details = encode_details(_describe_login(login, level), factors)
+            details = encode_details(describe_login(login, level), factors)
             entity = Entity(EntityType.USER, login.subject_id)
             new = NewSignal(SOURCE, SIGNAL_TYPE, score, entity, details, login.occurred_at)
             return LoginScore(score, level, factors, record_score(tx, caller.tenant_id, new, at=now))
@@ -91,13 +91,15 @@ def _require_recent(occurred_at: datetime, now: datetime) -> None:
         raise ValidationFailed.of("/occurred_at", "too_old", message)
 
 
-def _factors_of(assessment: LoginAssessment) -> list[Factor]:
+def list_factors(assessment: LoginAssessment) -> list[Factor]:
+    """Return the factors of an assessment as a signal has them."""
     return [
         Factor(each.name, each.value, each.weight, each.contribution, each.explanation) for each in assessment.factors
     ]
 
 
-def _describe_login(login: Login, level: RiskLevel) -> dict[str, object]:
+def describe_login(login: Login, level: RiskLevel) -> dict[str, object]:
+    """Return what a signal's details say about its login, without the factors."""
     seen = {"ip": login.ip, "device_id": login.device_id, "country": login.country}
     known = {name: value for name, value in seen.items() if value is not None}
     return {**known, "outcome": str(login.outcome), "level": level.value}

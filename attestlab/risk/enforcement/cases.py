@@ -84,24 +84,31 @@ def escalate(
     tx: Transaction, tenant_id: UUID, scores: Mapping[Entity, Sequence[float]], *, at: datetime
 ) -> dict[Entity, UUID]:
     """Let escalated signals, given by the entity's scores, open cases or join open ones; returns each entity's case."""
-    return {entity: _join_case(tx, tenant_id, entity, of_entity, at) for entity, of_entity in scores.items()}
+    known = store.find_open_cases(tx.exec, tenant_id, list(scores)) if scores else {}
+    return {
+        entity: _join(tx, known[entity], of_entity, at)
+        if entity in known
+        else _open(tx, tenant_id, entity, of_entity, at)
+        for entity, of_entity in scores.items()
+    }
 
 
-def _join_case(tx: Transaction, tenant_id: UUID, entity: Entity, scores: Sequence[float], at: datetime) -> UUID:
-    row = store.find_open_case(tx.exec, tenant_id, entity)
-    if row is None:
-        opened = RiskCaseRecord(
-            id=new_id(at),
-            tenant_id=tenant_id,
-            entity_type=entity.type.value,
-            entity_id=entity.id,
-            status=CaseStatus.OPEN.value,
-            signal_count=len(scores),
-            max_score=max(scores),
-            opened_at=at,
-        )
-        audited_write.insert(tx, store.cases, opened, AuditContext(tenant_id, ESCALATION, "risk_case.open", at))
-        return opened.id
-    changes = {"signal_count": row.signal_count + len(scores), "max_score": max(row.max_score, *scores)}
-    audited_write.change(tx, store.cases, row, changes, AuditContext(tenant_id, ESCALATION, "risk_case.join", at))
-    return row.id
+def _open(tx: Transaction, tenant_id: UUID, entity: Entity, scores: Sequence[float], at: datetime) -> UUID:
+    opened = RiskCaseRecord(
+        id=new_id(at),
+        tenant_id=tenant_id,
+        entity_type=entity.type.value,
+        entity_id=entity.id,
+        status=CaseStatus.OPEN.value,
+        signal_count=len(scores),
+        max_score=max(scores),
+        opened_at=at,
+    )
+    audited_write.insert(tx, store.cases, opened, AuditContext(tenant_id, ESCALATION, "risk_case.open", at))
+    return opened.id
+
+
+def _join(tx: Transaction, case: RiskCaseRecord, scores: Sequence[float], at: datetime) -> UUID:
+    changes = {"signal_count": case.signal_count + len(scores), "max_score": max(case.max_score, *scores)}
+    audited_write.change(tx, store.cases, case, changes, AuditContext(case.tenant_id, ESCALATION, "risk_case.join", at))
+    return case.id

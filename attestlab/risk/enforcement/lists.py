@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -105,6 +105,11 @@ class EntityLists:
 def is_allowed(connection: Connection, tenant_id: UUID, entity: tuple[str, str], *, now: datetime) -> bool:
     """Return whether an entity, given by its type and id, is on the tenant's allow list."""
     return store.is_listed(connection.execute, ListName.ALLOW, tenant_id, entity, now=now)
+
+
+def find_allowed(connection: Connection, tenant_id: UUID, entities: Sequence[Entity], *, now: datetime) -> set[Entity]:
+    """Return those of the entities that are on the tenant's allow list."""
+    return store.find_allowed(connection.execute, tenant_id, entities, now=now) if entities else set()
 
 
 def add_deny_factor(

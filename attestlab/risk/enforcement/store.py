@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, bindparam, or_, select
+from sqlalchemy import ColumnElement, Select, Table, bindparam, or_, select, tuple_
 
 from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
@@ -21,7 +21,7 @@ from attestlab.risk.enforcement.tables import (
     RiskSettings,
     RiskSettingsRecord,
 )
-from attestlab.risk.rules import CaseStatus, Entity, ListName
+from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName
 
 settings = table_of(RiskSettings)
 cases = table_of(RiskCase)
@@ -34,6 +34,7 @@ _LISTS = select(list_entries.c.list).where(
     list_entries.c.removed_at.is_(None),
     or_(list_entries.c.expires_at.is_(None), list_entries.c.expires_at > bindparam("now")),
 )
+MAX_ENTITIES_PER_QUERY = 200
 
 
 class Position(NamedTuple):
@@ -49,10 +50,11 @@ def find_settings(execute: Execute, tenant_id: UUID) -> RiskSettingsRecord | Non
     return fetch_one(execute(select(*settings.c).where(settings.c.tenant_id == tenant_id)), RiskSettingsRecord)
 
 
-def find_open_case(execute: Execute, tenant_id: UUID, entity: Entity) -> RiskCaseRecord | None:
-    """Find the open case of an entity."""
-    query = _of_entity(cases, tenant_id, entity).where(cases.c.status == CaseStatus.OPEN.value)
-    return fetch_one(execute(query), RiskCaseRecord)
+def find_open_cases(execute: Execute, tenant_id: UUID, entities: Sequence[Entity]) -> dict[Entity, RiskCaseRecord]:
+    """Find the open cases of entities."""
+    queries = [_open_cases(tenant_id, some) for some in _chunks(entities)]
+    found = [case for query in queries for case in fetch_all(execute(query), RiskCaseRecord)]
+    return {Entity(EntityType(case.entity_type), case.entity_id): case for case in found}
 
 
 def get_case(execute: Execute, case_id: UUID, *, tenant_id: UUID) -> RiskCaseRecord:
@@ -105,9 +107,35 @@ def find_lists(execute: Execute, tenant_id: UUID, entity: Entity, *, now: dateti
     return frozenset(execute(_LISTS, parameters).scalars())
 
 
+def find_allowed(execute: Execute, tenant_id: UUID, entities: Sequence[Entity], *, now: datetime) -> set[Entity]:
+    """Find those of the entities that are on the allow list at `now`."""
+    columns, found = list_entries.c, set[Entity]()
+    for some in _chunks(entities):
+        query = select(columns.entity_type, columns.entity_id).where(
+            columns.tenant_id == tenant_id, _is_one_of(list_entries, some), columns.list == ListName.ALLOW.value
+        )
+        found |= {Entity(EntityType(kind), entity_id) for kind, entity_id in execute(query.where(*hold_at(now)))}
+    return found
+
+
 def list_challenges(execute: Execute, page: Position, equal: Mapping[str, object]) -> list[RiskChallengeRecord]:
     """List challenge decisions with these values of columns, newest first."""
     return fetch_all(execute(_page(challenges, page, equal)), RiskChallengeRecord)
+
+
+def _open_cases(tenant_id: UUID, entities: Sequence[Entity]) -> Select[tuple[object, ...]]:
+    of_entities = (cases.c.tenant_id == tenant_id, _is_one_of(cases, entities))
+    return select(*cases.c).where(*of_entities, cases.c.status == CaseStatus.OPEN.value)
+
+
+def _is_one_of(table: Table, entities: Sequence[Entity]) -> ColumnElement[bool]:
+    ids = [(entity.type.value, entity.id) for entity in entities]
+    return tuple_(table.c.entity_type, table.c.entity_id).in_(ids)
+
+
+def _chunks(entities: Sequence[Entity]) -> Iterator[Sequence[Entity]]:
+    for start in range(0, len(entities), MAX_ENTITIES_PER_QUERY):
+        yield entities[start : start + MAX_ENTITIES_PER_QUERY]
 
 
 def hold_at(now: datetime) -> tuple[ColumnElement[bool], ...]:

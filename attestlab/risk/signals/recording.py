@@ -51,14 +51,22 @@ def record_signals(
 
     A backfill publishes no event and escalates nothing. The returned records are not numbered yet.
     """
-    case_of = {} if is_backfill else _open_cases(tx, tenant_id, new, at)
+    recorded = record_silently(tx, tenant_id, new, at=at, escalates=not is_backfill)
+    if not is_backfill:
+        for record in recorded:
+            _publish(tx, record, at)
+    return recorded
+
+
+def record_silently(
+    tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], *, at: datetime, escalates: bool
+) -> list[RiskSignalRecord]:
+    """Record signals without publishing an event, and escalate those at the tenant's threshold if asked to."""
+    case_of = _open_cases(tx, tenant_id, new, at) if escalates else {}
     recorded = [_build_record(tenant_id, signal, case_of.get(index), at) for index, signal in enumerate(new)]
     NUMBERED.add(tx, recorded)
     note_links(tx, map(describe_fact, recorded))
     note_activity(tx, map(describe_occurrence, recorded))
-    if not is_backfill:
-        for record in recorded:
-            _publish(tx, record, at)
     return recorded
 
 
@@ -104,7 +112,7 @@ def _open_cases(tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], at: 
     scores: defaultdict[Entity, list[float]] = defaultdict(list)
     for _, signal in reached:
         scores[signal.entity].append(signal.score)
-    for entity in [each for each in scores if lists.is_allowed(tx.connection, tenant_id, each, now=at)]:
+    for entity in lists.find_allowed(tx.connection, tenant_id, list(scores), now=at):
         del scores[entity]
     opened = cases.escalate(tx, tenant_id, scores, at=at)
     return {index: opened[signal.entity] for index, signal in reached if signal.entity in opened}

@@ -1,0 +1,97 @@
+"""A year of risk signals with their truth, and the cases that people resolved."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from heapq import merge
+from random import Random
+from typing import NamedTuple
+from uuid import UUID
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.demos.history.everyday_signals import draw_bursts, draw_everyday_signals
+from attestlab.demos.history.login_signals import read_scored_logins
+from attestlab.demos.history.rings import draw_issuer_ring, draw_media_batch
+from attestlab.demos.risk_world.records import Kind
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Caller
+from attestlab.risk.rules import CaseOutcome
+from attestlab.risk.signals.recording import NewSignal, record_silently
+
+SIGNALS = 100_000
+_BURSTS = 2_500
+_REVIEW_TIME = timedelta(days=5)  # after which a case is resolved
+_INCONCLUSIVE_SHARE = 0.06
+
+
+class PastSignal(NamedTuple):
+    """A signal of the past; `kind` is why it happened, and None for the everyday ones."""
+
+    signal: NewSignal
+    kind: Kind | None = None
+
+
+class _OpenCase(NamedTuple):
+    id: UUID
+    opened_at: datetime
+    is_attack: bool
+
+
+class PastSignals:
+    """The signals of the year before `now`, to be recorded span by span."""
+
+    def __init__(self, lab: Installation, caller: Caller, issuers: Sequence[UUID], now: datetime, *, seed: int) -> None:
+        self._lab = lab
+        self._caller = caller
+        self._random = Random(f"{seed}:cases")
+        self._waiting = deque(_draw_all([str(each) for each in issuers], now, seed))
+        self._open: dict[UUID, _OpenCase] = {}
+
+    def record_until(self, tx: Transaction, until: datetime) -> None:
+        """Record the signals up to a time, and resolve the cases that are due then."""
+        due: list[PastSignal] = []
+        while self._waiting and self._waiting[0].signal.occurred_at <= until:
+            due.append(self._waiting.popleft())
+        self._resolve(tx, until - _REVIEW_TIME)
+        new = [each.signal for each in due]
+        recorded = record_silently(tx, self._caller.tenant_id, new, at=until, escalates=True)
+        for past, record in zip(due, recorded, strict=True):
+            if record.case_id is not None:
+                self._note_case(record.case_id, until, is_attack=past.kind is not None and past.kind.is_attack)
+
+    def _note_case(self, case_id: UUID, at: datetime, *, is_attack: bool) -> None:
+        """Remember an open case; one attack among its signals makes it an attack."""
+        known = self._open.get(case_id, _OpenCase(case_id, at, False))
+        self._open[case_id] = known._replace(is_attack=known.is_attack or is_attack)
+
+    def _resolve(self, tx: Transaction, opened_before: datetime) -> None:
+        for case in [each for each in self._open.values() if each.opened_at <= opened_before]:
+            outcome = CaseOutcome.FRAUD if case.is_attack else CaseOutcome.LEGITIMATE
+            if self._random.random() < _INCONCLUSIVE_SHARE:
+                outcome = CaseOutcome.INCONCLUSIVE
+            self._lab.risk.cases.resolve(case.id, outcome, note=_NOTES[outcome], caller=self._caller, tx=tx)
+            del self._open[case.id]
+
+
+_NOTES = {
+    CaseOutcome.FRAUD: "Confirmed with the account's owner.",
+    CaseOutcome.LEGITIMATE: "The owner explained it.",
+    CaseOutcome.INCONCLUSIVE: "The owner did not answer.",
+}
+
+
+def _draw_all(issuers: Sequence[str], now: datetime, seed: int) -> Iterable[PastSignal]:
+    """Yield all signals, sorted by time; everyday ones fill up to `SIGNALS`."""
+    logins = [PastSignal(each.to_signal(now), each.kind) for each in read_scored_logins()]
+    rings = [*draw_issuer_ring(issuers[-3:], now, seed=seed), *draw_media_batch(issuers[-1], now, seed=seed)]
+    attacks = [*logins, *(PastSignal(*each) for each in rings)]
+    bursts = [PastSignal(each) for each in draw_bursts(_BURSTS, now, seed=seed)]
+    rare = sorted([*attacks, *bursts], key=_get_time)
+    everyday = map(PastSignal, draw_everyday_signals(SIGNALS - len(rare), now, seed=seed))
+    return merge(everyday, rare, key=_get_time)
+
+
+def _get_time(past: PastSignal) -> datetime:
+    return past.signal.occurred_at

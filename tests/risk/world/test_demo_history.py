@@ -1,0 +1,103 @@
+"""The year of the demo world: its signals, decisions and cases are what the service itself would have recorded."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import pytest
+from sqlalchemy import func, select
+
+from attestlab.core.clock import FixedClock
+from attestlab.demos.history.everyday_signals import DAYS, draw_bursts, draw_everyday_signals
+from attestlab.demos.history.login_signals import read_scored_logins, score_logins
+from attestlab.demos.history.past_signals import SIGNALS
+from attestlab.demos.history.rewound_clock import RewoundClock
+from attestlab.demos.history.year import DECISIONS
+from attestlab.demos.world import DemoWorld, demo_world
+from attestlab.policy.store import decisions
+from attestlab.risk.enforcement.store import cases
+from attestlab.risk.signals.recording import NUMBERED
+from attestlab.risk.signals.store import signals
+
+NOW = datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory):
+    made = demo_world(tmp_path_factory.mktemp("demo") / "lab", clock=FixedClock(NOW))
+    yield made
+    made.lab.close()
+
+
+def test_year_has_its_signals_and_decisions(world: DemoWorld):
+    with world.lab.storage.read() as connection:
+        count, first, last = connection.execute(
+            select(func.count(), func.min(signals.c.occurred_at), func.max(signals.c.occurred_at))
+        ).one()
+        decided = connection.execute(
+            select(decisions.c.allowed, func.count()).group_by(decisions.c.allowed).order_by(decisions.c.allowed)
+        ).all()
+        broken = list(NUMBERED.find_breaks(connection))
+
+    assert (count, broken) == (SIGNALS, [])
+    assert timedelta(days=350) < NOW - first < timedelta(days=367)
+    assert timedelta(0) <= NOW - last < timedelta(days=2)
+    assert sum(number for _, number in decided) == DECISIONS
+    assert all(number > DECISIONS / 10 for _, number in decided)
+
+
+def test_clock_is_the_callers_again_after_the_year(world: DemoWorld):
+    assert world.lab.clock.now() == NOW
+    with world.lab.storage.read() as connection:
+        world.lab.log.time.require_credible(connection)
+    assert NOW - world.minted[-1][1].row.created_at < timedelta(days=1)
+    assert NOW - world.minted[0][1].row.created_at > timedelta(days=350)
+
+
+def test_cases_have_outcomes_and_recent_ones_are_open(world: DemoWorld):
+    with world.lab.storage.read() as connection:
+        rows = connection.execute(select(cases.c.outcome, cases.c.opened_at, cases.c.resolved_at)).all()
+    outcomes = Counter(row.outcome for row in rows)
+
+    assert outcomes["fraud"] > 100
+    assert outcomes["legitimate"] > 100
+    assert outcomes["inconclusive"] > 10
+    assert all(NOW - row.opened_at < timedelta(days=15) for row in rows if row.outcome is None)
+    assert all(row.resolved_at > row.opened_at for row in rows if row.outcome)
+
+
+def test_scores_of_the_service_are_the_sum_of_their_factors():
+    drawn = [*(each.to_signal(NOW) for each in read_scored_logins()), *draw_bursts(50, NOW, seed=1)]
+
+    for signal in drawn:
+        factors = json.loads(signal.details)["factors"]
+        assert math.isclose(signal.score, math.fsum(factor["contribution"] for factor in factors), abs_tol=1e-3)
+
+
+def test_everyday_signals_are_the_same_for_a_seed_and_in_order():
+    drawn = list(draw_everyday_signals(500, NOW, seed=3))
+
+    assert drawn == list(draw_everyday_signals(500, NOW, seed=3)) != list(draw_everyday_signals(500, NOW, seed=4))
+    times = [each.occurred_at for each in drawn]
+    assert times == sorted(times)
+    assert times[0] > NOW - timedelta(days=DAYS, hours=1)
+    assert times[-1] <= NOW
+
+
+def test_rewound_clock_only_moves_forward():
+    clock = RewoundClock(FixedClock(NOW), behind=timedelta(days=2))
+    clock.move_to(timedelta(days=1))
+    clock.move_to(timedelta(days=3))
+
+    assert clock.now() == NOW - timedelta(days=1)
+
+
+@pytest.mark.soak
+def test_stored_login_signals_are_those_of_the_detector():
+    count = 300
+
+    assert list(islice(score_logins(), count)) == list(islice(read_scored_logins(), count))
