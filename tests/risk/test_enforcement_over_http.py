@@ -11,6 +11,9 @@ import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
+from attestlab.orgs.rules import Plan
+from attestlab.risk.rules import Entity, EntityType, ListName
+from attestlab.risk.signals.recording import NewSignal
 from support.orgs import TenantClients, read_audit_trail
 from support.outbox import read_events_of_type
 from support.risk import add_signal, get, list_ids, post, put_on_list
@@ -141,6 +144,16 @@ def test_other_tenants_objects_are_not_found(key: httpx.Client) -> None:
     assert key.get(f"/v1/risk/cases/{uuid4()}").status_code == 404
     assert key.post(f"/v1/risk/cases/{uuid4()}/resolve", json={"outcome": "fraud"}).status_code == 404
     assert key.delete(f"/v1/risk/lists/{uuid4()}").status_code == 404
+
+
+def test_cases_and_lists_of_other_tenants_do_not_matter(key: httpx.Client, tenant_clients: TenantClients) -> None:
+    lab = tenant_clients.lab
+    other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
+    signal = NewSignal("gateway", "behavior", 95.0, Entity(EntityType.USER, "ada"), "{}", lab.clock.now())
+    theirs = lab.risk.signals.add(signal, caller=other)
+    lab.risk.lists.add(ListName.ALLOW, signal.entity, reason="Known for years.", caller=other)
+
+    assert add_signal(key, score=99)["case_id"] not in (None, str(theirs.case_id))
 
 
 def _as_sent(entry: dict[str, Any]) -> dict[str, Any]:
