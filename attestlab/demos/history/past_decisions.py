@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from random import Random
 from uuid import UUID
@@ -66,7 +66,7 @@ class EmploymentChecks:
         decisions, tenant_id = self._lab.policy_decisions, self._caller.tenant_id
         for at in times:
             context = build_record_context(self._random.choice(known), now=at)
-            pending = decisions.evaluate_in(tx, self._query, context, tenant_id=tenant_id)
+            pending = decisions.evaluate_in(tx, self._query, context, tenant_id=tenant_id, look_up_risk=_refuse_risk)
             assert pending is not None, "the policy of the profile is active"
             record_decision(tx, pending, actor=self._caller, at=at)
 
@@ -85,3 +85,8 @@ class EmploymentChecks:
         examined = lab.policies.examine(policy.id, caller=caller)
         lab.policies.activate(policy.id, examined, simulation_digest=digest, caller=caller)
         return profile.id
+
+
+def _refuse_risk(_tenant_id: UUID, entities: Collection[object]) -> Mapping[str, str | int | None]:
+    """Stand for the look-up of risk, which the policy of the profile never asks for."""
+    raise AssertionError(f"The policy of {PROFILE!r} tests the risk of {entities}.")
