@@ -60,14 +60,18 @@ class Dataset:
         """The column with the fact's number."""
         return next(iter(self.columns))
 
+    @property
+    def order(self) -> list[str]:
+        """The columns that sort a part: tenant, time and number."""
+        return [*([] if self.is_public else ["tenant_id"]), self.time, self.number]
+
     def table(self, facts: Iterable[Fact]) -> pa.Table:
         """Return facts as a table, sorted by tenant, time and number."""
         rows = list(facts)
         fields = {**self.columns, **context_columns.column_types(set().union(*rows))}
         columns = {name: [row.get(name) for row in rows] for name in fields}
         table = pa.table(columns, schema=pa.schema(list(fields.items())))
-        order = [] if self.is_public else ["tenant_id"]
-        return table.sort_by([(name, "ascending") for name in [*order, self.time, self.number]])
+        return table.sort_by([(name, "ascending") for name in self.order])
 
 
 def _read_entries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:

@@ -91,7 +91,12 @@ def main() -> None:
 
     info = json.load(sys.stdin)
     storage = Storage(info["records"])
-    lake = Lake(storage=storage, folder=Path(info["folder"]), rows_a_part=info["rows_a_part"])
+    lake = Lake(
+        storage=storage,
+        folder=Path(info["folder"]),
+        rows_a_part=info["rows_a_part"],
+        merged_lengths=info["merged_lengths"],
+    )
     try:
         print(lake.sweep())
     except Exception as error:  # the server logs this output, and a traceback would quote values

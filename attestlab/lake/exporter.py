@@ -6,7 +6,7 @@ is bounded by one part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -14,6 +14,7 @@ from uuid import UUID
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
 from attestlab.lake import datasets, store
+from attestlab.lake.compaction import delete_superseded, find_run, merge
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.parts import Parts, delete_unfinished, find_parts, write_part
 
@@ -31,9 +32,9 @@ class SequenceRange:
 class Exporter:
     """Writes the missing parts of a lake."""
 
-    def __init__(self, storage: Storage, folder: Path, *, rows_a_part: int) -> None:
+    def __init__(self, storage: Storage, folder: Path, *, rows_a_part: int, merged_lengths: Sequence[int] = ()) -> None:
         self.folder = folder
-        self._storage, self._rows_a_part = storage, rows_a_part
+        self._storage, self._rows_a_part, self._merged_lengths = storage, rows_a_part, merged_lengths
 
     def export(self, *, at_most: int | None = None, whole_parts_only: bool) -> int:
         """Write the due parts, those of the longest backlog first; return their number. The caller holds the lock.
@@ -48,6 +49,34 @@ class Exporter:
         for sequence_range in due:
             self._write(sequence_range)
         return len(due)
+
+    def compact(self, *, at_most: int | None = None) -> int:
+        """Merge short parts and delete those that were merged an hour ago; return the number of merges.
+
+        The caller holds the lock.
+
+        Raises:
+            OSError: a part could not be written.
+        """
+        merged = 0
+        delete_unfinished(self.folder)
+        for folder, dataset in self._sequence_folders():
+            while at_most is None or merged < at_most:
+                run = find_run(folder, dataset, find_parts(folder, dataset.columns), self._merged_lengths)
+                if run is None:
+                    break
+                merge(run)
+                merged += 1
+            delete_superseded(folder, find_parts(folder, dataset.columns))
+        return merged
+
+    def _sequence_folders(self) -> Iterator[tuple[Path, Dataset]]:
+        for dataset in datasets.ALL:
+            folder = self.folder / dataset.name
+            if dataset.by_tenant:
+                yield from ((each, dataset) for each in sorted(folder.glob("*")))
+            elif folder.is_dir():
+                yield folder, dataset
 
     def _due(self, *, whole_parts_only: bool) -> list[SequenceRange]:
         """Return every range without a part, the first of each sequence before the second of any."""

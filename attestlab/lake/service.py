@@ -5,6 +5,7 @@ The first call that needs them loads pyarrow and DuckDB; opening an installation
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from attestlab.lake.trusted_connections import TrustedConnections
 
 ROWS_A_PART = 10_000
+MERGED_LENGTHS = (100_000, 1_000_000)
+"""Adjacent parts that are shorter than one of these lengths are merged as soon as they have it together."""
+
 PARTS_A_SWEEP = 16  # takes a busy server some seconds; the remaining facts are read from the records meanwhile
+MERGES_A_SWEEP = 2  # each takes seconds
 
 
 class Lake:
@@ -35,9 +40,17 @@ class Lake:
     >>> lab.lake(caller).decisions.sql("select allowed, count(*) from this group by all").df()  # doctest: +SKIP
     """
 
-    def __init__(self, *, storage: Storage, folder: Path, rows_a_part: int = ROWS_A_PART) -> None:
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        folder: Path,
+        rows_a_part: int = ROWS_A_PART,
+        merged_lengths: Sequence[int] = MERGED_LENGTHS,
+    ) -> None:
         self.folder = folder
         self.rows_a_part = rows_a_part
+        self.merged_lengths = merged_lengths
         self._storage = storage
         self._workers = WorkerProcesses(processes=1)  # for callers' queries, which may take a gigabyte each
 
@@ -78,7 +91,7 @@ class Lake:
             OSError: a part could not be written.
         """
         with exclusive_lock(self.folder, wait=True):
-            return self._exporter().export(whole_parts_only=False)
+            return self._export_all()
 
     def rebuild(self) -> int:
         """Delete every part and export the lake again from the records; return the number of parts.
@@ -90,7 +103,7 @@ class Lake:
         """
         with exclusive_lock(self.folder, wait=True):
             delete_all(self.folder)
-            return self._exporter().export(whole_parts_only=False)
+            return self._export_all()
 
     @property
     def connection_info(self) -> dict[str, object]:
@@ -98,7 +111,12 @@ class Lake:
         one.
         """
         records = self._storage.url.render_as_string(hide_password=False)
-        return {"records": records, "folder": str(self.folder), "rows_a_part": self.rows_a_part}
+        return {
+            "records": records,
+            "folder": str(self.folder),
+            "rows_a_part": self.rows_a_part,
+            "merged_lengths": list(self.merged_lengths),
+        }
 
     def full_parts(self) -> dict[tuple[Numbering, UUID | None], int]:
         """Return how many full parts each sequence has; if a number has grown, a part may be due."""
@@ -120,9 +138,17 @@ class Lake:
         if not self.full_parts():
             return 0
         with exclusive_lock(self.folder) as is_sole:
-            return self._exporter().export(whole_parts_only=True, at_most=PARTS_A_SWEEP) if is_sole else 0
+            if not is_sole:
+                return 0
+            exporter = self._exporter()
+            written = exporter.export(whole_parts_only=True, at_most=PARTS_A_SWEEP)
+            return written + exporter.compact(at_most=MERGES_A_SWEEP)
+
+    def _export_all(self) -> int:
+        exporter = self._exporter()
+        return exporter.export(whole_parts_only=False) + exporter.compact()
 
     def _exporter(self) -> Exporter:
         from attestlab.lake.exporter import Exporter
 
-        return Exporter(self._storage, self.folder, rows_a_part=self.rows_a_part)
+        return Exporter(self._storage, self.folder, rows_a_part=self.rows_a_part, merged_lengths=self.merged_lengths)

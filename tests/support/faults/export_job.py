@@ -15,9 +15,10 @@ from support.lake import LakeTenant
 
 
 def export_until_killed(folder: str) -> None:
-    """Work and export, in parts of five."""
+    """Work, export in parts of five, and merge them."""
     lab = Installation.open(Settings(data=Path(folder)))
     lab.lake.rows_a_part = 5
+    lab.lake.merged_lengths = [15]
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(store.get_operator_id(connection))
     owner = LakeTenant.of(lab, caller, f"Northfield{os.getpid()}")
