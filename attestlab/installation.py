@@ -344,6 +344,7 @@ class Installation:
         self.storage.cancel_waits()
         self.lake.close()
         self.workers.close()
+        self.risk_simulations.close()
         self.risk.close()
         self.counters.close()
         if self._shared_lock is not None:

@@ -4,7 +4,6 @@ import orjson
 
 from attestlab.core.clock import Clock
 from attestlab.orgs.rules import Caller
-from attestlab.policy.large_requests import PolicyProcesses
 from attestlab.risk.access import READERS
 from attestlab.simulation.jobs import START_S
 from attestlab.simulation.risk import jobs
@@ -25,11 +24,10 @@ async def simulate_rules(
     caller: Caller,
     risk_simulations: RiskSimulations,
     clock: Clock,
-    processes: PolicyProcesses,
 ) -> RiskSimulationOut | RawResponse:
     """Simulate rules over the tenant's past signals; the outcomes of cases are the labels. Nothing is stored.
 
-    It runs in a child process, which ends when the client disconnects.
+    It runs in a child process, in turn with those of other tenants, and ends when the client disconnects.
     """
     threshold = body.threshold
     options = RiskSimulationOptions(
@@ -43,6 +41,11 @@ async def simulate_rules(
     limit_s = risk_simulations.time_limit_s
     rules = orjson.dumps([{"id": rule.id, "when": rule.when} for rule in body.rules])
     arguments = (risk_simulations.lake.connection_info, rules, options, limit_s, caller, clock.now())
-    with risk_simulations.concurrency.acquire():
-        text = await processes.run(request, caller, jobs.simulate_risk, *arguments, timeout_s=limit_s + START_S)
+    text = await risk_simulations.workers.run(
+        caller.tenant_id,
+        jobs.simulate_risk,
+        *arguments,
+        timeout_s=limit_s + START_S,
+        on_disconnect=request.on_disconnect,
+    )
     return RawResponse(text, JSON)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
@@ -77,6 +78,12 @@ class RiskSimulations:
         self.lake = lake
         self.concurrency = concurrency
         self.time_limit_s = time_limit_s
+        self.workers = WorkerProcesses(processes=1)
+        """Runs the simulations of requests, one at a time: each takes up to a gigabyte, and no policy waits for it."""
+
+    def close(self) -> None:
+        """End the child process."""
+        self.workers.close()
 
     def of(
         self, rules: RiskRules, *, start: datetime | None = None, end: datetime | None = None, caller: Caller
