@@ -234,7 +234,7 @@ class RequestHandler:
         length = self._head.length
         if length == 0:
             return
-        body_reader.require_length(length or 0, limit_bytes=route.body_limit, with_payload=route.payload)
+        body_reader.require_length(length or 0, limit_bytes=route.body_limit, member=route.large_member)
         body_reader.require_media_type(self._head.headers, ndjson=route.ndjson)
 
     def _admit(self, request: Request) -> None:
@@ -284,7 +284,7 @@ class RequestHandler:
             request.canonical = request.ndjson
             return None
         sent = await body_reader.read_body(
-            self._body, limit_bytes=route.body_limit, with_payload=route.payload, run_in_thread=run_in_thread
+            self._body, limit_bytes=route.body_limit, member=route.large_member, run_in_thread=run_in_thread
         )
         if sent is None:
             if route.body_optional:

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from attestlab.core.encoding import b64url_encode
+from attestlab.core.encoding import b64url_decode, b64url_encode
+from attestlab.risk.media.limits import MAX_MEDIA_BYTES
 from support.risk import get, list_ids, post
 
 pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
@@ -61,6 +62,7 @@ def test_indicators_of_the_caller_are_enough(key: httpx.Client) -> None:
     "body",
     [
         {},
+        {"content_b64url": ""},
         {"content_b64url": "=!"},
         {"content_b64url": b64url_encode(b"no picture at all")},
         {"indicators": {"face_swap": 2}},
@@ -72,3 +74,24 @@ def test_unacceptable_media_is_rejected_and_changes_nothing(key: httpx.Client, b
 
     assert answer.status_code in (400, 415), answer.text
     assert list_ids(key) == []
+
+
+def test_media_up_to_the_limit_of_a_payload_is_scanned(key: httpx.Client) -> None:
+    """39,321,600 bytes are 52,428,800 characters; the end of an archive behind a picture shows that all arrived."""
+    small, end = b64url_decode(picture()), b"PK\x05\x06"
+    large = b64url_encode(small + bytes(MAX_MEDIA_BYTES - len(small) - len(end)) + end)
+
+    answer = scan(key, content_b64url=large, content_type="image/png")
+
+    assert "ZIP" in {factor["value"] for factor in answer["factors"]}
+    refused = key.post("/v1/risk/deepfake/scan", json={"subject_ref": "passport-7", "content_b64url": large + "AAAA"})
+    assert (refused.status_code, refused.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_media_is_part_of_what_an_idempotency_key_stands_for(key: httpx.Client) -> None:
+    headers = {"Idempotency-Key": "one"}
+    bodies = [{"subject_ref": "passport-7", "content_b64url": picture(prompt=prompt)} for prompt in ("a", "b")]
+
+    first, other = (key.post("/v1/risk/deepfake/scan", json=body, headers=headers) for body in bodies)
+
+    assert (first.status_code, other.status_code) == (200, 422)

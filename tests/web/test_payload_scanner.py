@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -11,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attestlab.core.encoding import b64url_decode, b64url_encode
-from attestlab.core.errors import AttestLabError, PayloadTooLarge, ValidationFailed
+from attestlab.core.errors import AttestLabError, PayloadTooLarge, Unavailable, ValidationFailed
 from attestlab.core.strict_json import parse_json
-from attestlab.web.body.payload_stream import Payload, PayloadDecoder, PayloadScanner, decode_payload
+from attestlab.web.body.payload_stream import CONTENT, Payload, PayloadDecoder, PayloadScanner, decode_payload
 
 MEMBER = "payload_b64url"
 REFUSED = "refused"
@@ -44,6 +46,37 @@ def understood(text: bytes) -> Any:
         return document, payload
     except ValidationFailed:
         return REFUSED
+
+
+def test_spooled_member_is_kept_as_a_file_of_its_own_name() -> None:
+    raw = bytes(range(256)) * 1_000
+    text = json.dumps({"payload_b64url": "QUJD", "content_b64url": b64url_encode(raw), "a": 1}).encode()
+    scanner = PayloadScanner(CONTENT)
+    for start in range(0, len(text), 1_000):
+        scanner.feed(text[start : start + 1_000])
+
+    rest, media = scanner.finish()
+
+    assert parse_json(rest) == {"payload_b64url": "QUJD", "content_b64url": "", "a": 1}
+    assert media is not None
+    assert media.file is not None
+    assert media.file.path.read_bytes() == raw
+    assert (media.sha256, media.size) == (hashlib.sha256(raw).digest(), len(raw))
+
+
+def test_error_in_a_spooled_member_names_it() -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        decode_payload("a+b=", CONTENT)
+    assert refused.value.fields[0].field == "/content_b64url"
+    with pytest.raises(PayloadTooLarge, match="media"):
+        PayloadScanner(CONTENT, payload_limit_chars=8).feed(b'{"content_b64url":"QUJDQUJDQUJD"}')
+
+
+def test_missing_folder_for_temporary_files_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+    with pytest.raises(Unavailable, match="temporary files"):
+        decode_payload("QUJD", CONTENT)
 
 
 def escaped(name: str, which: set[int]) -> str:

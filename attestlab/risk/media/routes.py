@@ -1,33 +1,24 @@
 """HTTP route of the media scan."""
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.encoding import b64url_decode
 from attestlab.orgs.rules import Caller
 from attestlab.risk.access import WRITERS
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.service import MediaScans
 from attestlab.risk.media.shapes import ScanIn, ScanOut
 from attestlab.risk.shapes import FactorOut
-from attestlab.web.executor import Executor
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
-BODY_LIMIT_BYTES = 16 * 1024 * 1024  # 12 MiB of media
 
 
-async def _scan(
-    request: Request, body: ScanIn, caller: Caller, scans: MediaScans, executor: Executor
-) -> MediaAssessment:
+async def _scan(request: Request, body: ScanIn, caller: Caller, scans: MediaScans) -> MediaAssessment:
     """Scan in a child process, before the write: it takes up to two seconds."""
-    content = None
-    if body.content_b64url is not None:
-        content = await executor.run_in_thread(
-            lambda: b64url_decode(body.content_b64url or "", field="/content_b64url")
-        )
+    file = None if request.payload is None else request.payload.file
     return await scans.scanner.scan(
         caller.tenant_id,
-        content,
+        None if file is None else file.path,
         body.content_type,
         body.indicators,
         claimed_at=body.claimed_at,
@@ -35,7 +26,7 @@ async def _scan(
     )
 
 
-@routes.post("/v1/risk/deepfake/scan", scope=WRITERS, prepare=_scan, body_limit=BODY_LIMIT_BYTES)
+@routes.post("/v1/risk/deepfake/scan", scope=WRITERS, prepare=_scan, content=True)
 def scan_media(body: ScanIn, prepared: MediaAssessment, caller: Caller, scans: MediaScans, tx: Transaction) -> ScanOut:
     """Scan media for marks of generation and alteration; the result is heuristic and says what it cannot see."""
     signal_id = scans.record(body.subject_ref, prepared, caller=caller, tx=tx)

@@ -33,14 +33,14 @@ class MediaScanner:
     async def scan(
         self,
         tenant: Hashable,
-        content: bytes | None,
+        content: bytes | Path | None,
         content_type: str | None = None,
         indicators: Mapping[str, object] | None = None,
         *,
         claimed_at: datetime | None = None,
         on_disconnect: OnDisconnect | None = None,
     ) -> MediaAssessment:
-        """Scan media; called on an event loop.
+        """Scan media; called on an event loop. The child process reads a file itself.
 
         Raises:
             ValidationFailed: see `scanning.scan`, or the scan exceeded its limits or crashed on these bytes.
@@ -71,7 +71,7 @@ class MediaScanner:
 
 
 def scan_in_child(
-    content: bytes | None,
+    content: bytes | Path | None,
     content_type: str | None,
     indicators: Mapping[str, object] | None,
     claimed_at: datetime | None,
@@ -84,16 +84,18 @@ def scan_in_child(
     from attestlab.risk.media.scanning import scan
 
     _load_libraries()
-    _limit_memory(content or b"")
+    _limit_memory(content if isinstance(content, bytes) else b"")
     try:
-        return scan(content, content_type, indicators, claimed_at=claimed_at)
+        media = content.read_bytes() if isinstance(content, Path) else content
+        return scan(media, content_type, indicators, claimed_at=claimed_at)
     except MemoryError:
         raise _exceeded_limits() from None
 
 
-def _require_bounded(content: bytes | None) -> bytes | None:
-    """Reject content that is too long before it is copied to another process."""
-    if content is not None and len(content) > MAX_MEDIA_BYTES:
+def _require_bounded(content: bytes | Path | None) -> bytes | Path | None:
+    """Reject content that is too long before another process gets it."""
+    size = content.stat().st_size if isinstance(content, Path) else len(content or b"")
+    if size > MAX_MEDIA_BYTES:
         raise PayloadTooLarge(MAX_MEDIA_BYTES, "media")
     return content
 

@@ -15,7 +15,7 @@ class ScanIn(In):
     """Media to scan, indicators of the caller's own detectors, or both; `subject_ref` is the id of a document."""
 
     subject_ref: EntityId
-    content_b64url: Annotated[str, Field(min_length=1)] | None = None
+    content_b64url: str | None = None
     content_type: Annotated[str, Field(max_length=100)] | None = None
     indicators: dict[str, float | bool] | None = None
     claimed_at: Moment | None = None

@@ -1,8 +1,9 @@
-"""A file inside JSON: extracts the member `payload_b64url` from the body while it arrives.
+"""A file inside JSON: extracts a huge member, such as `payload_b64url`, from the body while it arrives.
 
-The file itself is never stored (CONTRACT section 5), only its SHA-256 and sizes, so a body of 52 million characters
-needs a few hundred kilobytes of memory. `PayloadScanner` follows the text just far enough to know where that
-member's string begins and ends, hashes the decoded string, and keeps the rest with an empty string in its place.
+The file of a payload is never stored (CONTRACT section 5), only its SHA-256 and sizes; media to scan is written to an
+unnamed temporary file. So a body of 52 million characters needs a few hundred kilobytes of memory. `PayloadScanner`
+follows the text just far enough to know where that member's string begins and ends, hashes the decoded string, and
+keeps the rest with an empty string in its place.
 It removes only the inside of one string literal, and only base64url, escaped or not, so the rest is well-formed
 exactly if the whole body is.
 """
@@ -17,12 +18,11 @@ from typing import Final, NamedTuple
 
 from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
+from attestlab.web.body.spool import Spool
 
-PAYLOAD_MEMBER: Final = "payload_b64url"
 PAYLOAD_LIMIT_CHARS: Final = 52_428_800
 REST_LIMIT_BYTES: Final = 1024 * 1024
 MAX_MARKS: Final = 100_000  # quotes, brackets, colons, commas; they take a tenth of a second
-FIELD: Final = f"/{PAYLOAD_MEMBER}"
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
@@ -43,22 +43,44 @@ def _nested_pattern(levels: int) -> bytes:
 
 
 _BELOW_MEMBERS = re.compile(_nested_pattern(4), re.DOTALL)  # text in which no payload can begin
-_MAX_NAME_BYTES = 6 * len(PAYLOAD_MEMBER)  # every character as \uXXXX
+
+
+class LargeMember(NamedTuple):
+    """A member of a body that may be huge; `noun` is its name in errors.
+
+    With `is_spooled`, the decoded file is kept in an unnamed temporary file.
+    """
+
+    name: str
+    noun: str
+    is_spooled: bool = False
+
+    @property
+    def field(self) -> str:
+        """The member as a JSON pointer."""
+        return f"/{self.name}"
+
+
+PAYLOAD = LargeMember("payload_b64url", "payload")
+CONTENT = LargeMember("content_b64url", "media", is_spooled=True)
 
 
 class Payload(NamedTuple):
-    """The digest and sizes of a file that was sent."""
+    """The digest and sizes of a file that was sent, and the file itself if it was spooled."""
 
     sha256: bytes  # of the file's bytes
     size: int  # of the file, in bytes
     chars: int  # of its base64url, padding included
+    file: Spool | None = None
 
 
 class PayloadDecoder:
     """Decodes base64url in pieces, as strictly as `core.encoding.b64url_decode`, and hashes the result."""
 
-    def __init__(self, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
+    def __init__(self, member: LargeMember = PAYLOAD, *, limit_chars: int = PAYLOAD_LIMIT_CHARS) -> None:
+        self._member = member
         self._limit = limit_chars
+        self._file = Spool() if member.is_spooled else None
         self._hash = hashlib.sha256()
         self._size = 0
         self._chars = 0
@@ -73,14 +95,15 @@ class PayloadDecoder:
         """
         self._chars += len(chars)
         if self._chars > self._limit:
-            raise PayloadTooLarge(self._limit, "payload")
+            raise PayloadTooLarge(self._limit, self._member.noun)
         text = self._pending + chars
         whole = max(0, len(text) - 4) // 4 * 4
         self._pending = text[whole:]
         groups = text[:whole]
         if strangers := groups.translate(None, _ALPHABET):
             stranger = ascii(chr(strangers[0]))
-            raise ValidationFailed.of(FIELD, "base64url", f"{stranger} is not base64url. Use only A-Z a-z 0-9 - _.")
+            message = f"{stranger} is not base64url. Use only A-Z a-z 0-9 - _."
+            raise ValidationFailed.of(self._member.field, "base64url", message)
         self._hash_bytes(binascii.a2b_base64(groups.translate(_TO_STANDARD)))
 
     def finish(self) -> Payload:
@@ -89,18 +112,20 @@ class PayloadDecoder:
         Raises:
             ValidationFailed: the end has a wrong length, padding or trailing bits.
         """
-        self._hash_bytes(b64url_decode(self._pending.decode("latin-1"), field=FIELD))
+        self._hash_bytes(b64url_decode(self._pending.decode("latin-1"), field=self._member.field))
         self._pending = b""
-        return Payload(self._hash.digest(), self._size, self._chars)
+        return Payload(self._hash.digest(), self._size, self._chars, self._file)
 
     def _hash_bytes(self, raw: bytes) -> None:
         self._hash.update(raw)
+        if self._file is not None:
+            self._file.write(raw)
         self._size += len(raw)
 
 
-def decode_payload(text: str) -> Payload:
+def decode_payload(text: str, member: LargeMember = PAYLOAD) -> Payload:
     """Decodes and hashes a payload that is available as one string."""
-    digest = PayloadDecoder()
+    digest = PayloadDecoder(member)
     digest.feed(text.encode("utf-8"))
     return digest.finish()
 
@@ -109,8 +134,14 @@ class PayloadScanner:
     """Splits a JSON text, fed in pieces, into its payload and the rest."""
 
     def __init__(
-        self, *, payload_limit_chars: int = PAYLOAD_LIMIT_CHARS, rest_limit_bytes: int = REST_LIMIT_BYTES
+        self,
+        member: LargeMember = PAYLOAD,
+        *,
+        payload_limit_chars: int = PAYLOAD_LIMIT_CHARS,
+        rest_limit_bytes: int = REST_LIMIT_BYTES,
     ) -> None:
+        self._member = member
+        self._max_name_bytes = 6 * len(member.name)  # every character as \uXXXX
         self._payload_limit = payload_limit_chars
         self._rest_limit = rest_limit_bytes
         self._rest = bytearray()
@@ -150,7 +181,7 @@ class PayloadScanner:
         end = _match_end(_INSIDE, text, 0)
         is_closed = text[end : end + 1] == b'"'
         whole = end if is_closed else _end_before_cut_escape(text, end)
-        digest.feed(_unescape(text[:whole]))
+        digest.feed(_unescape(text[:whole], self._member))
         if not is_closed:
             self._cut_escape = text[whole:]
             return len(piece)
@@ -169,7 +200,7 @@ class PayloadScanner:
             self._escaped = piece[end] == ord("\\")
             self._in_string = self._escaped
             if not self._in_string and self._depth == 1:
-                self._key = bytes(self._rest[self._string_at : self._string_at + _MAX_NAME_BYTES + 2])
+                self._key = bytes(self._rest[self._string_at : self._string_at + self._max_name_bytes + 2])
         return end + 1
 
     def _scan_to_mark(self, piece: bytes, at: int) -> int:
@@ -196,10 +227,11 @@ class PayloadScanner:
             self._after_colon = mark == b":"
 
     def _open_string(self) -> None:
-        if self._depth == 1 and self._after_colon and _is_payload_member(self._key):
+        if self._depth == 1 and self._after_colon and _is_literal_of(self._key, self._member.name):
             if self._payload is not None:
-                raise ValidationFailed.of(FIELD, "duplicate_member", f"Duplicate object member {PAYLOAD_MEMBER}.")
-            self._digest = PayloadDecoder(limit_chars=self._payload_limit)
+                name = self._member.name
+                raise ValidationFailed.of(self._member.field, "duplicate_member", f"Duplicate object member {name}.")
+            self._digest = PayloadDecoder(self._member, limit_chars=self._payload_limit)
         else:
             self._in_string = True
             self._string_at = len(self._rest) - 1
@@ -211,14 +243,15 @@ class PayloadScanner:
             raise PayloadTooLarge(self._rest_limit, "request_body")
 
 
-def _unescape(inside: bytes) -> bytes:
+def _unescape(inside: bytes, member: LargeMember) -> bytes:
     """Decodes the inside of a string literal; JSON allows any character to be written as \\uXXXX."""
     if b"\\" not in inside:
         return inside
     try:
         return str(json.loads(f'"{inside.decode("latin-1")}"', strict=False)).encode("utf-8", "surrogatepass")
     except ValueError:
-        raise ValidationFailed.of(FIELD, "malformed", "The body is not JSON: an escape is malformed.") from None
+        message = "The body is not JSON: an escape is malformed."
+        raise ValidationFailed.of(member.field, "malformed", message) from None
 
 
 def _end_before_cut_escape(text: bytes, end: int) -> int:
@@ -237,11 +270,11 @@ def _match_end(pattern: re.Pattern[bytes], piece: bytes, at: int) -> int:
     return at if match is None else match.end()
 
 
-def _is_payload_member(literal: bytes) -> bool:
-    """Whether a string literal, including its quotes, is the payload member's name, with or without escapes."""
+def _is_literal_of(literal: bytes, name: str) -> bool:
+    """Whether a string literal, including its quotes, is a member's name, with or without escapes."""
     if b"\\" not in literal:
-        return literal == b'"payload_b64url"'
+        return literal == b'"%b"' % name.encode()
     try:
-        return bool(json.loads(literal) == PAYLOAD_MEMBER)
+        return bool(json.loads(literal) == name)
     except ValueError:
         return False

@@ -13,8 +13,8 @@ from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
 from attestlab.core.strict_json import parse_json, require_value_count
 from attestlab.web.body.payload_stream import (
     PAYLOAD_LIMIT_CHARS,
-    PAYLOAD_MEMBER,
     REST_LIMIT_BYTES,
+    LargeMember,
     Payload,
     PayloadScanner,
     decode_payload,
@@ -51,16 +51,16 @@ def require_media_type(headers: Mapping[str, str], *, ndjson: bool = False) -> N
         raise UnsupportedMediaType.of_body(f"{declared} ({headers['content-encoding']})", "it uncompressed")
 
 
-def require_length(length: int, *, limit_bytes: int, with_payload: bool) -> None:
+def require_length(length: int, *, limit_bytes: int, member: LargeMember | None) -> None:
     """Rejects a body by its declared length before it is read, if that length exceeds the limits."""
-    if with_payload and length > PAYLOAD_LIMIT_CHARS + REST_LIMIT_BYTES:
-        raise PayloadTooLarge(PAYLOAD_LIMIT_CHARS, "payload")
-    if not with_payload and length > limit_bytes:
+    if member is not None and length > PAYLOAD_LIMIT_CHARS + REST_LIMIT_BYTES:
+        raise PayloadTooLarge(PAYLOAD_LIMIT_CHARS, member.noun)
+    if member is None and length > limit_bytes:
         raise PayloadTooLarge(limit_bytes, "request_body")
 
 
 async def read_body(
-    body: RequestBody, *, limit_bytes: int, with_payload: bool, run_in_thread: RunInThread
+    body: RequestBody, *, limit_bytes: int, member: LargeMember | None, run_in_thread: RunInThread
 ) -> ParsedBody | None:
     """Reads and parses a body; returns None if it is empty.
 
@@ -68,19 +68,19 @@ async def read_body(
         PayloadTooLarge: the payload, or everything else, exceeds its limit.
         ValidationFailed: it is not strict JSON, or its payload is not base64url.
     """
-    if with_payload:
+    if member is not None:
         limit_bytes = REST_LIMIT_BYTES
     collected = await _collect(body, limit_bytes)
     if len(collected) > limit_bytes:
-        if with_payload:
-            return await _scan(collected, body, run_in_thread)
+        if member is not None:
+            return await _scan(collected, body, member, run_in_thread)
         raise PayloadTooLarge(limit_bytes, "request_body")
     if not collected:
         return None
     if len(collected) > INLINE_BYTES:
-        sent: ParsedBody = await run_in_thread(_parse_body, collected, with_payload)
+        sent: ParsedBody = await run_in_thread(_parse_body, collected, member)
         return sent
-    return _parse_body(collected, with_payload)
+    return _parse_body(collected, member)
 
 
 async def read_ndjson(body: RequestBody, *, limit_bytes: int) -> bytes:
@@ -115,27 +115,27 @@ def _is_of_type(declared: str, wanted: str) -> bool:
     return (media_type == wanted or is_json) and _UTF8.issuperset(charsets)
 
 
-def _parse_body(text: bytes, with_payload: bool) -> ParsedBody:
+def _parse_body(text: bytes, member: LargeMember | None) -> ParsedBody:
     document = _parse_text(text)
     payload = None
-    if with_payload and isinstance(document, dict) and isinstance(spelt := document.get(PAYLOAD_MEMBER), str):
-        text, payload = _extract_payload(text, spelt)
-        document[PAYLOAD_MEMBER] = ""
+    if member is not None and isinstance(document, dict) and isinstance(spelt := document.get(member.name), str):
+        text, payload = _extract_payload(text, spelt, member)
+        document[member.name] = ""
     return ParsedBody(text, document, payload)
 
 
-def _extract_payload(text: bytes, spelt: str) -> tuple[bytes, Payload | None]:
+def _extract_payload(text: bytes, spelt: str, member: LargeMember) -> tuple[bytes, Payload | None]:
     """Removes the payload from the text. Only a scan can find the literal if it occurs twice or may contain escapes."""
     literal = f'"{spelt}"'.encode()
     if b"\\" not in text and text.count(literal) == 1:
-        return text.replace(literal, b'""'), decode_payload(spelt)
-    scanner = PayloadScanner()
+        return text.replace(literal, b'""'), decode_payload(spelt, member)
+    scanner = PayloadScanner(member)
     _feed_slices(scanner, text)
     return scanner.finish()
 
 
-async def _scan(first: bytes, body: RequestBody, run_in_thread: RunInThread) -> ParsedBody:
-    scanner = PayloadScanner()
+async def _scan(first: bytes, body: RequestBody, member: LargeMember, run_in_thread: RunInThread) -> ParsedBody:
+    scanner = PayloadScanner(member)
     batch = first
     while batch:
         await run_in_thread(_feed_slices, scanner, batch)

@@ -37,6 +37,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.web.body.payload_stream import CONTENT, PAYLOAD, LargeMember
 from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import RawResponse, StreamedResponse
 from attestlab.web.routing.authorization import Access, Requirement, requirement_of
@@ -66,6 +67,7 @@ class RouteOptions(TypedDict, total=False):
 
     status: int
     body_limit: int
+    content: bool
     payload: bool
     ndjson: bool
     idempotency: Idempotency
@@ -91,6 +93,7 @@ class Route:
     needs: Requirement | None  # PUBLIC: anyone may call it, and credentials are ignored
     status: int = 200
     body_limit: int = BODY_LIMIT_BYTES  # without the payload, if the route takes one
+    content: bool = False  # a huge `content_b64url` is spooled to a file, `request.payload.file`
     payload: bool = False  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
     ndjson: bool = False  # the body is NDJSON, unparsed in `request.ndjson`; the route parses it line by line
     idempotency: Idempotency = "none"
@@ -111,6 +114,13 @@ class Route:
     def is_async(self) -> bool:
         """Whether the handler is awaited on the event loop and opens its own transactions."""
         return self.handler.is_async
+
+    @property
+    def large_member(self) -> LargeMember | None:
+        """The member of the body that may be huge."""
+        if self.content:
+            return CONTENT
+        return PAYLOAD if self.payload else None
 
     @property
     def path_types(self) -> Mapping[str, type]:
