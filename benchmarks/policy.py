@@ -22,7 +22,7 @@ from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.attributes import PLATFORM
 from attestlab.policy.language.context import ContextNormalizer
-from benchmarks import policy_data, policy_enforcement, policy_rivals
+from benchmarks import policy_data, policy_enforcement, policy_risk, policy_rivals
 from benchmarks.figures import Figure
 
 ROUNDS = 5
@@ -34,6 +34,7 @@ RULES = 20
 def figures(folder: Path) -> Iterator[Figure]:
     """Yield all figures of the policy engine."""
     yield from policy_enforcement.figures(folder)
+    yield from policy_risk.figures(folder)
     contexts = folder / "contexts.parquet"
     policy_data.write_contexts(contexts)
     replays = [_run_replay(contexts, folder / "decided.parquet") for _ in range(ROUNDS)]

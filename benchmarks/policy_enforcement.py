@@ -39,7 +39,7 @@ CONTEXT: Values = {"trust_tier": "SELF_SIGNED", "status": "ACTIVE", "risk_rating
 def figures(folder: Path) -> Iterator[Figure]:
     """Yield the ratio and the values of both sides; the servers write to `folder`."""
     with ExitStack() as stack:
-        ruled = stack.enter_context(world.serve_installation(folder / "ruled", before=_activate_policy))
+        ruled = stack.enter_context(world.serve_installation(folder / "ruled", before=_activate_allowing_policy))
         plain = stack.enter_context(world.serve_installation(folder / "plain"))
         rounds = _run_rounds([_verify_plan(each) for each in (ruled, plain)])
     shares = [one / other for one, other in rounds]
@@ -77,12 +77,16 @@ def _run_rounds(sides: list[Plan]) -> list[tuple[float, float]]:
     return [((first + fourth) / 2, (second + third) / 2) for first, second, third, fourth in in_rounds]
 
 
-def _activate_policy(data: Path) -> None:
-    """Activate a policy of the operator's tenant that allows the measured verification."""
+def _activate_allowing_policy(data: Path) -> None:
+    activate_policy(data, _find_allowing_document())
+
+
+def activate_policy(data: Path, document: Document) -> None:
+    """Activate a policy of the operator's tenant."""
     lab = Installation.open(Settings(data=data))
     with lab.storage.read() as connection:
         caller = lab.orgs.service_caller(get_operator_id(connection))
-    made = lab.policies.create(_find_allowing_document(), caller=caller)
+    made = lab.policies.create(document, caller=caller)
     with lab.simulations.of(made.id, caller=caller) as simulation:
         digest = simulation.report().digest
     examined = lab.policies.examine(made.id, caller=caller)

@@ -25,6 +25,7 @@ from attestlab.risk import recent
 from attestlab.risk.recent import RecentRisk
 from attestlab.risk.rules import Entity, EntityType, ListName
 from attestlab.risk.signals.recording import NewSignal
+from attestlab.risk.velocity.blocks import record_blocked_address
 from support.attestations import make_mint_body
 from support.governance import GovernanceScenario, open_governance_scenario
 from support.policies.activation import activate_policy, create_active_policy, read_decisions
@@ -276,13 +277,13 @@ def test_replaced_signals_and_those_beyond_the_newest_do_not_count(
 
 def test_address_is_not_stored_and_its_ipv6_network_is_seen(watched: Watched) -> None:
     watched.activate(RISKY[2], DENIED[2])
-    network = "2001:db8:1:2::/64"
-    watched.lab.risk.signals.add(watched.signal(EntityType.IP, network, 50), caller=watched.caller)
+    with watched.lab.storage.write() as tx:
+        record_blocked_address(tx, watched.caller.tenant_id, "2001:db8:1:2::7", at=watched.clock.now())
     watched.lab.risk.signals.add(watched.signal(EntityType.IP, "2001:db8:1:2::9", 99), caller=watched.caller)
     neighbour = watched.request(client_address="2001:DB8:1:2:0:0:0:8")
 
     watched.lab.attestations.mint(neighbour, caller=watched.caller)
-    assert watched.seen() == risk_of("ip", 50.0, 1)
+    assert watched.seen() == risk_of("ip", 70.0, 1)
     with pytest.raises(PermissionDenied):
         watched.lab.attestations.mint(watched.request(client_address="2001:db8:1:2::9"), caller=watched.caller)
     assert watched.seen() == risk_of("ip", 99.0, 2)
