@@ -19,7 +19,7 @@ from attestlab.core.db.group_commit import Job
 from attestlab.core.db.group_commit import loop as loop_group_commit
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import MAX_GROUP_SIZE, ThreadGroupCommit
-from attestlab.core.db.storage import CommitUnknown, Storage
+from attestlab.core.db.storage import CommitUnknown, NotBegun, Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.core.records import outbox
@@ -125,6 +125,37 @@ def test_only_the_job_that_breaks_the_group_fails(sqlite: Storage, done: Any) ->
 
     assert names(sqlite) == ["a", "b", "c"]
     assert [type(fault) for _, fault in outcomes if fault] == [IntegrityError]
+
+
+def fail_to_begin(storage: Storage, *attempts: int) -> None:
+    """Let the transactions of these numbers not begin, as at a lock that another process holds for too long."""
+    begin, number = storage.begin, count()
+
+    def begin_or_fail(*, is_migration: bool = False) -> Transaction:
+        if next(number) in attempts:
+            raise NotBegun(OSError("the records are locked"))
+        return begin(is_migration=is_migration)
+
+    storage.begin = begin_or_fail  # type: ignore[method-assign]
+    storage.try_begin = lambda: None  # type: ignore[method-assign]
+
+
+def test_group_whose_transaction_cannot_begin_fails(sqlite: Storage, done: Any) -> None:
+    fail_to_begin(sqlite, 0)
+
+    assert [type(fault) for _, fault in done(sqlite, [adding("a")])] == [NotBegun]
+    assert [fault for _, fault in done(sqlite, [adding("b")])] == [None]
+    assert names(sqlite) == ["b"]
+
+
+def test_job_whose_retry_cannot_begin_fails_alone(sqlite: Storage, done: Any) -> None:
+    """The second of three jobs that are run again, because the third broke their group."""
+    fail_to_begin(sqlite, 2)
+
+    outcomes = done(sqlite, [adding("a"), adding("b"), adding("a")])
+
+    assert names(sqlite) == ["a"]
+    assert [type(fault) for _, fault in outcomes] == [type(None), NotBegun, IntegrityError]
 
 
 def test_full_loop_queue_is_unavailable(sqlite: Storage) -> None:
