@@ -17,8 +17,6 @@ from attestlab.core.crypto.signing import Algorithm
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
 
-pytestmark = pytest.mark.both_engines
-
 
 @pytest.fixture(scope="module")
 def client(running: ServerProcess) -> Iterator[httpx.Client]:
@@ -34,6 +32,7 @@ def add_key(client: httpx.Client, issuer: dict[str, Any], **key: Any) -> httpx.R
     return client.post(f"/v1/issuers/{issuer['id']}/keys", json={"kid": f"k-{uuid4()}", "alg": "Ed25519", **key})
 
 
+@pytest.mark.both_engines
 def test_a_new_issuer_is_active_self_signed_and_low(client: httpx.Client) -> None:
     issuer = register_issuer(client, jurisdiction="ch", primary_color="#AABBCC", logo_url="https://x.example/l.png")
     got = client.get(f"/v1/issuers/{issuer['id']}")
@@ -140,6 +139,7 @@ def test_pasted_private_key_is_reported_as_exposed(client: httpx.Client, alg: Al
         assert pem.splitlines()[1] not in answer.text
 
 
+@pytest.mark.both_engines
 def test_a_kid_is_unique_in_a_tenant(client: httpx.Client) -> None:
     kid = f"k-{uuid4()}"
     first, second = (add_key(client, register_issuer(client), kid=kid) for _ in range(2))
@@ -147,6 +147,7 @@ def test_a_kid_is_unique_in_a_tenant(client: httpx.Client) -> None:
     assert (first.status_code, second.status_code) == (201, 409)
 
 
+@pytest.mark.both_engines
 def test_keys_and_issuers_are_log_entries_in_a_chain(client: httpx.Client) -> None:
     issuer = register_issuer(client)
     size = client.get("/v1/log/head").json()["tree_size"]
@@ -156,6 +157,7 @@ def test_keys_and_issuers_are_log_entries_in_a_chain(client: httpx.Client) -> No
     assert [entry["type"] for entry in entries] == ["issuer.status", "key.status", "issuer.status"]
 
 
+@pytest.mark.both_engines
 def test_issuers_page_newest_first(client: httpx.Client) -> None:
     made = [register_issuer(client)["id"] for _ in range(3)]
     first = client.get("/v1/issuers", params={"limit": 2}).json()

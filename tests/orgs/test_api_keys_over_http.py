@@ -18,7 +18,7 @@ from support.in_process_server import make_client
 from support.orgs import TenantClients, create_api_key, read_audit_trail
 from support.outbox import read_events_of_type
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 BODY = {"name": "Nightly export", "scopes": ["attestations:read", "issuers:read"]}
 READ_AND_ONCE = {"X-Request-Id": "the-same"}
@@ -31,6 +31,7 @@ def made(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     return key
 
 
+@pytest.mark.both_engines
 def test_a_key_is_shown_once_and_works_immediately(tenant_clients: TenantClients) -> None:
     with tenant_clients.owner() as owner:
         answer = owner.post("/v1/api-keys", json=BODY)
@@ -63,6 +64,7 @@ def test_a_replayed_creation_returns_the_same_key(tenant_clients: TenantClients)
     assert (first.content, second.headers["Idempotent-Replayed"]) == (second.content, "true")
 
 
+@pytest.mark.both_engines
 def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(
     tenant_clients: TenantClients, clock: FixedClock
 ) -> None:
@@ -79,6 +81,7 @@ def test_the_list_is_newest_first_a_page_at_a_time_and_without_secrets(
     assert not any("secret" in field for key in listed for field in key)
 
 
+@pytest.mark.both_engines
 def test_a_revoked_key_is_rejected_permanently_from_the_next_request(tenant_clients: TenantClients) -> None:
     with tenant_clients.owner() as owner:
         key = made(owner)
@@ -111,6 +114,7 @@ def test_the_use_of_a_revoked_key_is_in_its_tenants_audit_trail(tenant_clients: 
     assert [(line["actor_id"], line["resource_id"]) for line in denied] == [(key["id"], "GET /v1/issuers")]
 
 
+@pytest.mark.both_engines
 def test_a_flagged_key_is_revoked_with_one_event(tenant_clients: TenantClients) -> None:
     with tenant_clients.owner() as owner:
         key = made(owner)

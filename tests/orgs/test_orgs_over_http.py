@@ -13,8 +13,6 @@ from attestlab.core.clock import FixedClock
 from attestlab.orgs.rules import Plan, Scope
 from support.orgs import TenantClients, read_audit_trail
 
-pytestmark = pytest.mark.both_engines
-
 BOTH = (Scope.USERS_READ, Scope.USERS_WRITE)
 
 
@@ -25,6 +23,7 @@ def made(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return org
 
 
+@pytest.mark.both_engines
 def test_the_list_is_a_bare_array_with_paging_headers(tenant_clients: TenantClients, clock: FixedClock) -> None:
     with tenant_clients.with_key(*BOTH) as client:
         for number in range(4):
@@ -72,6 +71,7 @@ def test_another_organization_gets_its_own_slug(tenant_clients: TenantClients) -
     assert read_audit_trail(tenant_clients.lab, shown["id"]) == [("org.create", "API_KEY")]
 
 
+@pytest.mark.both_engines
 def test_a_slug_taken_by_any_tenant_is_a_conflict(tenant_clients: TenantClients) -> None:
     tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
     with tenant_clients.with_key(*BOTH) as client:
@@ -98,6 +98,7 @@ def test_an_invalid_organization_names_the_field(tenant_clients: TenantClients) 
     assert len(listed) == 1
 
 
+@pytest.mark.both_engines
 def test_a_patch_changes_only_the_sent_fields(tenant_clients: TenantClients) -> None:
     path = f"/v1/orgs/{tenant_clients.tenant.org_id}"
     with tenant_clients.with_key(*BOTH) as client:

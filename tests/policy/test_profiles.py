@@ -19,7 +19,7 @@ from support.orgs import TenantClients, read_audit_trail
 from support.outbox import read_events_of_type
 from support.policies.documents import make_condition, make_document, make_rule
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 PATH = "/v1/verification-profiles"
 
@@ -44,6 +44,7 @@ def made(key: httpx.Client, name: str = "Degrees that we accept", **more: Any) -
     return body
 
 
+@pytest.mark.both_engines
 def test_profile_is_created_returned_published_and_audited(key: httpx.Client, tenant_clients: TenantClients) -> None:
     answer = key.post(PATH, json={"name": "  Degrees that we accept ", "description": "For admissions."})
 
@@ -55,6 +56,7 @@ def test_profile_is_created_returned_published_and_audited(key: httpx.Client, te
     assert read_audit_trail(tenant_clients.lab, profile["id"]) == [("verification_profile.create", "API_KEY")]
 
 
+@pytest.mark.both_engines
 def test_profiles_are_listed_newest_first_page_by_page(key: httpx.Client, clock: FixedClock) -> None:
     names = []
     for number in range(3):

@@ -15,7 +15,7 @@ from support.orgs import TenantClients
 from support.outbox import read_events_of_type
 from support.risk import SIGNAL, get, list_ids
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
@@ -38,6 +38,7 @@ def count_events(clients: TenantClients) -> int:
     return len(read_events_of_type(clients.lab, "risk.signal.created"))
 
 
+@pytest.mark.both_engines
 def test_each_line_is_recorded_published_and_escalated(key: httpx.Client, tenant_clients: TenantClients) -> None:
     before = count_events(tenant_clients)
     answer = send(key, lines(*numbered(3), {**SIGNAL, "score": 99}) + "\n")
@@ -75,6 +76,7 @@ def test_backfill_publishes_nothing_and_escalates_nothing(key: httpx.Client, ten
     assert (count_events(tenant_clients), list_ids(key, "cases"), len(list_ids(key))) == (before, [], 2)
 
 
+@pytest.mark.both_engines
 def test_interrupted_request_continues_with_the_lines_that_are_missing(
     key: httpx.Client, tenant_clients: TenantClients
 ) -> None:
@@ -100,6 +102,7 @@ def test_many_rejected_lines_are_counted_and_end_the_reading(key: httpx.Client) 
     assert (many["accepted"], many["more_rejected"], many["stopped_at_line"]) == (1, 900, 1_001)
 
 
+@pytest.mark.both_engines
 def test_many_signals_are_recorded_in_batches_and_slices(key: httpx.Client) -> None:
     answer = send(key, lines(*numbered(ndjson.BATCH_LINES + 700)), "?backfill=true")
 

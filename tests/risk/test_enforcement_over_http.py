@@ -18,7 +18,7 @@ from support.orgs import TenantClients, read_audit_trail
 from support.outbox import read_events_of_type
 from support.risk import add_signal, get, list_ids, post, put_on_list
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 CHALLENGE = {"subject_id": "ada", "reason": "Login from a new country", "risk_score": 91}
 
@@ -31,6 +31,7 @@ def escalations(clients: TenantClients) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.both_engines
 def test_signal_at_the_threshold_opens_a_case_and_later_ones_join_it(
     key: httpx.Client, tenant_clients: TenantClients
 ) -> None:
@@ -55,6 +56,7 @@ def test_signal_at_the_threshold_opens_a_case_and_later_ones_join_it(
     ]
 
 
+@pytest.mark.both_engines
 def test_case_is_resolved_once_and_the_next_escalation_opens_another(
     key: httpx.Client, tenant_clients: TenantClients
 ) -> None:
@@ -81,6 +83,7 @@ def test_threshold_of_the_tenant_decides_about_later_signals(key: httpx.Client) 
     assert get(key, "settings") == {"escalation_threshold": 50.5}
 
 
+@pytest.mark.both_engines
 def test_challenge_is_recorded_audited_and_listed(key: httpx.Client, tenant_clients: TenantClients) -> None:
     decision = post(key, "challenge", CHALLENGE)
 
@@ -114,6 +117,7 @@ def test_allowed_subject_needs_no_challenge_and_opens_no_case(key: httpx.Client)
     assert add_signal(key, score=99)["case_id"] is not None
 
 
+@pytest.mark.both_engines
 def test_entry_holds_until_it_expires(key: httpx.Client, clock: FixedClock) -> None:
     put_on_list(key, "allow", expires_at=format_time(clock.now() + timedelta(hours=1)))
     assert len(list_ids(key, "lists", list="allow")) == 1
@@ -129,6 +133,7 @@ def test_entry_holds_until_it_expires(key: httpx.Client, clock: FixedClock) -> N
     assert refused.status_code == 400
 
 
+@pytest.mark.both_engines
 def test_entity_is_on_a_list_once(key: httpx.Client, tenant_clients: TenantClients) -> None:
     entry = put_on_list(key, "deny")
     again = key.post("/v1/risk/lists", json={**_as_sent(entry), "reason": "once more"})

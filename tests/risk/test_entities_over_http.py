@@ -9,9 +9,10 @@ from attestlab.orgs.rules import Plan
 from support.orgs import TenantClients
 from support.risk import add_signal, get, post, put_on_list
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 
+@pytest.mark.both_engines
 def test_entity_shows_its_signals_cases_lists_and_velocity(key: httpx.Client) -> None:
     add_signal(key, entity_id="eve", score=99)
     low, high = add_signal(key, score=10), add_signal(key, score=90)

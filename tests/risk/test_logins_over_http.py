@@ -16,7 +16,7 @@ from attestlab.risk.account_takeover.store import documents
 from support.orgs import TenantClients
 from support.risk import get, list_ids, post
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 HOME: dict[str, Any] = {"ip": "192.0.2.10", "device_id": "laptop", "country": "PT", "user_agent": "Firefox/140.0"}
 
@@ -26,6 +26,7 @@ def evaluate(key: httpx.Client, subject: str = "ada", outcome: str = "failure", 
 
 
 @pytest.mark.parametrize(("failures", "score", "level"), [(4, 10, "normal"), (5, 50, "elevated"), (10, 70, "high")])
+@pytest.mark.both_engines
 def test_failures_within_an_hour_climb_the_ladder(
     key: httpx.Client, clock: FixedClock, failures: int, score: int, level: str
 ) -> None:
@@ -51,6 +52,7 @@ def test_high_score_becomes_a_signal_that_explains_itself(key: httpx.Client, clo
     assert signal["case_id"] is not None
 
 
+@pytest.mark.both_engines
 def test_failures_of_another_hour_user_or_tenant_do_not_count(
     key: httpx.Client, tenant_clients: TenantClients, clock: FixedClock
 ) -> None:
@@ -101,6 +103,7 @@ def test_late_login_is_scored_by_its_own_time(key: httpx.Client, clock: FixedClo
     assert evaluate(key, occurred_at=two_hours_ago)["score"] < 50
 
 
+@pytest.mark.both_engines
 def test_pruning_deletes_documents_that_no_score_depends_on(
     lab: Installation, key: httpx.Client, clock: FixedClock
 ) -> None:

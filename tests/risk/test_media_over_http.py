@@ -14,7 +14,7 @@ from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.risk.media.limits import MAX_MEDIA_BYTES
 from support.risk import get, list_ids, post
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 
 def picture(*, prompt: str | None = None) -> str:
@@ -30,6 +30,7 @@ def scan(key: httpx.Client, **body: Any) -> Any:
     return post(key, "deepfake/scan", {"subject_ref": "passport-7", **body})
 
 
+@pytest.mark.both_engines
 def test_generated_picture_becomes_a_signal_about_its_document(key: httpx.Client) -> None:
     prompt = (
         "a portrait, 85mm\nNegative prompt: blurry\nSteps: 28, Sampler: Euler a, CFG scale: 7, Seed: 1, Size: 64x64"

@@ -12,7 +12,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from support.risk import get, list_ids, post
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 EVENT = {"event_type": "login.suspicious_geo", "entity_type": "user", "entity_id": "ada", "data": {"country": "PT"}}
 
@@ -31,6 +31,7 @@ def item(event_type: str, signal_type: str, score: float) -> dict[str, Any]:
     return {"event_type": event_type, "signal_type": signal_type, "score": score}
 
 
+@pytest.mark.both_engines
 def test_known_event_becomes_the_signal_of_its_mapping(key: httpx.Client) -> None:
     answer = send(key)
     signal = answer["signal"]
@@ -69,6 +70,7 @@ def test_default_mapping_is_version_1(key: httpx.Client) -> None:
     assert len(mapping["items"]) == 6
 
 
+@pytest.mark.both_engines
 def test_replaced_mapping_is_the_next_version_and_changes_only_later_signals(key: httpx.Client) -> None:
     before = send(key)["signal"]
     mapping = replace_mapping(key, item("login.suspicious_geo", "travel", 40))
@@ -94,6 +96,7 @@ def test_unacceptable_mapping_is_rejected(key: httpx.Client, items: list[dict[st
     assert get(key, "mappings")["version"] == 1
 
 
+@pytest.mark.both_engines
 def test_events_are_normalized_again_into_signals_that_replace_the_first(key: httpx.Client, clock: FixedClock) -> None:
     first = send(key)["signal"]
     unchanged = send(key, event_type="login.failed.repeated")["signal"]

@@ -16,7 +16,7 @@ from support.orgs import TenantClients
 from support.outbox import read_events
 from support.risk import SIGNAL, add_signal, get, list_ids
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 
 def events_of(clients: TenantClients) -> list[tuple[str, Any]]:
@@ -24,6 +24,7 @@ def events_of(clients: TenantClients) -> list[tuple[str, Any]]:
     return [(kind, data) for kind, data in read_events(clients.lab, caller) if kind.startswith("risk.")]
 
 
+@pytest.mark.both_engines
 def test_signal_is_recorded_returned_and_published(key: httpx.Client, tenant_clients: TenantClients) -> None:
     answer = key.post("/v1/risk/signals", json=SIGNAL)
 
@@ -83,6 +84,7 @@ def test_same_idempotency_key_records_one_signal(key: httpx.Client) -> None:
     assert len(list_ids(key)) == 1
 
 
+@pytest.mark.both_engines
 def test_filters_select_by_name_entity_score_and_time(key: httpx.Client, clock: FixedClock) -> None:
     early = add_signal(key, score=10)
     clock.advance(timedelta(hours=1))
@@ -110,6 +112,7 @@ def test_unacceptable_filter_is_rejected(key: httpx.Client, query: str) -> None:
     assert key.get(f"/v1/risk/signals?{query}").status_code == 400
 
 
+@pytest.mark.both_engines
 def test_list_is_paged_without_gap_or_repetition(key: httpx.Client) -> None:
     made = [add_signal(key, entity_id=f"user-{number}")["id"] for number in range(5)]
     seen, cursor = [], None

@@ -15,7 +15,7 @@ from attestlab.risk.velocity.service import HORIZON
 from attestlab.risk.velocity.store import occurrences
 from support.risk import get, list_ids, post
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 LOGIN = {"entity_type": "user", "entity_id": "ada", "action": "login"}
 
@@ -40,6 +40,7 @@ def test_one_event_scores_11_6_and_twenty_in_a_minute_82_6(key: httpx.Client, cl
         assert round(sum(factor["contribution"] for factor in scored["factors"]), 4) == scored["score"]
 
 
+@pytest.mark.both_engines
 def test_window_holds_exactly_its_seconds(key: httpx.Client, clock: FixedClock) -> None:
     record(key)
     clock.advance(timedelta(seconds=60) - timedelta(milliseconds=1))
@@ -59,6 +60,7 @@ def test_windows_follow_the_time_of_the_occurrence(key: httpx.Client, clock: Fix
     assert record(key)["windows"] == {"1m": 2, "5m": 2, "1h": 3, "24h": 3}
 
 
+@pytest.mark.both_engines
 def test_each_entity_and_action_is_counted_by_itself(key: httpx.Client) -> None:
     record(key)
 
@@ -84,6 +86,7 @@ def test_denied_entity_scores_100(key: httpx.Client) -> None:
     assert list_ids(key) == [scored["signal_id"]]
 
 
+@pytest.mark.both_engines
 def test_pruning_deletes_what_no_window_needs(lab: Installation, key: httpx.Client, clock: FixedClock) -> None:
     record(key)
     clock.advance(HORIZON)

@@ -17,7 +17,7 @@ from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
 from support.policies.documents import make_condition, make_document, make_rule
 
-pytestmark = [pytest.mark.one_world, pytest.mark.both_engines]
+pytestmark = pytest.mark.one_world
 
 BASIC = make_condition("trust_tier", "eq", "BASIC")
 DRAFT = make_document(make_rule("no", "DENY", BASIC), default_effect="ALLOW")
@@ -46,6 +46,7 @@ def reason(lab: Installation, caller: Caller, policy_id: UUID, digest: str | Non
     return refused.value.details["reason"]
 
 
+@pytest.mark.both_engines
 def test_first_policy_with_empty_history_is_activated(lab: Installation, caller: Caller) -> None:
     policy = made(lab, caller)
     digest = simulated(lab, caller, policy)
@@ -92,6 +93,7 @@ def _another_attribute(lab: Installation, caller: Caller, policy: UUID) -> None:
 
 
 @pytest.mark.parametrize("change", [_another_version, _another_policy_in_force, _another_attribute])
+@pytest.mark.both_engines
 def test_report_is_stale_after_its_baseline_changed(
     lab: Installation, caller: Caller, change: Callable[[Installation, Caller, UUID], None]
 ) -> None:
