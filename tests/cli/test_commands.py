@@ -111,8 +111,8 @@ def test_sigterm_finishes_accepted_requests(tmp_path: Path) -> None:
 
 
 def test_demo_serves_its_page_and_api(tmp_path: Path) -> None:
-    with typed("demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json") as process:
-        shown = json.loads(first_line(process))
+    with start_command("demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json") as process:
+        shown = json.loads(process.stdout.readline())
         found = httpx.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
         issuers = httpx.get(shown["url"] + "/v1/issuers", headers={"X-API-Key": shown["api_key"]}).json()["items"]
 

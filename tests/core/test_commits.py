@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import Unavailable
 from support.chain_heads import adding, read_lengths
 
 pytestmark = pytest.mark.both_engines
@@ -136,14 +138,35 @@ def test_error_after_the_commit_is_raised_and_reported(storage: Storage, cause: 
     assert set(read_lengths(storage)) == {"kept", "next"}
 
 
-def test_transaction_that_the_database_ended_releases_the_lock(storage: Storage) -> None:
+def test_commit_of_a_rolled_back_transaction_fails(storage: Storage) -> None:
     tx = storage.begin()
-    tx.connection.connection.dbapi_connection.rollback()  # type: ignore[union-attr]
+    adding("lost")(tx)
+    tx.flush()
+    driver: Any = tx.connection.connection.dbapi_connection  # sqlite3's or psycopg's
+    driver.rollback()
 
-    with pytest.raises(Exception, match="rolled the transaction back"):
+    with pytest.raises(Unavailable):
         storage.commit(tx)
 
     write(storage, "next")
+    assert read_lengths(storage) == {"next": 0}
+
+
+def test_unconfirmed_commit_raises_commit_unknown(storage: Storage) -> None:
+    tx = storage.begin()
+    adding("perhaps")(tx)
+    storage.run_commit_hooks(tx)
+    committed = tx.connection.commit
+
+    def cut_off() -> None:
+        committed()
+        raise OSError("the line went dead")
+
+    tx.connection.commit = cut_off  # type: ignore[method-assign]
+    with pytest.raises(CommitUnknown):
+        storage.commit(tx)
+
+    assert read_lengths(storage) == {"perhaps": 0}
 
 
 @pytest.mark.parametrize("verb", ["rollback", "close"])

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from attestlab.core.db.group_commit import Job
@@ -181,6 +181,22 @@ def test_group_size_is_limited(sqlite: Storage) -> None:
     assert (len(outcomes), len(sealed)) == (MAX_GROUP_SIZE + 1, 2)
 
 
+def test_group_size_of_a_thread_is_limited(sqlite: Storage) -> None:
+    """The jobs wait behind one that is at work: its group, a full one, and the rest."""
+    sealed: list[int] = []
+    sqlite.sequence_hooks.append(lambda tx: sealed.append(1))
+    writer, has_begun, may_end = ThreadGroupCommit(sqlite), threading.Event(), threading.Event()
+
+    writer.submit(lambda tx: (has_begun.set(), may_end.wait(WAIT_TIMEOUT_S)), lambda result, fault: None)
+    has_begun.wait(WAIT_TIMEOUT_S)
+    for number in range(MAX_GROUP_SIZE + 1):
+        writer.submit(adding(f"{number:05}"), lambda result, fault: None)
+    may_end.set()
+    writer.close()
+
+    assert (len(sealed), len(names(sqlite))) == (3, MAX_GROUP_SIZE + 1)
+
+
 def groups_of_clients(storage: Storage, clients: int, jobs: int) -> list[int]:
     """Return the sizes of the groups of clients that each send their next job some rounds of the loop after an answer.
 
@@ -335,70 +351,6 @@ def test_begin_takes_the_writer_lock(sqlite: Storage) -> None:
     assert again is not None
     other.rollback(again)
     other.close()
-
-
-@pytest.mark.both_engines
-def test_commit_of_a_rolled_back_transaction_fails(storage: Storage) -> None:
-    tx = storage.begin()
-    adding("lost")(tx)
-    tx.flush()
-    driver: Any = tx.connection.connection.dbapi_connection
-    driver.rollback()
-
-    with pytest.raises(Unavailable):
-        storage.commit(tx)
-
-    assert names(storage) == []
-
-
-@pytest.mark.both_engines
-def test_unconfirmed_commit_raises_commit_unknown(storage: Storage) -> None:
-    tx = storage.begin()
-    adding("perhaps")(tx)
-    storage.run_commit_hooks(tx)
-    committed = tx.connection.commit
-
-    def cut_off() -> None:
-        committed()
-        raise OSError("the line went dead")
-
-    tx.connection.commit = cut_off  # type: ignore[method-assign]
-    with pytest.raises(CommitUnknown):
-        storage.commit(tx)
-
-    assert names(storage) == ["perhaps"]
-
-
-@pytest.mark.both_engines
-def test_read_is_one_snapshot(storage: Storage) -> None:
-    """
-    A commit of another process is not half seen.
-    """
-    other = Storage(storage.url.render_as_string(hide_password=False))
-    count = select(func.count()).select_from(heads)
-    with storage.read() as connection:
-        before = connection.scalar(count)
-        with other.write() as tx:
-            adding("meanwhile")(tx)
-        after = connection.scalar(count)
-    other.close()
-
-    assert (before, after) == (0, 0)
-    assert names(storage) == ["meanwhile"]
-
-
-@pytest.mark.both_engines
-def test_cached_read_is_as_fresh_as_a_query(storage: Storage) -> None:
-    other = Storage(storage.url.render_as_string(hide_password=False))
-    count = select(func.count()).select_from(heads)
-    seen = [storage.cached_read("count", lambda connection: connection.scalar(count))]
-    for name in "ab":
-        with other.write() as tx:
-            adding(name)(tx)
-        seen.append(storage.cached_read("count", lambda connection: connection.scalar(count)))
-    other.close()
-
-    assert seen == [0, 1, 2]
 
 
 def test_chain_link_covers_the_previous_hash() -> None:

@@ -228,6 +228,36 @@ def test_concurrent_increments_are_not_lost(storage: Storage) -> None:
         assert connection.scalar(select(heads.c.length).where(heads.c.name == "counter")) == 100
 
 
+def test_read_is_one_snapshot(storage: Storage) -> None:
+    """
+    A commit of another process is not half seen.
+    """
+    other = Storage(storage.url.render_as_string(hide_password=False))
+    count = select(func.count()).select_from(heads)
+    with storage.read() as connection:
+        before = connection.scalar(count)
+        with other.write() as tx:
+            adding("meanwhile")(tx)
+        after = connection.scalar(count)
+    other.close()
+
+    assert (before, after) == (0, 0)
+    assert names(storage) == {"meanwhile"}
+
+
+def test_cached_read_is_as_fresh_as_a_query(storage: Storage) -> None:
+    other = Storage(storage.url.render_as_string(hide_password=False))
+    count = select(func.count()).select_from(heads)
+    seen = [storage.cached_read("count", lambda connection: connection.scalar(count))]
+    for name in "ab":
+        with other.write() as tx:
+            adding(name)(tx)
+        seen.append(storage.cached_read("count", lambda connection: connection.scalar(count)))
+    other.close()
+
+    assert seen == [0, 1, 2]
+
+
 def test_what_is_cached_was_committed(storage: Storage) -> None:
     """A result that is loaded within a transaction is not kept, because the transaction may be rolled back."""
     assert storage.cached_read("names", list_names) == set()
