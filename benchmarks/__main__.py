@@ -35,6 +35,12 @@ def _detection_data_figures(folder: Path) -> Iterator[Figure]:
     return real_data.figures(folder)
 
 
+def _risk_lake_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import risk_lake  # loaded late: it imports DuckDB
+
+    return risk_lake.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -48,6 +54,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "policy_growth": _policy_growth,
     "detection": _detection_figures,
     "detection_data": _detection_data_figures,
+    "risk_lake": _risk_lake_figures,
 }
 
 
