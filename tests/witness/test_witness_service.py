@@ -24,10 +24,11 @@ from attestlab.core.errors import (
     SignatureInvalid,
     ValidationFailed,
 )
-from attestlab.log.note.note import Note
+from attestlab.log.note.note import Note, TreeHead
 from attestlab.log.witnessing.submission_policy import Submission
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import Witness, create_witness
+from attestlab.witness.store import CosignedHead, WitnessStore
 from support.witnesses import NOON, NOON_S, LogBranch, make_log_signer, open_witness
 
 LOG = LogBranch.of(20)
@@ -147,9 +148,21 @@ def test_witness_is_created_once_and_never_without_its_store(folder: Path) -> No
         assert witness.vkey == vkey
     (folder / "witness.db").unlink()
     with pytest.raises(NotFound), ExitStack() as stack:
-        from attestlab.witness.store import WitnessStore
-
         stack.enter_context(WitnessStore.open(folder))
+
+
+def test_head_of_a_transaction_that_fails_is_not_remembered(folder: Path) -> None:
+    create_witness(folder, name="witness.example/w1", environ={})
+    head = TreeHead("log.example/a", 3, bytes(32))
+
+    with WitnessStore.open(folder) as store:
+        with pytest.raises(KeyboardInterrupt), store.transaction() as heads:
+            heads.put(CosignedHead(head, 1), "note")
+            raise KeyboardInterrupt
+        assert store.latest(head.origin) is None
+        with store.transaction() as heads:
+            heads.put(CosignedHead(head, 1), "note")
+        assert store.latest(head.origin) == (CosignedHead(head, 1), "note")
 
 
 BRANCHES = (LogBranch.of(40), LogBranch.of(40, other_from=11), LogBranch.of(40, other_from=0))
