@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Table, func, select, tuple_
+from sqlalchemy import Integer, bindparam, func, select
 
 from attestlab.core.db.tables import Execute
 from attestlab.risk.enforcement.store import cases, hold_at, list_entries
@@ -24,36 +25,51 @@ class SignalSummary(NamedTuple):
     max_score: float | None
 
 
+_NEWEST = (
+    select(signals.c.score)
+    .where(
+        signals.c.tenant_id == bindparam("tenant_id"),
+        signals.c.entity_type == bindparam("type"),
+        signals.c.entity_id == bindparam("id"),
+    )
+    .order_by(signals.c.seq.desc())
+    .limit(bindparam("limit", type_=Integer))
+    .subquery()
+)
+_SUMMARY = select(func.count(), func.max(_NEWEST.c.score)).select_from(_NEWEST)
+
+
 def summarize_signals(execute: Execute, tenant_id: UUID, entity: Entity) -> SignalSummary:
     """Count the newest signals of an entity."""
-    its_own = (signals.c.entity_type == entity.type.value, signals.c.entity_id == entity.id)
-    newest = select(signals.c.score).where(signals.c.tenant_id == tenant_id, *its_own)
-    newest = newest.order_by(signals.c.seq.desc()).limit(MAX_SIGNALS_COUNTED)
-    scores = newest.subquery()
-    return SignalSummary(*execute(select(func.count(), func.max(scores.c.score)).select_from(scores)).one())
+    of_entity = {"tenant_id": tenant_id, "type": entity.type.value, "id": entity.id}
+    return SignalSummary(*execute(_SUMMARY, {**of_entity, "limit": MAX_SIGNALS_COUNTED}).one())
 
 
-def find_open_cases(execute: Execute, tenant_id: UUID, entities: Collection[Entity]) -> Mapping[Entity, UUID]:
+def find_open_cases(execute: Execute, tenant_id: UUID, entities: Iterable[Entity]) -> Mapping[Entity, UUID]:
     """Find the open cases of entities."""
-    is_open = cases.c.status == CaseStatus.OPEN.value
-    query = select(cases.c.entity_type, cases.c.entity_id, cases.c.id).where(
-        cases.c.tenant_id == tenant_id, is_open, _is_one_of(cases, entities)
-    )
-    return {Entity(EntityType(kind), entity_id): case_id for kind, entity_id, case_id in execute(query)}
+    columns, found = cases.c, {}
+    for kind, ids in _group_ids(entities):
+        of_kind = (columns.tenant_id == tenant_id, columns.entity_type == kind.value, columns.entity_id.in_(ids))
+        query = select(columns.entity_id, columns.id).where(*of_kind, columns.status == CaseStatus.OPEN.value)
+        found.update({Entity(kind, entity_id): case_id for entity_id, case_id in execute(query)})
+    return found
 
 
 def find_lists(
-    execute: Execute, tenant_id: UUID, entities: Collection[Entity], *, now: datetime
+    execute: Execute, tenant_id: UUID, entities: Iterable[Entity], *, now: datetime
 ) -> Mapping[Entity, Literal["allow", "deny"]]:
     """Find the list of each entity that is on one; `deny` wins over `allow`."""
-    columns = list_entries.c
-    query = select(columns.entity_type, columns.entity_id, columns.list).where(
-        columns.tenant_id == tenant_id, _is_one_of(list_entries, entities), *hold_at(now)
-    )
-    rows = execute(query.order_by(columns.list))  # the last one remains
-    return {Entity(EntityType(kind), entity_id): name for kind, entity_id, name in rows}
+    columns, found = list_entries.c, {}
+    for kind, ids in _group_ids(entities):
+        of_kind = (columns.tenant_id == tenant_id, columns.entity_type == kind.value, columns.entity_id.in_(ids))
+        rows = execute(select(columns.list, columns.entity_id).where(*of_kind, *hold_at(now)))
+        found.update({Entity(kind, entity_id): name for name, entity_id in sorted(map(tuple, rows))})
+    return found
 
 
-def _is_one_of(table: Table, entities: Collection[Entity]) -> ColumnElement[bool]:
-    names = [(entity.type.value, entity.id) for entity in entities]
-    return tuple_(table.c.entity_type, table.c.entity_id).in_(names)
+def _group_ids(entities: Iterable[Entity]) -> Iterator[tuple[EntityType, list[str]]]:
+    """Yield the ids of each type: SQLite uses an index for a list of ids, but not for a list of pairs."""
+    ids: defaultdict[EntityType, list[str]] = defaultdict(list)
+    for entity in entities:
+        ids[entity.type].append(entity.id)
+    yield from ids.items()
