@@ -30,7 +30,7 @@ def compute_psi(counts: Sequence[int], reference: Sequence[int]) -> float:
     >>> compute_psi([50, 50], [50, 50])
     0.0
     >>> compute_psi([700, 300], [500, 500])
-    0.169047
+    0.1691
     """
     shares, reference_shares = _smooth(counts), _smooth(reference)
     pairs = zip(shares, reference_shares, strict=True)
