@@ -97,7 +97,7 @@ class DemoWorld:
 
 
 def demo_world(folder: Path | None = None, *, clock: Clock | None = None, history: bool = True) -> DemoWorld:
-    """Create a demo installation in `folder`, by default a temporary one; takes about three seconds.
+    """Create a demo installation in `folder`, by default a temporary one; takes some seconds.
 
     Its issuers are a year old, and the year has 5,200 policy decisions and 100,000 risk signals with their cases.
     Without `history` everything is new, and there is nothing else than the documents; that takes a second.

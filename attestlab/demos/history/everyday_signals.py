@@ -31,23 +31,26 @@ _BUSY_HOURS = (1, 1, 1, 1, 1, 2, 3, 5, 8, 10, 10, 9, 8, 9, 10, 10, 9, 8, 7, 6, 5
 class Feed(NamedTuple):
     """A system that reports: what it calls its signals, what they are about, and how its scores are spread.
 
-    Scores are gamma-distributed with this shape and scale, so that about one in a thousand reaches 80.
+    Its details name an entity of the kind `named` in `member`. Scores are gamma-distributed with this shape and
+    scale, so that about one in a thousand reaches 80.
     """
 
     source: str
     signal_type: str
     entity_type: EntityType
+    named: EntityType
+    member: str
     share: float
     shape: float
     scale: float
 
 
 _FEEDS = (
-    Feed("gateway", "behavior", EntityType.IP, 0.32, 2.0, 9.0),
-    Feed("session", "geo_anomaly", EntityType.USER, 0.22, 1.8, 8.0),
-    Feed("payments", "behavior", EntityType.USER, 0.18, 2.2, 8.5),
-    Feed("device", "behavior", EntityType.DEVICE, 0.17, 2.0, 8.5),
-    Feed("session", "behavior", EntityType.SESSION, 0.11, 2.0, 8.0),
+    Feed("gateway", "behavior", EntityType.IP, EntityType.USER, "user_id", 0.32, 2.0, 9.0),
+    Feed("session", "geo_anomaly", EntityType.USER, EntityType.IP, "ip", 0.22, 1.8, 8.0),
+    Feed("payments", "behavior", EntityType.USER, EntityType.DEVICE, "device_id", 0.18, 2.2, 8.5),
+    Feed("device", "behavior", EntityType.DEVICE, EntityType.USER, "user_id", 0.17, 2.0, 8.5),
+    Feed("session", "behavior", EntityType.SESSION, EntityType.USER, "user_id", 0.11, 2.0, 8.0),
 )
 # Counts by window, and how often they occur; each scores at least `SIGNAL_THRESHOLD`.
 _BURSTS = (((4, 11, 18, 22), 0.5), ((4, 13, 25, 31), 0.35), ((5, 14, 30, 48), 0.1), ((7, 21, 65, 120), 0.05))
@@ -78,7 +81,7 @@ def draw_everyday_signals(count: int, now: datetime, *, seed: int) -> Iterator[N
         strict=True,
     )
     for at, feed, score, user, draw in columns:
-        yield sightings[user].make_signal(_FEEDS[feed], at, score, draw)
+        yield sightings[user].make_signal(feed, at, score, draw)
 
 
 def draw_bursts(count: int, now: datetime, *, seed: int) -> Iterator[NewSignal]:
@@ -138,22 +141,21 @@ def _draw_users(random: np.random.Generator, count: int, users: int) -> list[int
 
 
 class _Sightings:
-    """The device and address of a signal, and the details that name them, drawn from a user's habit."""
+    """What each feed reports of a user: an entity, and details that name one other entity."""
 
     def __init__(self, habit: Habit) -> None:
-        self._seen = [self._describe(habit, device, ip) for device in habit.devices for ip in habit.addresses]
+        places = [(device, ip) for device in habit.devices for ip in habit.addresses]
+        self._seen = [[_describe(feed, habit.user, device, ip) for device, ip in places] for feed in _FEEDS]
 
-    def make_signal(self, feed: Feed, at: datetime, score: float, draw: int) -> NewSignal:
-        """Return a signal about one of them; each session has its own id."""
-        entities, details = self._seen[draw % len(self._seen)]
-        if feed.entity_type is EntityType.SESSION:
-            entity = Entity(EntityType.SESSION, f"session-{draw:08x}")
-        else:
-            entity = entities[feed.entity_type]
-        return NewSignal(feed.source, feed.signal_type, score, entity, details, at)
+    def make_signal(self, feed: int, at: datetime, score: float, draw: int) -> NewSignal:
+        """Return a signal of the feed of this number; each session has its own id."""
+        seen, (source, signal_type, kind, *_) = self._seen[feed], _FEEDS[feed]
+        entity, details = seen[draw % len(seen)]
+        if kind is EntityType.SESSION:
+            entity = Entity(kind, f"session-{draw:08x}")
+        return NewSignal(source, signal_type, score, entity, details, at)
 
-    @staticmethod
-    def _describe(habit: Habit, device: str, ip: str) -> tuple[dict[EntityType, Entity], str]:
-        ids = {EntityType.IP: ip, EntityType.DEVICE: device, EntityType.USER: habit.user}
-        details = f'{{"device_id":"{device}","ip":"{ip}","user_id":"{habit.user}"}}'
-        return {kind: Entity(kind, entity_id) for kind, entity_id in ids.items()}, details
+
+def _describe(feed: Feed, user: str, device: str, ip: str) -> tuple[Entity, str]:
+    ids = {EntityType.IP: ip, EntityType.DEVICE: device, EntityType.USER: user, EntityType.SESSION: ""}
+    return Entity(feed.entity_type, ids[feed.entity_type]), f'{{"{feed.member}":"{ids[feed.named]}"}}'

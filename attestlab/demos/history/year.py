@@ -1,4 +1,4 @@
-"""The weeks of the demo world's year, one after the other, on the installation's own clock."""
+"""The demo world's year, in spans of about ten weeks, on the installation's own clock."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import timedelta
 from uuid import UUID
 
 from attestlab.attestations.results import Minted
-from attestlab.attestations.store import AttestationEvidence
 from attestlab.demos.history.past_decisions import EmploymentChecks
 from attestlab.demos.history.past_signals import PastSignals
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
-WEEKS = 52
+SPANS = 5  # transactions of the year; each is shorter than the longest credible leap of the log's clock
+WEEKS_A_SPAN = 10
 YEAR = timedelta(days=365)
 DECISIONS = 5_200
 SEED = 20
@@ -31,21 +31,19 @@ def live_through_year(
     """Let a year pass until the clock is no longer behind: mints, decisions, signals and cases.
 
     Args:
-        mints: what to mint, in this order; the first in the first week and the last at the end.
+        mints: what to mint, in this order; the first at the beginning of the year and the last at its end.
     """
     now = clock.now() + clock.behind
     checks, signals = EmploymentChecks(lab, caller, seed=SEED), PastSignals(lab, caller, issuers, now, seed=SEED)
     minted: list[Minted] = []
-    known: list[AttestationEvidence] = []
-    for week in range(1, WEEKS + 1):
-        last = clock.now()
-        clock.move_to(YEAR * (1 - week / WEEKS))
-        due = max(1, len(mints) * week // WEEKS)
-        new = [mint() for mint in mints[len(minted) : due]]
-        minted += new
-        known += [lab.attestations.load_evidence(each.id, caller=caller)[0] for each in new]
+    for span in range(SPANS):
+        minted += [mint() for mint in mints[len(minted) : (len(mints) - 1) * (span + 1) // SPANS]]
+        known = [lab.attestations.load_evidence(each.id, caller=caller)[0] for each in minted]
         with lab.storage.write() as tx:
-            until = clock.now()
-            checks.decide(tx, known, checks.draw_times(DECISIONS // WEEKS, last, until))
-            signals.record_until(tx, until)
-    return minted
+            for week in range(1, WEEKS_A_SPAN + 1):
+                last, passed = clock.now(), (span + week / WEEKS_A_SPAN) / SPANS
+                clock.move_to(YEAR * (1 - passed))
+                times = checks.draw_times(DECISIONS // (SPANS * WEEKS_A_SPAN), last, clock.now())
+                checks.decide(tx, known, times)
+                signals.record_until(tx, clock.now())
+    return [*minted, *(mint() for mint in mints[len(minted) :])]
