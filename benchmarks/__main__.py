@@ -41,6 +41,12 @@ def _risk_lake_figures(folder: Path) -> Iterator[Figure]:
     return risk_lake.figures(folder)
 
 
+def _risk_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import risk_over_http  # loaded late: only this group needs it
+
+    return risk_over_http.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -54,6 +60,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "policy_growth": _policy_growth,
     "detection": _detection_figures,
     "detection_data": _detection_data_figures,
+    "risk": _risk_figures,
     "risk_lake": _risk_lake_figures,
 }
 

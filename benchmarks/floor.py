@@ -3,6 +3,7 @@
 `POST /verify` parses the JSON and verifies one Ed25519 signature. `POST /mint` parses
 the JSON, makes one Ed25519 signature and responds when one row is durable in SQLite
 (WAL, `synchronous=FULL`); rows that wait while a commit is in flight go into the next.
+`POST /record` does the same without a signature.
 `make bench` measures the cost of everything that AttestLab does in addition.
 """
 
@@ -97,11 +98,29 @@ class Mint(RequestHandler):
         self.write({"id": identifier.hex(), "kid": body["kid"], "signature": urlsafe_b64encode(signature).decode()})
 
 
+class Record(RequestHandler):
+    def initialize(self, records: GroupCommit) -> None:
+        self.records = records
+
+    async def post(self) -> None:
+        body = json.loads(self.request.body)
+        identifier = secrets.token_bytes(16)
+        await self.records.insert((identifier, self.request.body, b""))
+        self.set_status(201)
+        self.write({"id": identifier.hex(), "score": body["score"]})
+
+
 async def serve(port: int, data: Path) -> None:
     """Serve until the process ends; the first line on stdout is the address."""
     key = Ed25519PrivateKey.generate()
     records = GroupCommit(data / "floor.sqlite", asyncio.get_running_loop())
-    application = Application([("/verify", Verify, {"key": key}), ("/mint", Mint, {"key": key, "records": records})])
+    application = Application(
+        [
+            ("/verify", Verify, {"key": key}),
+            ("/mint", Mint, {"key": key, "records": records}),
+            ("/record", Record, {"records": records}),
+        ]
+    )
     server = HTTPServer(application)
     sockets = bind_sockets(port, "127.0.0.1")
     server.add_sockets(sockets)

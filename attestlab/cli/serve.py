@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import sys
 from collections.abc import Callable
@@ -67,6 +68,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
     logging_setup.capture_library_logs()
     lab = Installation.open(settings)
+    gc.freeze()  # a full collection of all that is loaded takes 0.1 s, and every request would wait for it
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         asyncio.run(app.serve(lab, sockets, ready=ready))

@@ -68,14 +68,14 @@ def test_window_is_rounded_to_whole_hours_and_checked(key: httpx.Client, clock: 
 @pytest.mark.both_engines
 def test_source_that_stops_is_silent(key: httpx.Client, clock: FixedClock) -> None:
     now = clock.now()
-    hours = [format_time(now - timedelta(hours=hour)) for hour in range(10, 3, -1)]
+    hours = [format_time(now - timedelta(hours=hour)) for hour in range(52, 3, -1)]
     backfill(key, ({"source": "steady", "occurred_at": at} for at in hours))
     add_signal(key, source="once", occurred_at=hours[0])
 
     once, steady = get(key, "sources")["items"]
 
     assert steady == {
-        **{"source": "steady", "count": 7, "first_seen": hours[0], "last_seen": hours[-1]},
+        **{"source": "steady", "count": 49, "first_seen": hours[0], "last_seen": hours[-1]},
         **{"typical_gap_s": 3600, "silent_after_s": 7200, "silent": True},
     }
     assert (once["count"], once["typical_gap_s"], once["silent_after_s"], once["silent"]) == (1, None, None, False)

@@ -27,7 +27,7 @@ def test_level_of_a_psi(psi: float | None, level: str) -> None:
 
 
 def test_source_that_was_seen_rarely_has_no_rhythm() -> None:
-    for hours in ([], [5], [5, 6], [5, 6, 7]):
+    for hours in ([], [5], [5, 6], [5, 50, 100], range(48)):
         rhythm = find_rhythm(hours)
         assert rhythm == (None, None)
         assert not rhythm.is_silent(NOON, NOON + timedelta(days=400))

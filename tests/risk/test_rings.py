@@ -42,6 +42,17 @@ def test_rings_that_share_nothing_stay_apart_and_the_largest_is_first() -> None:
     assert [ring.users for ring in rings] == [others, USERS]
 
 
+def test_users_of_issuers_that_name_each_other_are_a_ring() -> None:
+    issuers = [Entity(EntityType.ISSUER, name) for name in ("harbour", "northfield", "orchard")]
+    attested = [(user, issuer) for user in USERS for issuer in issuers[:2]]
+
+    (ring,) = find_rings([*attested, (issuers[0], issuers[1]), (issuers[2], USERS[0])])
+
+    assert (ring.users, ring.shared) == (USERS, issuers[:2])
+    assert find_rings(attested) == []
+    assert find_rings([*attested, (issuers[0], issuers[2])]) == []
+
+
 def test_what_is_not_shared_by_users_makes_no_ring() -> None:
     issuer = Entity(EntityType.ISSUER, "northfield")
     assert find_rings([(issuer, user) for user in USERS] + [(PHONE, OFFICE)]) == []

@@ -19,7 +19,7 @@ _HOLDERS = tuple(f"holder-{number}" for number in range(1, 5))
 _RING_DAYS = 40.0
 _MUTUAL_SIGNALS = 90
 _BATCH_SIZE = 60
-_CAMERA = "device-batch-1"
+_CAMERA = "device-5c1e07d2"
 
 
 def draw_issuer_ring(issuers: Sequence[str], now: datetime, *, seed: int) -> Iterator[tuple[NewSignal, Kind]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from random import Random
@@ -56,7 +57,16 @@ class Attacker:
     def make_device(self) -> str:
         """Make a device id that was not seen before."""
         self._devices += 1
-        return f"{self.campaign_id}-device-{self._devices}"
+        return self._make_name("device", self._devices)
+
+    def make_user(self, number: int) -> str:
+        """Make the name of a user of the attacker's own: an account that it opened, or a leaked name without one."""
+        return self._make_name("user", number)
+
+    def _make_name(self, prefix: str, number: int) -> str:
+        """Make a name that does not give the attack away."""
+        digest = hashlib.sha256(f"{self.campaign_id}:{prefix}:{number}".encode()).hexdigest()
+        return f"{prefix}-{digest[:8]}"
 
     def guess(self, success_share: float) -> LoginOutcome:
         """Draw whether a guess is right."""
@@ -90,7 +100,7 @@ class Attacker:
         device = self.make_device()
         for number in range(tries):
             is_known = random.random() < parameters.stuffing_known_share
-            subject = random.choice(users).subject_id if is_known else f"leaked-{self.campaign_id}-{number}"
+            subject = random.choice(users).subject_id if is_known else self.make_user(number)
             outcome = self.guess(parameters.guess_success_share) if is_known else LoginOutcome.FAILURE
             own = self.make_device() if changes_device else device
             yield self.make(subject, at, outcome, random.choice(sources), own, random.choice(clients))
@@ -171,7 +181,7 @@ class Attacker:
                 network = random.choice(exits)
                 source = network, network.draw_address(random, _ADDRESSES_OF_A_RENTER)
                 at = start + timedelta(days=random.uniform(0, days))
-                yield self.make(f"{self.campaign_id}-{number}", at, LoginOutcome.SUCCESS, source, device, client)
+                yield self.make(self.make_user(number), at, LoginOutcome.SUCCESS, source, device, client)
 
 
 _DRAWS: tuple[tuple[Kind, str, Callable[[Attacker, list[Resident]], Iterator[LabelledLogin]]], ...] = (

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 RHYTHM_DAYS = 30  # before the source was last seen
 MIN_PAUSES = 3  # fewer are no rhythm, so such a source is never silent
+MIN_SPAN_H = 48  # hours from the first signal to the last; a source that is younger has not shown its nights
 PATIENCE = 2.0  # times the usual longest pause
 
 
@@ -33,10 +34,12 @@ def find_rhythm(active_hours: Sequence[int]) -> Rhythm:
     The typical gap is the median pause. The source is silent after `PATIENCE` times its second longest pause: the
     longest may have been an outage, and nights and weekends are pauses of several times.
 
-    >>> find_rhythm([0, 1, 2, 3, 20, 21]).silent_after
-    datetime.timedelta(seconds=7200)
+    A source with few pauses, or known for a short time, has no rhythm: it may be one batch.
+
+    >>> find_rhythm([0, 8, 24, 32, 48, 56]).silent_after
+    datetime.timedelta(days=1, seconds=28800)
     """
     pauses = sorted(later - earlier for earlier, later in pairwise(active_hours))
-    if len(pauses) < MIN_PAUSES:
+    if len(pauses) < MIN_PAUSES or sum(pauses) < MIN_SPAN_H:
         return Rhythm(None, None)
     return Rhythm(timedelta(hours=median(pauses)), timedelta(hours=PATIENCE * pauses[-2]))

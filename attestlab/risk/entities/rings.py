@@ -1,10 +1,10 @@
-"""Rings: groups of users who share devices, documents, sessions or addresses, found by union-find."""
+"""Rings: groups of users who share devices, documents, sessions, addresses or linked issuers, found by union-find."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from attestlab.risk.rules import Entity, EntityType
@@ -51,12 +51,15 @@ class Groups:
 def find_rings(pairs: Iterable[tuple[Entity, Entity]]) -> list[Ring]:
     """Find the rings among linked entities, largest first.
 
-    Two users belong together if they share a device, a document or a session, or at least `MIN_SHARED_ADDRESSES`
-    addresses; and so do those who belong together with the same user. From `MIN_RING_USERS` users on it is a ring.
+    Two users belong together if they share a device, a document or a session, at least `MIN_SHARED_ADDRESSES`
+    addresses, or two issuers that are linked to each other; and so do those who belong together with the same user.
+    From `MIN_RING_USERS` users on it is a ring.
     """
-    users_of = _group_users(pairs)
+    listed = list(pairs)
+    linked_issuers = {frozenset(pair) for pair in listed if {each.type for each in pair} == {EntityType.ISSUER}}
+    users_of = _group_users(listed, frozenset().union(*linked_issuers))
     groups = Groups()
-    for one, other in _find_companions(users_of):
+    for one, other in _find_companions(users_of, linked_issuers):
         groups.join(one, other)
     members: defaultdict[Entity, set[Entity]] = defaultdict(set)
     for user in {user for users in users_of.values() for user in users}:
@@ -65,26 +68,36 @@ def find_rings(pairs: Iterable[tuple[Entity, Entity]]) -> list[Ring]:
     return sorted(rings, key=lambda ring: (-len(ring.users), ring.users))
 
 
-def _group_users(pairs: Iterable[tuple[Entity, Entity]]) -> Mapping[Entity, set[Entity]]:
-    """Return the users of each entity that users can share."""
+def _group_users(
+    pairs: Iterable[tuple[Entity, Entity]], linked_issuers: frozenset[Entity]
+) -> Mapping[Entity, set[Entity]]:
+    """Return the users of each entity that makes those who share it suspicious."""
     users_of: defaultdict[Entity, set[Entity]] = defaultdict(set)
     for pair in pairs:
         for user, other in (pair, pair[::-1]):
-            if user.type is EntityType.USER and other.type in SHARED:
+            if user.type is EntityType.USER and (other.type in SHARED or other in linked_issuers):
                 users_of[other].add(user)
     return users_of
 
 
-def _find_companions(users_of: Mapping[Entity, set[Entity]]) -> Iterable[tuple[Entity, Entity]]:
-    """Yield pairs of users who share a personal entity, or enough addresses."""
+def _find_companions(
+    users_of: Mapping[Entity, set[Entity]], linked_issuers: Iterable[frozenset[Entity]]
+) -> Iterator[tuple[Entity, Entity]]:
+    """Yield pairs of users who share a personal entity, enough addresses, or two issuers that are linked."""
     addresses: Counter[tuple[Entity, Entity]] = Counter()
     for shared, users in users_of.items():
-        first, *others = sorted(users)
         if shared.type in PERSONAL:
-            yield from ((first, other) for other in others)
-        else:
-            addresses.update(combinations([first, *others], 2))
+            yield from _chain(users)
+        elif shared.type is EntityType.IP:
+            addresses.update(combinations(sorted(users), 2))
     yield from (pair for pair, count in addresses.items() if count >= MIN_SHARED_ADDRESSES)
+    for pair in linked_issuers:
+        yield from _chain(set.intersection(*(users_of.get(issuer, set()) for issuer in pair)))
+
+
+def _chain(users: set[Entity]) -> Iterator[tuple[Entity, Entity]]:
+    """Yield pairs that connect the users."""
+    return pairwise(sorted(users))
 
 
 def _describe(users: set[Entity], users_of: Mapping[Entity, set[Entity]]) -> Ring:

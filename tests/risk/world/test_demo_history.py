@@ -20,6 +20,7 @@ from attestlab.demos.history.year import DECISIONS
 from attestlab.demos.world import DemoWorld, demo_world
 from attestlab.policy.store import decisions
 from attestlab.risk.enforcement.store import cases
+from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.recording import NUMBERED
 from attestlab.risk.signals.store import signals
 
@@ -68,6 +69,18 @@ def test_cases_have_outcomes_and_recent_ones_are_open(world: DemoWorld):
     assert outcomes["inconclusive"] > 10
     assert all(NOW - row.opened_at < timedelta(days=15) for row in rows if row.outcome is None)
     assert all(row.resolved_at > row.opened_at for row in rows if row.outcome)
+
+
+def test_graph_of_a_colluding_issuer_has_the_ring_of_its_holders(world: DemoWorld):
+    with world.lab.storage.read() as connection:
+        vouching = select(signals.c.entity_id).where(signals.c.source == "issuance").distinct()
+        colluding = sorted(connection.execute(vouching).scalars())
+
+    graph = world.lab.risk.entities.graph(Entity(EntityType.ISSUER, colluding[0]), depth=1, caller=world.caller)
+
+    (ring,) = graph.rings
+    assert [each.id for each in ring.users] == [f"holder-{number}" for number in range(1, 5)]
+    assert [each.id for each in ring.shared] == colluding
 
 
 def test_scores_of_the_service_are_the_sum_of_their_factors():
