@@ -2,7 +2,7 @@
 
 Each is measured warm, over everything and over one of fifty tenants, from opening the connection to the rows. The rival
 is the best query that we wrote by hand for DuckDB on the same files: it knows their names, checks nothing, and keeps
-one connection. `ATTESTLAB_BENCH_SIGNALS=10000000` sets the number of signals.
+one connection. `BENCH_SIGNALS=10000000` sets the number of signals.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from attestlab.settings import Settings
 from benchmarks.figures import Figure
 from benchmarks.risk_lake_data import END, START, TENANTS, write_signals
 
-SIGNALS_VARIABLE, DEFAULT_SIGNALS = "ATTESTLAB_BENCH_SIGNALS", 1_000_000
+SIGNALS_VARIABLE, DEFAULT_SIGNALS = "BENCH_SIGNALS", 1_000_000
 ROUNDS = 20
 PERIOD = SignalFilter(since=START, until=END)
 ENTITY = Entity(EntityType.USER, "entity-77")

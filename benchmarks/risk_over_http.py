@@ -1,7 +1,7 @@
 """`risk.*`: risk signals, bulk, velocity and a backfill over real HTTP, against the floor where it has the same work.
 
-ATTESTLAB_BENCH_ENTITIES is the number of entities with recent actions (1,000,000 by default), and
-ATTESTLAB_BENCH_BACKFILL the number of signals of the backfill that runs next to traffic (200,000).
+BENCH_ENTITIES is the number of entities with recent actions (1,000,000 by default), and
+BENCH_BACKFILL the number of signals of the backfill that runs next to traffic (200,000).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from benchmarks.load import Load, Plan, format_request, run_load
 from benchmarks.servers import Server
 from benchmarks.world import ServedInstallation
 
-ENTITIES = int(os.environ.get("ATTESTLAB_BENCH_ENTITIES", "1000000"))
-BACKFILL = int(os.environ.get("ATTESTLAB_BENCH_BACKFILL", "200000"))
+ENTITIES = int(os.environ.get("BENCH_ENTITIES", "1000000"))
+BACKFILL = int(os.environ.get("BENCH_BACKFILL", "200000"))
 BULK_LINES = 50_000
 ROUNDS = 5
 SECONDS = 2.0
