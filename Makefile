@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access notebooks house lock soak spark stall mutants clean
+.PHONY: help setup run test check bench access examples notebooks house lock soak spark stall mutants clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ house: setup  ## Measure names, words and structure of the source, and list the 
 
 access: setup  ## Regenerate the table in docs/access.md from the routes
 	$(BIN)/python -m attestlab.cli.access_table docs/access.md
+
+examples: setup  ## Capture the examples of the API reference from a real server
+	PYTHONPATH=tests $(BIN)/python -m support.api_tour
 
 notebooks: setup  ## Execute the notebooks and store their outputs, as they are committed
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

@@ -45,6 +45,7 @@ from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,
     AuthRequired,
+    BillingLimit,
     NotFound,
     PermissionDenied,
 )
@@ -68,6 +69,7 @@ routes = Routes("attestations")
 _FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; other algorithms sign in a thread
 _LIST = "attestations"
 _SCHEMAS = "schemas"
+_JSON_SCHEMA = "application/schema+json"
 _MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # counts single mints and items of batches
 
 
@@ -235,15 +237,31 @@ def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
     prepare=_prepare_mint,
     respond=_respond_minted,
     limit=_MINT_LIMIT,
+    headers=("Location",),
+    raises=(NotFound,),
 )
-def mint(prepared: PreparedAttestation, tx: Transaction, attestations: Attestations) -> Minted | CommittedError:
-    """Mint an attestation: sign it, append it to the log, and return it with the inclusion proof."""
+def mint_attestation(
+    prepared: PreparedAttestation, tx: Transaction, attestations: Attestations
+) -> Minted | CommittedError:
+    """Mint an attestation: sign it, append it to the log, and return it with the inclusion proof.
+
+    The file itself is never stored, only its hash and size: send it as `payload_b64url`, or only its
+    `document_hash`. With an external key the body carries `id`, `created_at` and `signature`; without a
+    signature, the error says which bytes to sign. The response is sent when the entry is durable and its
+    proof is known.
+    """
     return _keep_denial(attestations.issue(prepared, tx=tx))
 
 
 @routes.post("/v1/attestations/{id}/revoke", scope=Scope.ATTESTATIONS_REVOKE)
-def revoke(id: UUID, body: RevokeIn, tx: Transaction, caller: Caller, attestations: Attestations) -> RevokedOut:
-    """Revoke an attestation permanently; from then on its verdict is REVOKED."""
+def revoke_attestation(
+    id: UUID, body: RevokeIn, tx: Transaction, caller: Caller, attestations: Attestations
+) -> RevokedOut:
+    """Revoke an attestation permanently; from then on its verdict is REVOKED.
+
+    The change is an entry of the log, which contains only a commitment to the reason. Only a VALID
+    attestation can be revoked; otherwise `details.status` of the 409 names its status.
+    """
     return rendering.render_revocation(attestations.revoke(id, reason=body.reason, caller=caller, tx=tx))
 
 
@@ -261,11 +279,16 @@ def _respond_superseded(request: Request, result: Minted, links: Links) -> Super
     prepare=_prepare_successor,
     respond=_respond_superseded,
     limit=_MINT_LIMIT,
+    headers=("Location",),
 )
-def supersede(
+def supersede_attestation(
     id: UUID, prepared: PreparedAttestation, tx: Transaction, attestations: Attestations
 ) -> Minted | CommittedError:
-    """Mint an attestation that replaces this one, which becomes SUPERSEDED."""
+    """Mint an attestation that replaces this one, which becomes SUPERSEDED.
+
+    The body is that of a mint; without `issuer_id` the issuer is that of the replaced attestation. Both
+    changes are one transaction, so there is never a moment with two valid attestations or none.
+    """
     return _keep_denial(attestations.issue(prepared, tx=tx))
 
 
@@ -284,7 +307,11 @@ def _respond_batch(request: Request, result: list[Minted | AttestLabError], link
 def mint_batch(
     prepared: list[PreparedAttestation | AttestLabError], tx: Transaction, attestations: Attestations
 ) -> list[Minted | AttestLabError]:
-    """Mint up to a hundred attestations in one append to the log; each item succeeds or fails separately."""
+    """Mint up to a hundred attestations in one append to the log; each item succeeds or fails separately.
+
+    The response is 200 and lists the items in the order of the request, each with the status that a single
+    mint would have had. Each item counts towards the rate limit and the daily cap.
+    """
     return [_issue_item(tx, attestations, item) for item in prepared]
 
 
@@ -293,6 +320,8 @@ async def list_attestations(
     request: Request, query: AttestationsQuery, caller: Caller, attestations: Attestations, executor: Executor
 ) -> Page[AttestationOut]:
     """List the tenant's attestations, newest first.
+
+    Filters are combined; each matches exactly, and the times compare with `created_at`.
 
     With a filter or an offset the query may skip many rows, so it runs in a thread.
     """
@@ -314,16 +343,24 @@ async def list_attestations(
 
 
 @routes.get("/v1/attestations/{id}", scope=Scope.ATTESTATIONS_READ)
-def get(request: Request, id: UUID, caller: Caller, attestations: Attestations) -> AttestationOut:
-    """Get an attestation."""
+def get_attestation(request: Request, id: UUID, caller: Caller, attestations: Attestations) -> AttestationOut:
+    """Get an attestation with its current status.
+
+    An attestation whose expiry has passed is EXPIRED here from that moment on, also before the log records
+    it.
+    """
     return rendering.render_attestation(attestations.get(id, caller=caller), now=request.now)
 
 
 @routes.get("/v1/attestations/{id}/proof-bundle", scope=Scope.ATTESTATIONS_READ)
-async def proof_bundle(
+async def get_proof_bundle(
     request: Request, id: UUID, caller: Caller, attestations: Attestations, executor: Executor
 ) -> BundleOut:
-    """Get the proof bundle of an attestation: everything needed to verify it offline."""
+    """Get the proof bundle of an attestation: everything needed to verify it offline.
+
+    `attestlab verify`, or any implementation of the log's formats, checks it against a pinned key of the log
+    without asking this service. A policy on BUNDLE_EXPORT may deny it.
+    """
     export = await executor.read(lambda: attestations.export(id, caller=caller, client_address=request.peer))
     denial = await record_decisions(executor, attestations, export.policy_decisions, what="this export")
     if denial is not None:
@@ -331,8 +368,15 @@ async def proof_bundle(
     return rendering.render_bundle(export.evidence, export.proofs, export.head, now=request.now)
 
 
-@routes.post("/v1/verify", scope=PUBLIC, payload=True, charged=False, idempotency="none")
-async def verify(
+@routes.post(
+    "/v1/verify",
+    scope=PUBLIC,
+    payload=True,
+    charged=False,
+    idempotency="none",
+    raises=(BillingLimit, NotFound),
+)
+async def verify_attestation(
     request: Request,
     query: VerifyQuery,
     body: VerifyIn,
@@ -343,6 +387,10 @@ async def verify(
     executor: Executor,
 ) -> VerifyOut:
     """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant.
+
+    The reasons name every check that ran. Send the file as `payload_b64url`, or the SHA-256 of the document,
+    to compare what you hold with what was attested. An unknown id has the verdict NOT_FOUND and costs
+    nothing.
 
     A read: it waits for a commit only if policies applied, because their decisions are recorded.
     """
@@ -378,8 +426,12 @@ def _authenticate_profile(request: Request, profile_id: UUID, authenticate: Auth
 
 
 @routes.get("/v1/schemas", scope=PUBLIC)
-def schemas(query: PageQuery) -> Page[SchemaOut]:
-    """List the catalogue of credential schemas, each as JSON Schema 2020-12 of its claims."""
+def list_schemas(query: PageQuery) -> Page[SchemaOut]:
+    """List the catalogue of credential schemas, each as JSON Schema 2020-12 of its claims.
+
+    The first claim of a schema is required, known claims are type-checked at the mint, and further claims are
+    kept.
+    """
     start = decode_number(_SCHEMAS, query.cursor) or 0
     numbered = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
     page, cursor = split_page(numbered, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
@@ -388,7 +440,10 @@ def schemas(query: PageQuery) -> Page[SchemaOut]:
     return Page[SchemaOut](items=items, next_cursor=cursor)
 
 
-@routes.get("/v1/schemas/{id}", scope=PUBLIC)
-def schema(id: str) -> RawResponse:
-    """Get the JSON Schema of a schema, without an envelope."""
-    return RawResponse(json.dumps(json_schema(id)).encode(), "application/schema+json")
+@routes.get("/v1/schemas/{id}", scope=PUBLIC, produces={_JSON_SCHEMA: dict[str, object]})
+def get_schema(id: str) -> RawResponse:
+    """Get the JSON Schema of a schema, without an envelope.
+
+    The document is JSON Schema 2020-12 of the claims, for the validator of your choice.
+    """
+    return RawResponse(json.dumps(json_schema(id)).encode(), _JSON_SCHEMA)

@@ -6,10 +6,11 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, Str
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from attestlab.attestations.rules import Status, Verdict
+from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.shapes import Email, In, Moment, Out, Uuid
+from attestlab.core.shapes import Email, In, Moment, Out, Uuid, one_of
+from attestlab.issuers.shapes import AlgorithmName, CustodyName, IssuerStatusName, RiskRatingName, TrustTierName
 from attestlab.web.problems import ErrorEnvelope
 
 Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]
@@ -21,8 +22,10 @@ def _require_known_schema(name: str) -> str:
     return name
 
 
-SchemaId = Annotated[str, Field(json_schema_extra={"enum": list(CATALOGUE)})]
+SchemaId = Annotated[str, one_of(CATALOGUE)]
 KnownSchema = Annotated[SchemaId, AfterValidator(_require_known_schema)]
+ReasonCode = Annotated[str, one_of(Reason)]
+ContentTypeName = Annotated[str, one_of(ContentType)]
 Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 
 
@@ -88,8 +91,8 @@ class MintOut(Out):
     attestation_id: Uuid
     issuer_id: Uuid
     kid: str
-    alg: str
-    schema_id: str = Field(serialization_alias="schema")
+    alg: AlgorithmName
+    schema_id: SchemaId = Field(serialization_alias="schema")
     status: Status
     log_index: int
     payload_hash: str
@@ -110,15 +113,15 @@ class AttestationOut(Out):
     attestation_id: Uuid
     issuer_id: Uuid
     kid: str
-    alg: str
+    alg: AlgorithmName
     status: Status
-    schema_id: str = Field(serialization_alias="schema")
-    content_type: str
+    schema_id: SchemaId = Field(serialization_alias="schema")
+    content_type: ContentTypeName
     payload: dict[str, JsonValue]
     payload_hash: str
     document_hash: str | None
     signature: str
-    custody: str
+    custody: CustodyName
     log_index: int
     expiry_at: Moment | None
     superseded_by_attestation_id: Uuid | None
@@ -145,14 +148,14 @@ class BundleIssuerOut(Out):
     id: Uuid
     name: str
     domain: str
-    trust_level: str
+    trust_level: TrustTierName
 
 
 class BundleKeyOut(Out):
     """The signing key; `public_key` is SubjectPublicKeyInfo, base64url."""
 
     kid: str
-    algorithm: str
+    algorithm: AlgorithmName
     public_key: str
 
 
@@ -306,17 +309,17 @@ class LogOut(Out):
 class GovernanceOut(Out):
     """The issuer's status and ratings now and at the mint (SPEC, Governance object)."""
 
-    issuer_status: str
-    issuer_trust_tier: str
-    issuer_risk_rating: str
+    issuer_status: IssuerStatusName
+    issuer_trust_tier: TrustTierName
+    issuer_risk_rating: RiskRatingName
     issuer_jurisdiction: str | None
     issuer_display_name: str | None
     primary_color: str | None
     accent_color: str | None
     logo_url: str | None
-    snapshot_status: str
-    snapshot_trust_tier: str
-    snapshot_risk_rating: str
+    snapshot_status: IssuerStatusName
+    snapshot_trust_tier: TrustTierName
+    snapshot_risk_rating: RiskRatingName
     snapshot_jurisdiction: str | None
 
 
@@ -333,7 +336,7 @@ class VerifyOut(Out):
 
     verdict: Verdict
     valid: bool
-    reasons: list[str]
+    reasons: list[ReasonCode]
     attestation_id: Uuid
     issuer_id: str
     kid: str

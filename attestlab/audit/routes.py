@@ -17,8 +17,14 @@ _LIST = "audit"
 
 
 @routes.get("/v1/audit/events", scope=Scope.AUDIT_READ, limit=Limit("audit", 30, 60))
-async def list_events(query: TrailQuery, caller: Caller, storage: Storage, executor: Executor) -> Page[AuditEventOut]:
-    """The tenant's audit trail, newest first: actions and attempts, with their actors."""
+async def list_audit_events(
+    query: TrailQuery, caller: Caller, storage: Storage, executor: Executor
+) -> Page[AuditEventOut]:
+    """List the tenant's audit trail, newest first: actions and attempts, with their actors.
+
+    The events form a hash chain: `prev_hash` is the integrity hash of the event before. Denied attempts are
+    included.
+    """
     names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
     filter_ = store.AuditFilter(
         tenant_id=caller.tenant_id,

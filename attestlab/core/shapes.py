@@ -6,13 +6,14 @@ parsed by the strict parsers of `core.encoding`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
-from pydantic.config import JsonDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic.config import JsonDict, JsonValue
+from pydantic.fields import FieldInfo
 
 from attestlab.core.encoding import format_time, parse_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
@@ -47,6 +48,17 @@ Moment = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 Email = Annotated[str, AfterValidator(_normalize_email), WithJsonSchema({"type": "string", "format": "email"})]
+
+
+def one_of(values: Iterable[str]) -> FieldInfo:
+    """Describe a text of a response as one of these values, without validating what the service itself made.
+
+    >>> Annotated[str, one_of(["managed", "external"])].__metadata__[0].json_schema_extra
+    {'enum': ['managed', 'external']}
+    """
+    listed: list[JsonValue] = [str(value) for value in values]
+    extra: JsonDict = {"enum": listed}
+    return cast("FieldInfo", Field(json_schema_extra=extra))
 
 
 def omit_default(schema: JsonDict) -> None:

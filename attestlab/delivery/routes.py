@@ -11,8 +11,11 @@ routes = Routes("delivery")
 
 
 @routes.get("/v1/attestations/{id}/delivery", scope=Scope.ATTESTATIONS_READ)
-def delivery(id: UUID, caller: Caller, deliveries: Deliveries) -> DeliveryOut:
-    """The delivery state of an attestation: delivered, or pending until the recipient opens an account."""
+def get_delivery(id: UUID, caller: Caller, deliveries: Deliveries) -> DeliveryOut:
+    """Get the delivery state of an attestation: delivered, or pending until the recipient opens an account.
+
+    An attestation that was minted without `recipient_email` has no delivery, which is a 404.
+    """
     record = deliveries.get(id, caller=caller)
     return DeliveryOut(
         attestation_id=id,

@@ -5,6 +5,7 @@ from functools import partial
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import NotFound
 from attestlab.core.shapes import In, Uuid
 from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS, RequestStatus
 from attestlab.governance.service import ChangeRequest, Governance, count_needed_approvals
@@ -56,11 +57,22 @@ async def _count_impact_again(id: UUID, caller: Caller, governance: Governance, 
     return await executor.run_in_thread(partial(governance.count_impact_of, id, caller=caller))
 
 
-@routes.post("/v1/governance/issuer-requests", scope=users_with(REQUESTERS), status=201, prepare=_count_impact)
-def create(
+@routes.post(
+    "/v1/governance/issuer-requests",
+    scope=users_with(REQUESTERS),
+    status=201,
+    prepare=_count_impact,
+    headers=("Location",),
+    raises=(NotFound,),
+)
+def create_issuer_request(
     request: Request, body: IssuerRequestIn, prepared: str, tx: Transaction, caller: Caller, governance: Governance
 ) -> IssuerRequestOut:
-    """Request a change of an issuer's status or ratings; the response includes the impact."""
+    """Request a change of an issuer's status or ratings; the response includes the impact.
+
+    The impact counts the attestations and keys that the change concerns. Nothing changes before other people
+    have approved the request and it is executed.
+    """
     change = ChangeRequest(
         type=body.type,
         issuer_id=body.target_issuer_id,
@@ -74,10 +86,13 @@ def create(
 
 
 @routes.get("/v1/governance/issuer-requests", scope=_READERS)
-async def list_requests(
+async def list_issuer_requests(
     query: RequestsQuery, caller: Caller, governance: Governance, executor: Executor
 ) -> Page[IssuerRequestOut]:
-    """List the tenant's requests, newest first; for reviewers of the platform, those of all tenants."""
+    """List the tenant's requests, newest first; for reviewers of the platform, those of all tenants.
+
+    Filters by issuer and status are combined.
+    """
     found = await executor.run_in_thread(
         partial(
             governance.page,
@@ -93,34 +108,56 @@ async def list_requests(
 
 
 @routes.get("/v1/governance/issuer-requests/{id}", scope=_READERS)
-def get(id: UUID, caller: Caller, governance: Governance) -> IssuerRequestOut:
-    """Get a request."""
+def get_issuer_request(id: UUID, caller: Caller, governance: Governance) -> IssuerRequestOut:
+    """Get a request with its approvals and its impact as last counted.
+
+    `approvals_needed` says how many approvals it needs in all.
+    """
     return _render_request(governance.get(id, caller=caller))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/approve", scope=_DECIDERS, prepare=_count_impact_again)
-def approve(id: UUID, prepared: str, tx: Transaction, caller: Caller, governance: Governance) -> IssuerRequestOut:
-    """Approve another user's request."""
+def approve_issuer_request(
+    id: UUID, prepared: str, tx: Transaction, caller: Caller, governance: Governance
+) -> IssuerRequestOut:
+    """Approve another user's request.
+
+    The impact is counted again. Approving one's own request is a 403; with the last approval that is needed
+    the request is APPROVED and can be executed.
+    """
     return _render_request(governance.approve(id, impact=prepared, caller=caller, tx=tx))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/reject", scope=_DECIDERS)
-def reject(id: UUID, body: RejectIn, tx: Transaction, caller: Caller, governance: Governance) -> IssuerRequestOut:
-    """Reject a request permanently, or withdraw one's own."""
+def reject_issuer_request(
+    id: UUID, body: RejectIn, tx: Transaction, caller: Caller, governance: Governance
+) -> IssuerRequestOut:
+    """Reject a request permanently, or withdraw one's own.
+
+    A rejected request stays in the list with its reason; the change needs a new one.
+    """
     return _render_request(governance.reject(id, reason=body.reason, caller=caller, tx=tx))
 
 
 @routes.post("/v1/governance/issuer-requests/{id}/execute", scope=users_with(REQUESTERS), prepare=_count_impact_again)
-def execute(id: UUID, prepared: str, tx: Transaction, caller: Caller, governance: Governance) -> IssuerRequestOut:
-    """Execute an approved request; the change and its log entry are one transaction."""
+def execute_issuer_request(
+    id: UUID, prepared: str, tx: Transaction, caller: Caller, governance: Governance
+) -> IssuerRequestOut:
+    """Execute an approved request; the change and its log entry are one transaction.
+
+    Executing before all approvals are given is a 409. The response has the log entry of the change.
+    """
     return _render_request(governance.execute(id, impact=prepared, caller=caller, tx=tx))
 
 
 @routes.get("/v1/issuers/{id}/blast-radius", scope=Scope.ISSUERS_READ)
-async def blast_radius(
+async def get_blast_radius(
     id: UUID, query: RadiusQuery, caller: Caller, governance: Governance, executor: Executor
 ) -> BlastRadiusOut:
-    """Count the attestations of an issuer or key by schema, month and recipient; reads all of them, in a thread."""
+    """Count the attestations of an issuer or key by schema, month and recipient; reads all of them, in a thread.
+
+    This is what a suspension of the issuer, or a compromise of the key, would concern.
+    """
     found = await executor.run_in_thread(partial(governance.blast_radius, id, kid=query.kid, caller=caller))
     return BlastRadiusOut(
         issuer_id=id,

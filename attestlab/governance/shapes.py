@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from attestlab.attestations.shapes import SchemaId
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.governance.rules import RequestType
 from attestlab.issuers.rules import RiskRating, TrustTier
+from attestlab.issuers.shapes import RiskRatingName, TrustTierName
 
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
 Types = Literal["SUSPEND_ISSUER", "REVOKE_ISSUER", "REINSTATE_ISSUER", "CHANGE_TRUST_TIER", "CHANGE_RISK_RATING"]
@@ -53,8 +55,8 @@ class IssuerRequestOut(Out):
     type: Types
     target_issuer_id: Uuid
     reason: str
-    new_trust_tier: str | None
-    new_risk_rating: str | None
+    new_trust_tier: TrustTierName | None
+    new_risk_rating: RiskRatingName | None
     status: Statuses
     requested_by: str
     created_at: Moment
@@ -72,7 +74,7 @@ class IssuerRequestOut(Out):
 class SchemaCountOut(Out):
     """Count of attestations with one schema."""
 
-    schema_id: str = Field(alias="schema")
+    schema_id: SchemaId = Field(alias="schema")
     attestations: int
     valid: int
 

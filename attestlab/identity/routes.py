@@ -48,35 +48,51 @@ async def _prepare_password(
     )
 
 
-@routes.post("/v1/auth/login", scope=PUBLIC, prepare=_authenticate_user, secret=True)
-def login(prepared: AuthenticatedUser, tx: Transaction, identity: Identity) -> TokensOut:
-    """Sign in. A wrong password and an unknown address give the same error."""
+@routes.post("/v1/auth/login", scope=PUBLIC, prepare=_authenticate_user, secret=True, raises=(AuthInvalid,))
+def sign_in(prepared: AuthenticatedUser, tx: Transaction, identity: Identity) -> TokensOut:
+    """Sign in. A wrong password and an unknown address give the same error.
+
+    The access token goes into `Authorization: Bearer`; the refresh token is used once, for the next pair.
+    Repeated failures slow down further attempts.
+    """
     return _tokens(identity.sign_in(prepared, tx=tx))
 
 
-@routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True)
-def refresh(body: RefreshIn, tx: Transaction, identity: Identity) -> TokensOut | CommittedError:
-    """Exchange a refresh token for the next tokens; a second use ends the session."""
+@routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True, raises=(AuthInvalid,))
+def refresh_tokens(body: RefreshIn, tx: Transaction, identity: Identity) -> TokensOut | CommittedError:
+    """Exchange a refresh token for the next tokens; a second use ends the session.
+
+    A token that is used twice was probably stolen, so all tokens of its session become invalid.
+    """
     issued = identity.sessions.refresh(body.refresh_token, tx=tx)
     return CommittedError(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
 
 
 @routes.post("/v1/auth/logout", scope=Requirement(user_only=True), status=204, secret=True)
-def logout(body: LogoutIn | None, tx: Transaction, caller: Caller, identity: Identity) -> None:
-    """End the session; its access token is invalid from the next request on."""
+def sign_out(body: LogoutIn | None, tx: Transaction, caller: Caller, identity: Identity) -> None:
+    """End the session; its access token is invalid from the next request on.
+
+    With `refresh_token` the session of that token ends as well.
+    """
     refresh_token = None if body is None else body.refresh_token
     identity.sessions.sign_out(caller=caller, refresh_token=refresh_token, tx=tx)
 
 
 @routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_CACHE_CONTROL)
-def jwks(identity: Identity) -> TokenKeysOut:
-    """The public keys of access tokens."""
+def get_token_keys(identity: Identity) -> TokenKeysOut:
+    """Get the public keys of access tokens.
+
+    It is a JSON Web Key Set (RFC 7517), for services that check access tokens themselves.
+    """
     return TokenKeysOut(keys=[{**key} for key in identity.tokens.public_jwks()])
 
 
 @routes.get("/v1/me", scope=Requirement())
-def me(caller: Caller, identity: Identity) -> MeOut:
-    """The user or API key of this request, and its permissions."""
+def get_me(caller: Caller, identity: Identity) -> MeOut:
+    """Get the user or API key of this request, and its permissions.
+
+    It answers any valid credential, so it is a good first request of a client.
+    """
     credential = CredentialOut(
         type="jwt" if caller.actor_type == "USER" else "api_key",
         id=UUID(caller.credential_id or caller.actor_id),
@@ -89,7 +105,10 @@ def me(caller: Caller, identity: Identity) -> MeOut:
 
 @routes.post("/v1/me/password", scope=Requirement(user_only=True), status=204, prepare=_prepare_password, secret=True)
 def change_password(prepared: AuthenticatedUser, tx: Transaction, caller: Caller, identity: Identity) -> None:
-    """Change one's password; all other sessions of the person end."""
+    """Change one's password; all other sessions of the person end.
+
+    The current password is required. A password must be long rather than complicated.
+    """
     identity.change_password(prepared, caller=caller, tx=tx)
 
 

@@ -5,10 +5,14 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from attestlab.core.crypto.passwords import MAX_BYTES
-from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
+from attestlab.orgs.rules import Plan, Realm
+from attestlab.orgs.shapes import RoleName, ScopeName
 
 Email = Annotated[str, StringConstraints(min_length=1, max_length=254)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
+RealmName = Annotated[str, one_of(Realm)]
+PlanName = Annotated[str, one_of(Plan)]
 Token = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
@@ -53,7 +57,7 @@ class CredentialOut(Out):
 
     type: Literal["api_key", "jwt"]
     id: Uuid
-    scopes: list[str]
+    scopes: list[ScopeName]
     expires_at: Moment | None
 
 
@@ -66,9 +70,9 @@ class MeOut(Out):
     org_id: Uuid | None
     email: str | None
     name: str
-    realm: str
-    roles: list[str]
-    plan: str
+    realm: RealmName
+    roles: list[RoleName]
+    plan: PlanName
     credential: CredentialOut
 
 

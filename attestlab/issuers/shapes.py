@@ -5,10 +5,17 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default
+from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default, one_of
+from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, RiskRating, TrustTier
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+AlgorithmName = Annotated[str, one_of(Algorithm)]
+KeyStatusName = Annotated[str, one_of(KeyStatus)]
+CustodyName = Annotated[str, one_of(Custody)]
+IssuerStatusName = Annotated[str, one_of(IssuerStatus)]
+TrustTierName = Annotated[str, one_of(TrustTier)]
+RiskRatingName = Annotated[str, one_of(RiskRating)]
 # Longer than any public key, so that a pasted private key is recognised and rejected as such.
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
@@ -108,10 +115,10 @@ class KeyOut(Out):
 
     kid: str
     issuer_id: Uuid
-    alg: str
+    alg: AlgorithmName
     public_key: str
-    status: str
-    custody: str
+    status: KeyStatusName
+    custody: CustodyName
     created_at: Moment
     rotated_at: Moment | None = None
     revoked_at: Moment | None = None
@@ -122,7 +129,7 @@ class OldKeyOut(Out):
     """The key that was rotated."""
 
     kid: str
-    status: str
+    status: KeyStatusName
     rotated_at: Moment
 
 
@@ -130,9 +137,9 @@ class NewKeyOut(Out):
     """The key that replaced it; `public_key` is SubjectPublicKeyInfo, base64url."""
 
     kid: str
-    status: str
-    alg: str
-    custody: str
+    status: KeyStatusName
+    alg: AlgorithmName
+    custody: CustodyName
     public_key: str
     created_at: Moment
 
@@ -160,10 +167,10 @@ class IssuerOut(Out):
     name: str
     domain: str
     legal_name: str | None
-    status: str
-    trust_level: str
-    trust_tier: str
-    risk_rating: str
+    status: IssuerStatusName
+    trust_level: TrustTierName
+    trust_tier: TrustTierName
+    risk_rating: RiskRatingName
     jurisdiction: str | None
     display_name: str | None
     primary_color: str | None
@@ -189,4 +196,4 @@ class DomainProofOut(Out):
     record_name: str
     record_value: str
     proven: bool
-    trust_tier: str
+    trust_tier: TrustTierName

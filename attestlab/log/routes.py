@@ -35,37 +35,58 @@ REVALIDATE = "no-cache"  # a cache may store the response, but must revalidate i
 
 routes = Routes("log")
 _CHECKPOINTS = "log checkpoints"
+_NOTE = "text/plain"
+_TILE = "application/octet-stream"
 
 
-@routes.get("/log/checkpoint", scope=PUBLIC, cache_control=REVALIDATE)
-def checkpoint(storage: Storage, log: Log) -> RawResponse:
-    """The newest checkpoint, a signed note."""
+@routes.get("/log/checkpoint", scope=PUBLIC, cache_control=REVALIDATE, produces={_NOTE: str})
+def get_checkpoint(storage: Storage, log: Log) -> RawResponse:
+    """Get the newest checkpoint, a signed note.
+
+    This is the C2SP tlog-checkpoint that log clients read first: origin, tree size and root hash, signed with
+    the log's key.
+    """
     with storage.read() as connection:
         note = log.head(connection).note
-    return RawResponse(note.encode(), "text/plain; charset=utf-8")
+    return RawResponse(note.encode(), f"{_NOTE}; charset=utf-8")
 
 
-@routes.get("/log/checkpoint.witnessed", scope=PUBLIC, cache_control=REVALIDATE)
-def witnessed_checkpoint(storage: Storage, log: Log) -> RawResponse:
-    """The newest checkpoint that a quorum of the configured witnesses cosigned, a signed note."""
+@routes.get(
+    "/log/checkpoint.witnessed",
+    scope=PUBLIC,
+    cache_control=REVALIDATE,
+    produces={_NOTE: str},
+    raises=(NotFound,),
+)
+def get_witnessed_checkpoint(storage: Storage, log: Log) -> RawResponse:
+    """Get the newest checkpoint that a quorum of the configured witnesses cosigned, a signed note.
+
+    It may be older than the newest checkpoint, and is 404 while no quorum has cosigned any.
+    """
     with storage.read() as connection:
         witnessed = log.witnessed_checkpoint(connection)
     if witnessed is None:
         raise NotFound("checkpoint", "with the quorum's cosignatures")
-    return RawResponse(witnessed.note.encode(), "text/plain; charset=utf-8")
+    return RawResponse(witnessed.note.encode(), f"{_NOTE}; charset=utf-8")
 
 
-@routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE)
-def tile(path: str, storage: Storage, log: Log) -> RawResponse:
-    """A tile `<level>/<index>[.p/<width>]` or an entry bundle `entries/<index>[.p/<width>]`."""
+@routes.get("/log/tile/{path...}", scope=PUBLIC, cache_control=IMMUTABLE, produces={_TILE: bytes})
+def get_tile(path: str, storage: Storage, log: Log) -> RawResponse:
+    """Get a tile `<level>/<index>[.p/<width>]` or an entry bundle `entries/<index>[.p/<width>]`.
+
+    These are the immutable files of C2SP tlog-tiles, of which any proof can be computed.
+    """
     name = TileName.parse(f"tile/{path}")
     with storage.read() as connection:
-        return RawResponse(log.tile(connection, name), "application/octet-stream")
+        return RawResponse(log.tile(connection, name), _TILE)
 
 
 @routes.get("/v1/log/head", scope=PUBLIC, cache_control=REVALIDATE)
-def head(storage: Storage, log: Log) -> HeadOut:
-    """The newest signed tree head."""
+def get_log_head(storage: Storage, log: Log) -> HeadOut:
+    """Get the newest signed tree head.
+
+    `checkpoint` is the signed note itself; a verifier trusts only what it reads from there.
+    """
     with storage.read() as connection:
         found = log.head(connection)
     return HeadOut(
@@ -78,8 +99,11 @@ def head(storage: Storage, log: Log) -> HeadOut:
 
 
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
-def checkpoints(query: PageQuery, storage: Storage, log: Log) -> Page[CheckpointOut]:
-    """Every signed tree head, newest first."""
+def list_checkpoints(query: PageQuery, storage: Storage, log: Log) -> Page[CheckpointOut]:
+    """List every signed tree head, newest first.
+
+    There is one for each append to the log.
+    """
     before = decode_number(_CHECKPOINTS, query.cursor)
     with storage.read() as connection:
         found = log.checkpoints(connection, limit=query.limit + 1, before=before)
@@ -88,8 +112,11 @@ def checkpoints(query: PageQuery, storage: Storage, log: Log) -> Page[Checkpoint
 
 
 @routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
-def proof(index: int, query: ProofQuery, storage: Storage, log: Log) -> InclusionOut:
-    """The inclusion proof of an entry."""
+def get_inclusion_proof(index: int, query: ProofQuery, storage: Storage, log: Log) -> InclusionOut:
+    """Get the inclusion proof of an entry.
+
+    The hashes lead from the leaf to the root of the tree of `tree_size` entries (RFC 6962).
+    """
     with storage.read() as connection:
         proven = log.inclusion(connection, index, query.tree_size)
     return InclusionOut(
@@ -101,9 +128,12 @@ def proof(index: int, query: ProofQuery, storage: Storage, log: Log) -> Inclusio
     )
 
 
-@routes.get("/v1/log/consistency", scope=PUBLIC)
-def consistency(query: ConsistencyQuery, storage: Storage, log: Log) -> ConsistencyOut:
-    """The proof that the log only grew between two sizes."""
+@routes.get("/v1/log/consistency", scope=PUBLIC, raises=(NotFound,))
+def get_consistency_proof(query: ConsistencyQuery, storage: Storage, log: Log) -> ConsistencyOut:
+    """Get the proof that the log only grew between two sizes.
+
+    Compare both roots with checkpoints that you hold. A first size above the second is a 400.
+    """
     with storage.read() as connection:
         proven = log.consistency(connection, query.from_, query.to)
     return ConsistencyOut.model_validate(
@@ -118,8 +148,12 @@ def consistency(query: ConsistencyQuery, storage: Storage, log: Log) -> Consiste
 
 
 @routes.get("/v1/log/entries", scope=PUBLIC)
-def entries(query: EntriesQuery, storage: Storage, log: Log) -> EntriesOut:
-    """Entries in the order they were logged."""
+def list_log_entries(query: EntriesQuery, storage: Storage, log: Log) -> EntriesOut:
+    """List entries in the order they were logged.
+
+    `next_start` is where the next page begins, null at the end. Entries commit to attestations without
+    disclosing their claims.
+    """
     with storage.read() as connection:
         size = log.size(connection)
         found = log.entries(connection, query.start, query.limit)
@@ -129,9 +163,12 @@ def entries(query: EntriesQuery, storage: Storage, log: Log) -> EntriesOut:
     )
 
 
-@routes.get("/v1/log/lookup", scope=PUBLIC)
-def lookup(query: LookupQuery, storage: Storage, log: Log) -> EntryOut:
-    """Find an entry by its leaf hash, its attestation or the document it is about."""
+@routes.get("/v1/log/lookup", scope=PUBLIC, raises=(NotFound,))
+def find_log_entry(query: LookupQuery, storage: Storage, log: Log) -> EntryOut:
+    """Find an entry by its leaf hash, its attestation or the document it is about.
+
+    Give exactly one of the three names; for a document its first attestation is found.
+    """
     named = {name: value for name, value in query.model_dump().items() if value is not None}
     if len(named) != 1:
         raise ValidationFailed.of("/hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
@@ -143,8 +180,11 @@ def lookup(query: LookupQuery, storage: Storage, log: Log) -> EntryOut:
 
 
 @routes.get("/v1/log/vkey", scope=PUBLIC)
-def vkey(storage: Storage, log: Log) -> VkeyOut:
-    """The log's public key. Pin the key from a source that you trust more than this endpoint."""
+def get_log_key(storage: Storage, log: Log) -> VkeyOut:
+    """Get the log's public key. Pin the key from a source that you trust more than this endpoint.
+
+    It has the form of a C2SP vkey, for `attestlab verify --trust` and other log clients.
+    """
     with storage.read() as connection:
         key = VerifierKey.parse(log.vkey(connection))
     return VkeyOut(origin=key.name, vkey=str(key), cosigner_vkey=str(key.cosigner()))

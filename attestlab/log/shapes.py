@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from attestlab.core.shapes import In, Moment, Out
+from attestlab.core.shapes import In, Moment, Out, one_of
+from attestlab.log.entries import EntryType
 from attestlab.log.note.note import MAX_SIZE
 
 Size = Annotated[int, Field(ge=0, le=MAX_SIZE)]
@@ -74,7 +75,7 @@ class EntryOut(Out):
 
     log_index: int
     leaf_hash: str
-    type: str
+    type: Annotated[str, one_of(EntryType)]
     entry_b64: str
     entry: object
 

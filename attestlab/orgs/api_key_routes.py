@@ -18,9 +18,22 @@ _MANAGERS = users_with([Role.OWNER, Role.ADMIN])
 _CONSUMERS = Requirement(user_only=True, realm=Realm.CONSUMER)
 
 
-@routes.post("/v1/api-keys", scope=_MANAGERS, status=201, limit=Limit("api-keys", 20, 86_400), secret=True)
-def create(request: Request, body: ApiKeyIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyMadeOut:
-    """Create an API key; only this response contains its secret."""
+@routes.post(
+    "/v1/api-keys",
+    scope=_MANAGERS,
+    status=201,
+    limit=Limit("api-keys", 20, 86_400),
+    secret=True,
+    headers=("Location",),
+)
+def create_api_key(
+    request: Request, body: ApiKeyIn, tx: Transaction, caller: Caller, api_keys: ApiKeys
+) -> ApiKeyMadeOut:
+    """Create an API key; only this response contains its secret.
+
+    Its scopes may not exceed those of the person who creates it. Production refuses keys of the environment
+    `dev`.
+    """
     scopes = frozenset(body.scopes)
     created = api_keys.create(body.name, scopes=scopes, environment=body.environment, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/api-keys/{created.row.id}"
@@ -28,46 +41,69 @@ def create(request: Request, body: ApiKeyIn, tx: Transaction, caller: Caller, ap
 
 
 @routes.get("/v1/api-keys", scope=_MANAGERS)
-def list_keys(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
-    """The tenant's API keys, newest first, including revoked ones."""
+def list_api_keys(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
+    """List the tenant's API keys, newest first, including revoked ones.
+
+    Keys are recognised by name and prefix; their secrets cannot be read again.
+    """
     return _page(query, caller, api_keys)
 
 
 @routes.get("/v1/api-keys/{id}", scope=_MANAGERS)
-def get(id: UUID, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
-    """One API key."""
+def get_api_key(id: UUID, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+    """Get one API key.
+
+    The response has its status and scopes, not its secret.
+    """
     return _key_out(api_keys.get(id, caller=caller))
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
-def revoke(id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
-    """Revoke an API key permanently; the next request with it gets a 401."""
+def revoke_api_key(
+    id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys
+) -> ApiKeyOut:
+    """Revoke an API key permanently; the next request with it gets a 401.
+
+    A second revocation changes nothing and has the same response.
+    """
     return _revoke(id, body, tx, caller, api_keys)
 
 
 @routes.post("/v1/api-keys/{id}/compromise", scope=_MANAGERS)
-def compromise(id: UUID, body: CompromiseIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
-    """Flag an API key as compromised, which also revokes it."""
+def compromise_api_key(id: UUID, body: CompromiseIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+    """Flag an API key as compromised, which also revokes it.
+
+    The flag remains visible, and the reason is audited.
+    """
     return _key_out(api_keys.compromise(id, reason=body.reason, caller=caller, tx=tx))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
-def create_for_consumer(body: ConsumerKeyIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyMadeOut:
-    """Create a consumer's own key: five fixed scopes, for 90 days, at most five at a time."""
+def create_consumer_key(body: ConsumerKeyIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyMadeOut:
+    """Create a consumer's own key: five fixed scopes, for 90 days, at most five at a time.
+
+    Only this response contains its secret. A sixth active key is a 409.
+    """
     return _created_key_out(api_keys.create_for_consumer(body.name, caller=caller, tx=tx))
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
-def list_of_consumer(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
-    """The consumer's own keys, newest first, including revoked and expired ones."""
+def list_consumer_keys(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
+    """List the consumer's own keys, newest first, including revoked and expired ones.
+
+    Only the consumer who created them sees them.
+    """
     return _page(query, caller, api_keys)
 
 
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
-def revoke_of_consumer(
+def revoke_consumer_key(
     id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys
 ) -> ApiKeyOut:
-    """Revoke one of the consumer's own keys permanently."""
+    """Revoke one of the consumer's own keys permanently.
+
+    The next request with it gets a 401.
+    """
     return _revoke(id, body, tx, caller, api_keys)
 
 

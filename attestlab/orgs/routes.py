@@ -4,6 +4,7 @@ import json
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import Conflict, NotFound
 from attestlab.orgs.members import AcceptInvitation, People
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Scope
@@ -21,9 +22,12 @@ _ORGS = "orgs"
 _USERS = "users"
 
 
-@routes.get("/v1/orgs", scope=Scope.USERS_READ)
+@routes.get("/v1/orgs", scope=Scope.USERS_READ, headers=("Link", "X-Next-Cursor"))
 def list_orgs(request: Request, query: PageQuery, caller: Caller, orgs: Orgs) -> list[OrgOut]:
-    """The tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` point to the next page."""
+    """List the tenant's organizations, newest first; `Link` (RFC 8288) and `X-Next-Cursor` point to the next page.
+
+    The body is a bare array, unlike that of other lists.
+    """
     rows = orgs.list_page(caller=caller, before=decode_id(_ORGS, query.cursor), limit=query.limit + 1)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_ORGS, position=lambda row: [str(row.id)])
     if cursor is not None:
@@ -32,9 +36,12 @@ def list_orgs(request: Request, query: PageQuery, caller: Caller, orgs: Orgs) ->
     return [_org_out(row) for row in page_rows]
 
 
-@routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201)
+@routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201, headers=("Location",))
 def create_org(request: Request, body: OrgIn, tx: Transaction, caller: Caller, orgs: Orgs) -> OrgOut:
-    """Create another organization of the tenant."""
+    """Create another organization of the tenant.
+
+    Without a slug, one is derived from the name; a slug is unique in the installation.
+    """
     org = orgs.create(body.name, slug=body.slug, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/orgs/{org.id}"
     return _org_out(org)
@@ -42,27 +49,39 @@ def create_org(request: Request, body: OrgIn, tx: Transaction, caller: Caller, o
 
 @routes.get("/v1/orgs/{id}", scope=Scope.USERS_READ)
 def get_org(id: UUID, caller: Caller, orgs: Orgs) -> OrgOut:
-    """One organization."""
+    """Get one organization.
+
+    An organization of another tenant is as unknown as a missing one.
+    """
     return _org_out(orgs.get(id, caller=caller))
 
 
 @routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
 def update_org(id: UUID, body: OrgPatch, tx: Transaction, caller: Caller, orgs: Orgs) -> OrgOut:
-    """Rename an organization, or set the origins that people may be redirected to."""
+    """Rename an organization, or set the origins that people may be redirected to.
+
+    Omitted members stay unchanged; `return_origins` replaces the whole list.
+    """
     return _org_out(orgs.update(id, caller=caller, **body.changes(), tx=tx))
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)
 def list_users(query: PageQuery, caller: Caller, people: People) -> Page[UserOut]:
-    """The tenant's people, newest first."""
+    """List the tenant's people, newest first.
+
+    Invited people are in the list before they accept.
+    """
     rows = people.list_page(caller=caller, before=decode_id(_USERS, query.cursor), limit=query.limit + 1)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_USERS, position=lambda row: [str(row.id)])
     return Page[UserOut](items=[_user_out(row) for row in page_rows], next_cursor=cursor)
 
 
-@routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201)
-def invite(request: Request, body: UserIn, tx: Transaction, caller: Caller, people: People) -> UserOut:
-    """Invite a person by e-mail; a repeated invitation invalidates the previous link."""
+@routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201, headers=("Location",))
+def invite_user(request: Request, body: UserIn, tx: Transaction, caller: Caller, people: People) -> UserOut:
+    """Invite a person by e-mail; a repeated invitation invalidates the previous link.
+
+    The link is valid for seven days. Only a super_admin may give roles of the platform.
+    """
     invited = people.invite(body.email, role=body.role, name=body.name, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/users/{invited.id}"
     return _user_out(invited)
@@ -73,27 +92,39 @@ async def _prepare_joining(body: JoinIn, people: People, executor: Executor) -> 
     return await executor.hash_password(people.prepare_join, body.token, body.password)
 
 
-@routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_prepare_joining, secret=True)
-def accept_invite(body: JoinIn, prepared: AcceptInvitation, tx: Transaction, people: People) -> UserOut:
-    """Accept an invitation with its token, which is valid once, for seven days."""
+@routes.post("/v1/users/accept-invite", scope=PUBLIC, prepare=_prepare_joining, secret=True, raises=(NotFound,))
+def accept_invitation(body: JoinIn, prepared: AcceptInvitation, tx: Transaction, people: People) -> UserOut:
+    """Accept an invitation with its token, which is valid once, for seven days.
+
+    The person chooses a password, and can sign in from then on.
+    """
     return _user_out(people.join(prepared, name=body.name, tx=tx))
 
 
 @routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
 def get_user(id: UUID, caller: Caller, people: People) -> UserOut:
-    """One person."""
+    """Get one person.
+
+    The status says whether they may sign in.
+    """
     return _user_out(people.get(id, caller=caller))
 
 
-@routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE)
+@routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE, raises=(Conflict,))
 def change_role(id: UUID, body: UserPatch, tx: Transaction, caller: Caller, people: People) -> UserOut:
-    """Change a person's role."""
+    """Change a person's role.
+
+    It applies from their next request on. The last owner cannot lose the role, which is a 409.
+    """
     return _user_out(people.change_role(id, body.role, caller=caller, tx=tx))
 
 
-@routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204)
-def remove(id: UUID, tx: Transaction, caller: Caller, people: People) -> None:
-    """Remove a person; their sessions end immediately, and only an id of them remains."""
+@routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204, raises=(Conflict,))
+def remove_user(id: UUID, tx: Transaction, caller: Caller, people: People) -> None:
+    """Remove a person; their sessions end immediately, and only an id of them remains.
+
+    The last owner cannot be removed, which is a 409.
+    """
     people.remove(id, caller=caller, tx=tx)
 
 

@@ -5,9 +5,12 @@ from typing import Annotated, Literal, TypedDict
 from pydantic import Field, StringConstraints
 
 from attestlab.core.crypto.passwords import MAX_BYTES
-from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default
-from attestlab.orgs.rules import Environment, Role, Scope
+from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default, one_of
+from attestlab.orgs.rules import ConsumerScope, Environment, OrgStatus, Role, Scope
 
+ScopeName = Annotated[str, one_of([*Scope, *ConsumerScope])]
+RoleName = Annotated[str, one_of(Role)]
+OrgStatusName = Annotated[str, one_of(OrgStatus)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254), Field(json_schema_extra={"format": "email"})]
@@ -46,7 +49,7 @@ class ApiKeyOut(Out):
     id: Uuid
     name: str
     prefix: str
-    scopes: list[str]
+    scopes: list[ScopeName]
     environment: Literal["live", "dev"]
     status: Literal["ACTIVE", "REVOKED", "EXPIRED"]
     created_at: Moment
@@ -104,7 +107,7 @@ class OrgOut(Out):
     tenant_id: Uuid
     name: str
     slug: str
-    status: str
+    status: OrgStatusName
     return_origins: list[str]
     created_at: Moment
     updated_at: Moment | None
@@ -140,7 +143,7 @@ class UserOut(Out):
     org_id: Uuid
     email: str
     name: str
-    roles: list[str]
+    roles: list[RoleName]
     status: Literal["ACTIVE", "INVITED", "REMOVED"]
     created_at: Moment
     invited_until: Moment | None

@@ -7,6 +7,7 @@ import orjson
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller
 from attestlab.policy import jobs, rendering
@@ -44,6 +45,7 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"
+_TOML = "application/toml"
 _TENANT = Requirement(tenant_only=True)
 _PEOPLE = users_with(ACTIVATORS)
 
@@ -55,7 +57,7 @@ class FormatQuery(In):
 
 
 @routes.get("/v1/policies/attributes", scope=_TENANT)
-async def attributes(
+async def get_policy_attributes(
     request: Request,
     caller: Caller,
     policies: Policies,
@@ -63,7 +65,10 @@ async def attributes(
     processes: PolicyProcesses,
     executor: Executor,
 ) -> AttributesOut | RawResponse:
-    """Return the attributes that the tenant's policies may use."""
+    """Get the attributes that the tenant's policies may use.
+
+    The platform's come first, then the tenant's own, each with its type, domain and unit.
+    """
     own, _ = await executor.read(policies.attributes_of, caller)
     if len(own) > LARGE_BYTES:
         text = await processes.run(request, caller, jobs.render_attributes, processes.records_url, caller)
@@ -89,15 +94,19 @@ async def _check_attributes(
     return await executor.run_in_thread(jobs.check_and_render_attributes, policy_attributes, own, caller)
 
 
-@routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_check_attributes)
-def set_attributes(
+@routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_check_attributes, raises=(Conflict,))
+def set_policy_attributes(
     body: AttributesIn,
     prepared: tuple[CheckedAttributes, bytes],
     tx: Transaction,
     caller: Caller,
     policy_attributes: AttributeRegistryService,
 ) -> AttributesOut | RawResponse:
-    """Replace the tenant's own attributes."""
+    """Replace the tenant's own attributes.
+
+    An attribute that is left out is removed; one that a version of a policy uses cannot be removed or change
+    its type.
+    """
     checked, shown = prepared
     policy_attributes.replace(checked, caller=caller, tx=tx)
     return RawResponse(shown, JSON)
@@ -113,16 +122,20 @@ async def _decide(
     return await run(lambda: policy_decisions.evaluate_context(question, body.context, caller=caller))
 
 
-@routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_decide)
-def evaluate(
+@routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_decide, raises=(NotFound,))
+def evaluate_policies(
     body: EvaluateIn, prepared: PendingDecision, tx: Transaction, caller: Caller, policy_decisions: Decisions
 ) -> EvaluateOut:
-    """Evaluate all policies that apply; the decision is recorded and audited."""
+    """Evaluate all policies that apply; the decision is recorded and audited.
+
+    The response names every matching rule, the deciding one first. Without an active policy the answer is
+    allowed. `GET /v1/policies/decisions/{id}` explains the decision later.
+    """
     return rendering.render_decision(policy_decisions.record(prepared, caller=caller, tx=tx))
 
 
 @routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
-async def decision(
+async def get_policy_decision(
     request: Request,
     id: str,
     caller: Caller,
@@ -131,7 +144,11 @@ async def decision(
     processes: PolicyProcesses,
     executor: Executor,
 ) -> DecisionOut | RawResponse:
-    """Explain a decision, and what would have to change for the opposite result."""
+    """Explain a decision, and what would have to change for the opposite result.
+
+    The decision is evaluated again with the recorded versions; each rule shows the truth value of every node
+    of its condition.
+    """
     if await processes.has_large_policies(executor, caller):
         text = await processes.run(request, caller, jobs.explain, processes.records_url, id, caller, clock.now())
         return RawResponse(text, JSON)
@@ -139,8 +156,8 @@ async def decision(
     return rendering.render_explanation(found)
 
 
-@routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none")
-async def analyze(
+@routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none", raises=(NotFound,))
+async def analyze_policy(
     request: Request,
     body: AnalyzeIn,
     caller: Caller,
@@ -148,7 +165,11 @@ async def analyze(
     processes: PolicyProcesses,
     executor: Executor,
 ) -> AnalysisOut | RawResponse:
-    """Analyze a policy for every possible context."""
+    """Analyze a policy for every possible context.
+
+    A solver proves which rules are dead, shadowed or contradicting, and with `against` whether two policies
+    are equivalent; each finding has a witness. Nothing is stored.
+    """
     if await processes.is_needed(request, executor, caller):
         documents = (encode_policy(body.policy or body.policy_id), encode_policy(body.against))
         with policies.proofs.acquire():
@@ -176,8 +197,15 @@ async def _read_document(
     return await processes.run(request, caller, jobs.check, text, own, is_operator, timeout_s=CHECK_TIMEOUT_S)
 
 
-@routes.post("/v1/policies", scope=_TENANT, status=201, prepare=_read_document)
-def create(
+@routes.post(
+    "/v1/policies",
+    scope=_TENANT,
+    status=201,
+    prepare=_read_document,
+    headers=("Location",),
+    raises=(NotFound,),
+)
+def create_policy(
     request: Request,
     body: PolicyIn,
     prepared: Document | CheckedDocument,
@@ -185,7 +213,11 @@ def create(
     caller: Caller,
     policies: Policies,
 ) -> PolicyOut:
-    """Create a policy as a draft, which decides nothing yet."""
+    """Create a policy as a draft, which decides nothing yet.
+
+    The body is a policy document as JSON, or `{"toml": "..."}`. Faults are reported with the path into the
+    document.
+    """
     made = policies.create(prepared, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/policies/{made.id}"
     return _render_newest(tx, policies, made.id, caller)
@@ -193,14 +225,17 @@ def create(
 
 @routes.get("/v1/policies", scope=_TENANT)
 def list_policies(query: PageQuery, caller: Caller, policies: Policies) -> Page[PolicySummaryOut]:
-    """List the tenant's policies, newest first, without their documents."""
+    """List the tenant's policies, newest first, without their documents.
+
+    Each has the number of its newest version, and of those that are active and in shadow.
+    """
     found = policies.page(caller=caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0].id)])
     return Page[PolicySummaryOut](items=[rendering.render_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/policies/{id}", scope=_TENANT)
-async def get(
+@routes.get("/v1/policies/{id}", scope=_TENANT, produces={JSON: PolicyOut | dict[str, object], _TOML: str})
+async def get_policy(
     request: Request,
     id: UUID,
     query: FormatQuery,
@@ -209,7 +244,10 @@ async def get(
     processes: PolicyProcesses,
     executor: Executor,
 ) -> PolicyOut | RawResponse:
-    """Return one policy with its newest document; `?format=json` or `?format=toml` returns the document alone."""
+    """Get a policy with its newest document; `?format=json` or `?format=toml` returns the document alone.
+
+    The document alone is what `PUT` accepts, so it can be edited and sent back.
+    """
     row, version = await executor.read(lambda: policies.get(id, caller=caller))
     if query.format is None:
         return rendering.render_policy(row, version)
@@ -221,11 +259,11 @@ async def get(
         if len(text) <= LARGE_BYTES
         else await processes.run(request, caller, jobs.convert_to_toml, text)
     )
-    return RawResponse(toml, "application/toml; charset=utf-8")
+    return RawResponse(toml, f"{_TOML}; charset=utf-8")
 
 
-@routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read_document)
-def update(
+@routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read_document, raises=(Conflict,))
+def update_policy(
     request: Request,
     id: UUID,
     body: PolicyIn,
@@ -234,14 +272,22 @@ def update(
     caller: Caller,
     policies: Policies,
 ) -> PolicyOut:
-    """Write a new version; the active version remains active."""
+    """Write a new version; the active version remains active.
+
+    Versions never change. The new one decides when it is activated.
+    """
     policies.update(id, prepared, caller=caller, tx=tx)
     return _render_newest(tx, policies, id, caller)
 
 
 @routes.get("/v1/policies/{id}/versions", scope=_TENANT)
-def versions(id: UUID, query: PageQuery, caller: Caller, policies: Policies) -> Page[PolicyVersionSummaryOut]:
-    """List all versions of the policy, newest first, without their documents."""
+def list_policy_versions(
+    id: UUID, query: PageQuery, caller: Caller, policies: Policies
+) -> Page[PolicyVersionSummaryOut]:
+    """List all versions of the policy, newest first, without their documents.
+
+    Each names its author and the digest of its document.
+    """
     before = decode_number(_VERSIONS, query.cursor)
     row, found = policies.versions(id, caller=caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_VERSIONS, position=lambda each: [each.version])
@@ -250,14 +296,20 @@ def versions(id: UUID, query: PageQuery, caller: Caller, policies: Policies) -> 
 
 
 @routes.get("/v1/policies/{id}/versions/{version}", scope=_TENANT)
-def version(id: UUID, version: int, caller: Caller, policies: Policies) -> PolicyVersionOut:
-    """Return one version with its document."""
+def get_policy_version(id: UUID, version: int, caller: Caller, policies: Policies) -> PolicyVersionOut:
+    """Get one version with its document.
+
+    A version never changes, and its digest is the SHA-256 of the document as canonical JSON.
+    """
     return rendering.render_version(*policies.version(id, version, caller=caller))
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
-def shadow(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
-    """Evaluate the newest version next to the active versions, without effect on decisions."""
+def shadow_policy(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
+    """Evaluate the newest version next to the active versions, without effect on decisions.
+
+    Decisions record what it would have decided, so that it can be compared before it is activated.
+    """
     policies.shadow(id, caller=caller, tx=tx)
     return _render_newest(tx, policies, id, caller)
 
@@ -273,7 +325,7 @@ async def _examine(
 
 
 @routes.post("/v1/policies/{id}/activate", scope=_PEOPLE, prepare=_examine)
-def activate(
+def activate_policy(
     request: Request,
     id: UUID,
     body: ActivateIn,
@@ -282,7 +334,12 @@ def activate(
     caller: Caller,
     policies: Policies,
 ) -> PolicyOut:
-    """Activate the newest version."""
+    """Activate the newest version.
+
+    It needs a simulation report on exactly this version, named by its digest, and passing tests. Dead rules
+    must be acknowledged. Where the tenant has two or more owners and admins, the author cannot activate the
+    own version.
+    """
     policies.activate(
         id,
         prepared,
@@ -296,8 +353,11 @@ def activate(
 
 
 @routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
-def archive(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
-    """Archive a policy permanently."""
+def archive_policy(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
+    """Archive a policy permanently.
+
+    It decides nothing from then on; its versions and decisions can still be read.
+    """
     policies.archive(id, caller=caller, tx=tx)
     return _render_newest(tx, policies, id, caller)
 

@@ -8,8 +8,9 @@ from pydantic import ConfigDict
 from attestlab.attestations import rendering as attestation_rendering
 from attestlab.attestations.decision_recording import record_decisions
 from attestlab.attestations.service import Attestations
+from attestlab.attestations.shapes import BundleOut, VerifyOut
 from attestlab.core.encoding import parse_uuid
-from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.delivery.share_links import Links
 from attestlab.log.service import Log
@@ -38,8 +39,15 @@ class LinkQuery(In):
     k: str | None = None
 
 
-@routes.get("/a/{id}", scope=PUBLIC, cache_control="no-store", page=True)
-async def page(
+@routes.get(
+    "/a/{id}",
+    scope=PUBLIC,
+    cache_control="no-store",
+    page=True,
+    produces={"text/html": str, JSON: VerifyOut},
+    headers=("Vary",),
+)
+async def get_attestation_page(
     request: Request,
     id: str,
     query: LinkQuery,
@@ -49,7 +57,7 @@ async def page(
     links: Links,
     executor: Executor,
 ) -> RawResponse:
-    """The public page: the result of `POST /v1/verify` for people, or as JSON if `Accept` prefers it. Not metered.
+    """Get the public page: the result of `POST /v1/verify` for people, or as JSON if `Accept` prefers it. Not metered.
 
     With the key of the shared link it shows the claims, and offers the bundle.
 
@@ -75,8 +83,16 @@ async def page(
     return _html(rendering.attestation_page(page_data, url=links.public_url(attestation_id), key=None))
 
 
-@routes.get("/a/{id}/bundle.json", scope=PUBLIC, cache_control="no-store", page=True)
-async def bundle(
+@routes.get(
+    "/a/{id}/bundle.json",
+    scope=PUBLIC,
+    cache_control="no-store",
+    page=True,
+    produces={JSON: BundleOut},
+    headers=("Content-Disposition",),
+    raises=(PermissionDenied,),
+)
+async def get_shared_bundle(
     request: Request,
     id: str,
     query: LinkQuery,
@@ -85,7 +101,11 @@ async def bundle(
     portal: Portal,
     executor: Executor,
 ) -> RawResponse:
-    """The proof bundle as a file, for a client that has the key of the shared link."""
+    """Get the proof bundle as a file, for a client that has the key of the shared link.
+
+    It lacks the private notes of the attestation's tenant: subject reference and metadata. Without the key,
+    or with a wrong one, the answer is 404.
+    """
     from attestlab.portal import rendering
 
     attestation_id = _parse_id(id)
@@ -102,9 +122,18 @@ async def bundle(
     return RawResponse(bundle_out.model_dump_json(by_alias=True, indent=2).encode(), JSON, headers)
 
 
-@routes.get("/a/assets/{name}", scope=PUBLIC, cache_control=_IMMUTABLE, page=True)
-def asset(name: str) -> RawResponse:
-    """A file of the page; its name changes with its content."""
+@routes.get(
+    "/a/assets/{name}",
+    scope=PUBLIC,
+    cache_control=_IMMUTABLE,
+    page=True,
+    produces={"text/css": str, "text/javascript": str, "image/svg+xml": bytes},
+)
+def get_page_asset(name: str) -> RawResponse:
+    """Get a file of the page; its name changes with its content.
+
+    A style sheet or script, to be cached for a year; nothing else is served here.
+    """
     from attestlab.portal import rendering
 
     found = assets.ASSETS.get(name)

@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attestlab.core.shapes import Out
-from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, Factor
+from attestlab.core.shapes import Out, one_of
+from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType, Factor
 
 EntityTypes = Literal["user", "device", "ip", "document", "session", "issuer", "attestation"]
+EntityTypeName = Annotated[str, one_of(EntityType)]
 EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern="^[^\x00-\x1f\x7f]*$")]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Reason = Annotated[str, Field(min_length=10, max_length=1_024)]

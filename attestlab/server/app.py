@@ -45,6 +45,7 @@ from attestlab.risk.normalization import routes as normalization_routes
 from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.velocity import routes as velocity_routes
 from attestlab.risk.velocity.blocks import record_blocked_address
+from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
@@ -56,10 +57,10 @@ from attestlab.web.http1.acceptor import LOOPBACK, ConnectionLimits, raise_file_
 from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
+from attestlab.web.openapi.document import openapi_routes
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
-from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Route, Routes
 
 STOP_TIMEOUT_S = 4.5  # the process ends within five seconds
@@ -134,7 +135,7 @@ def build_application(lab: Installation, write_queue: WriteQueue) -> Application
 
     return Application(
         {**lab.services, WriteBehind: write_queue.verifications},
-        [*routes, *openapi_routes(routes, title=TITLE, version=__version__)],
+        [*routes, *openapi_routes(routes, title=TITLE, version=__version__, load_vocabulary=load_vocabulary)],
         executor=write_queue.executor,
         authenticate=authenticate,
         execute_write=write_queue.perform,

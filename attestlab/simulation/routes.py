@@ -2,6 +2,7 @@
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import NotFound
 from attestlab.issuers.shapes import JwksOut
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
@@ -55,20 +56,32 @@ async def _run(
     )
 
 
-@routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_run)
-def simulate(prepared: SimulationRun, tx: Transaction, caller: Caller, simulations: Simulations) -> SimulationOut:
-    """Simulate a policy over the tenant's past decisions; the report is stored, for an activation to name."""
+@routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_run, raises=(NotFound,))
+def simulate_policy(
+    prepared: SimulationRun, tx: Transaction, caller: Caller, simulations: Simulations
+) -> SimulationOut:
+    """Simulate a policy over the tenant's past decisions; the report is stored, for an activation to name.
+
+    First the recorded policies must reproduce their own decisions, then the draft is replayed. Transitions,
+    flips by segment, reasons and examples are part of the signed report.
+    """
     signed = simulations.save(prepared.report, caller=caller, tx=tx)
     return rendering.render_simulation(signed, prepared)
 
 
 @routes.get("/v1/policies/simulations/jwks.json", scope=PUBLIC)
-def jwks(simulations: Simulations) -> JwksOut:
-    """Return the key that signs simulation reports."""
+def get_simulation_jwks(simulations: Simulations) -> JwksOut:
+    """Get the key that signs simulation reports.
+
+    It is a JSON Web Key Set, for readers of a report who check its signature themselves.
+    """
     return JwksOut(keys=[simulations.key.jwk()])
 
 
 @routes.get("/v1/policies/simulations/{digest}", scope=_TENANT)
-def report(digest: str, caller: Caller, simulations: Simulations) -> KeptReportOut:
-    """Return a stored report, signed."""
+def get_simulation_report(digest: str, caller: Caller, simulations: Simulations) -> KeptReportOut:
+    """Get a stored report, signed.
+
+    `report` is exactly what the digest and the signature cover, as canonical JSON.
+    """
     return rendering.render_report(simulations.get(digest, caller=caller))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
+from typing import Literal
 
 from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.shapes import Out
@@ -15,16 +16,19 @@ from attestlab.web.routing.routes import Routes
 Check = Callable[[], Awaitable[None] | None]
 
 
+CheckResult = Literal["ok", "failed"]
+
+
 class Health(Out):
     """The process runs."""
 
-    status: str
+    status: Literal["ok"]
 
 
 class Readiness(Health):
     """Readiness of the process; each check is `ok` or `failed`."""
 
-    checks: dict[str, str]
+    checks: dict[str, CheckResult]
 
 
 def health_routes(checks: Mapping[str, Check]) -> Routes:
@@ -32,16 +36,22 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
     routes = Routes("operations")
 
     @routes.get("/healthz", scope=PUBLIC, charged=False)
-    async def healthz() -> Health:
-        """Report that the process runs. Runs on the event loop, because every thread pool may be full."""
+    async def check_health() -> Health:
+        """Report that the process runs. Runs on the event loop, because every thread pool may be full.
+
+        It asks neither database nor disk, so it only says that the process answers.
+        """
         return Health(status="ok")
 
     @routes.get("/readyz", scope=PUBLIC, charged=False)
-    async def readyz(executor: Executor) -> Readiness:
-        """Report whether the process can serve requests; 503 with the failed checks if it cannot."""
+    async def check_readiness(executor: Executor) -> Readiness:
+        """Report whether the process can serve requests; 503 with the failed checks if it cannot.
+
+        A load balancer sends requests only to processes that are ready.
+        """
         outcomes = {name: await _run_check(executor, check) for name, check in checks.items()}
         errors = {name: error for name, error in outcomes.items() if error is not None}
-        results = {name: "failed" if name in errors else "ok" for name in checks}
+        results: dict[str, CheckResult] = {name: "failed" if name in errors else "ok" for name in checks}
         if errors:
             reasons = {name: error.message for name, error in errors.items() if isinstance(error, AttestLabError)}
             raise Unavailable(f"Not ready: {', '.join(errors)}.", details={"checks": results, "reasons": reasons})

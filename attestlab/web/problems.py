@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field
 
 from attestlab.core import errors
 from attestlab.core.encoding import format_time
-from attestlab.core.shapes import Out
+from attestlab.core.shapes import Out, one_of
 from attestlab.web import logging_setup
 from attestlab.web.response import JSON, Response
 
@@ -41,10 +42,15 @@ WWW_AUTHENTICATE = 'ApiKey realm="attestlab", Bearer realm="attestlab"'
 _INTERNAL_ERROR = "Internal error. Quote the request id when you report it."
 
 
+def list_codes() -> list[str]:
+    """Lists the codes of all errors."""
+    return sorted({kind.code for kind in STATUS_OF})
+
+
 class ErrorEnvelope(Out):
     """Every error of every route; `details.request_id` equals the X-Request-Id header."""
 
-    code: str
+    code: Annotated[str, one_of(list_codes())]
     message: str
     http_status: int
     retry_after_ms: int | None = Field(default=None, exclude_if=lambda value: value is None)
@@ -52,8 +58,13 @@ class ErrorEnvelope(Out):
 
 
 def http_status(error: errors.AttestLabError) -> int:
-    """Returns the HTTP status of the nearest class in the error's hierarchy that has one."""
-    return next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
+    """Returns the HTTP status of an error."""
+    return http_status_of(type(error))
+
+
+def http_status_of(kind: type[errors.AttestLabError]) -> int:
+    """Returns the HTTP status of the nearest class in the hierarchy of an error that has one."""
+    return next(STATUS_OF[base] for base in kind.__mro__ if base in STATUS_OF)
 
 
 def error_response(error: errors.AttestLabError, request_id: str) -> Response:

@@ -28,13 +28,13 @@ from attestlab.web.http1.acceptor import ConnectionLimits
 from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
+from attestlab.web.openapi.document import openapi_routes
 from attestlab.web.paging import OffsetPageQuery, Page, decode_number, split_page
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse, Response, StreamedResponse, render
 from attestlab.web.routing.authorization import PUBLIC
-from attestlab.web.routing.openapi import openapi_routes
 from attestlab.web.routing.routes import Routes
 from support.raw_http import WRITER_KEY, RawConnection
 from support.timeouts import WAIT_TIMEOUT_S
@@ -178,13 +178,18 @@ def filed(request: Request, body: FileIn, tx: Transaction) -> FileFacts:
     )
 
 
-@notes.get("/tile/{level}/{path...}", scope=PUBLIC, cache_control="public, max-age=31536000, immutable")
+@notes.get(
+    "/tile/{level}/{path...}",
+    scope=PUBLIC,
+    cache_control="public, max-age=31536000, immutable",
+    produces={"application/octet-stream": bytes},
+)
 def tile(request: Request, level: int, path: str) -> RawResponse:
     """A tile."""
     return RawResponse(f"{level}:{path}".encode(), "application/octet-stream")
 
 
-@notes.get("/v1/streams/{kind}", scope=PUBLIC)
+@notes.get("/v1/streams/{kind}", scope=PUBLIC, produces={"text/plain": str})
 async def stream(kind: str, services: SampleServices) -> StreamedResponse:
     """A body in pieces: whole, broken off after the first, or endless."""
 
@@ -203,7 +208,7 @@ async def stream(kind: str, services: SampleServices) -> StreamedResponse:
     return StreamedResponse(pieces(), "text/plain")
 
 
-@notes.get("/v1/faults/{kind}", scope=PUBLIC)
+@notes.get("/v1/faults/{kind}", scope=PUBLIC, produces={"text/plain": str})
 def fault(request: Request, kind: str) -> RawResponse:
     """Go wrong in one of several ways."""
     if kind in HEADER_INJECTIONS:

@@ -35,7 +35,7 @@ def table_of(*paths: str) -> Router:
             return RawResponse(b"", "text/plain")
 
         answer.__annotations__ = {"request": Request, "return": RawResponse, **dict.fromkeys(names, str)}
-        routes.get(path, scope=PUBLIC)(answer)
+        routes.get(path, scope=PUBLIC, produces={"text/plain": str})(answer)
     return Router(routes)
 
 

@@ -17,19 +17,25 @@ _LIST = "profiles"
 _TENANT = Requirement(tenant_only=True)
 
 
-@routes.post("/v1/verification-profiles", scope=_TENANT, status=201)
-def create_profile(
+@routes.post("/v1/verification-profiles", scope=_TENANT, status=201, headers=("Location",))
+def create_verification_profile(
     request: Request, body: VerificationProfileIn, tx: Transaction, caller: Caller, verification_profiles: Profiles
 ) -> ProfileOut:
-    """Create a verification profile; policies can be bound to it, and `POST /v1/verify` can name it."""
+    """Create a verification profile; policies can be bound to it, and `POST /v1/verify` can name it.
+
+    The policies of a named profile apply in addition to those of the issuer and the platform.
+    """
     profile = verification_profiles.create(body.name, description=body.description, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/verification-profiles/{profile.id}"
     return _render_profile(profile)
 
 
 @routes.get("/v1/verification-profiles", scope=_TENANT)
-def list_profiles(query: PageQuery, caller: Caller, verification_profiles: Profiles) -> Page[ProfileOut]:
-    """List the tenant's profiles, newest first."""
+def list_verification_profiles(query: PageQuery, caller: Caller, verification_profiles: Profiles) -> Page[ProfileOut]:
+    """List the tenant's profiles, newest first.
+
+    Other tenants neither see nor use them.
+    """
     before = decode_id(_LIST, query.cursor)
     found = verification_profiles.page(caller=caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
@@ -37,8 +43,11 @@ def list_profiles(query: PageQuery, caller: Caller, verification_profiles: Profi
 
 
 @routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
-def get_profile(id: UUID, caller: Caller, verification_profiles: Profiles) -> ProfileOut:
-    """Return one profile."""
+def get_verification_profile(id: UUID, caller: Caller, verification_profiles: Profiles) -> ProfileOut:
+    """Get one verification profile.
+
+    A profile never changes after it was created; the policies that are bound to it may.
+    """
     return _render_profile(verification_profiles.get(id, caller=caller))
 
 

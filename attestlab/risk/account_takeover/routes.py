@@ -33,7 +33,11 @@ async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTa
 
 @routes.post("/v1/risk/ato/evaluate", scope=WRITERS, prepare=_parse_login)
 def evaluate_login(prepared: Login, caller: Caller, logins: AccountTakeover, tx: Transaction) -> LoginOut:
-    """Assess one login: failures within an hour, spraying, strange values, travel, and what came before."""
+    """Assess one login: failures within an hour, spraying, strange values, travel, and what came before.
+
+    Call it once for each attempt, failed ones included; the factors explain the score. From a score of 60 on
+    it becomes a signal.
+    """
     scored = logins.evaluate(prepared, caller=caller, tx=tx)
     factors = [FactorOut.of(factor) for factor in scored.factors]
     return LoginOut(score=scored.score, level=scored.level.value, factors=factors, signal_id=scored.signal_id)

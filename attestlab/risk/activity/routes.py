@@ -15,8 +15,13 @@ _LIST = "risk_sources"
 
 
 @routes.get("/v1/risk/sources", scope=READERS)
-async def list_sources(query: PageQuery, caller: Caller, activity: Activity, executor: Executor) -> Page[SourceOut]:
-    """List the sources of the tenant's signals by name, each with its rhythm and whether it is silent."""
+async def list_risk_sources(
+    query: PageQuery, caller: Caller, activity: Activity, executor: Executor
+) -> Page[SourceOut]:
+    """List the sources of the tenant's signals by name, each with its rhythm and whether it is silent.
+
+    A source is silent when it has sent nothing for much longer than its usual gap.
+    """
     after = None if query.cursor is None else str(decode_position(_LIST, query.cursor)[0])
     found = await executor.run_in_thread(partial(activity.sources, caller=caller, after=after, limit=query.limit + 1))
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda each: [each.source.source])
@@ -24,6 +29,10 @@ async def list_sources(query: PageQuery, caller: Caller, activity: Activity, exe
 
 
 @routes.get("/v1/risk/drift", scope=READERS)
-async def get_drift(query: DriftQuery, caller: Caller, activity: Activity, executor: Executor) -> DriftOut:
-    """Compare the scores of each source and type with those of the window of equal length before."""
+async def get_risk_drift(query: DriftQuery, caller: Caller, activity: Activity, executor: Executor) -> DriftOut:
+    """Compare the scores of each source and type with those of the window of equal length before.
+
+    The measure is the population stability index (PSI) over tens of the score; the strongest drift comes
+    first.
+    """
     return DriftOut.of(await executor.run_in_thread(partial(activity.drift, query.since, query.until, caller=caller)))

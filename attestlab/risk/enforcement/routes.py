@@ -34,7 +34,10 @@ _CASES, _CHALLENGES, _ENTRIES = "risk_cases", "risk_challenges", "risk_list_entr
 
 @routes.post("/v1/risk/challenge", scope=WRITERS)
 def create_challenge(body: ChallengeIn, caller: Caller, challenges: Challenges, tx: Transaction) -> ChallengeOut:
-    """Record the decision to challenge a subject; the caller verifies the subject by its own means."""
+    """Record the decision to challenge a subject; the caller verifies the subject by its own means.
+
+    The decision is stored and audited. `challenge_required` is false only for a subject on the allow list.
+    """
     row = challenges.create(
         body.subject_id,
         subject_type=body.subject_type,
@@ -48,7 +51,10 @@ def create_challenge(body: ChallengeIn, caller: Caller, challenges: Challenges, 
 
 @routes.get("/v1/risk/challenges", scope=READERS)
 def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challenges) -> Page[ChallengeOut]:
-    """List the tenant's challenge decisions, newest first."""
+    """List the tenant's challenge decisions, newest first.
+
+    Filters by the subject's type and id are combined.
+    """
     before = decode_id(_CHALLENGES, query.cursor)
     equal = {"subject_type": query.subject_type, "subject_id": query.subject_id}
     found = challenges.page(caller=caller, before=before, limit=query.limit + 1, **equal)
@@ -58,7 +64,10 @@ def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challeng
 
 @routes.get("/v1/risk/cases", scope=READERS)
 def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]:
-    """List the tenant's cases, newest first."""
+    """List the tenant's cases, newest first.
+
+    Filters by status, outcome and entity are combined.
+    """
     before = decode_id(_CASES, query.cursor)
     equal = {name: getattr(query, name) for name in ("status", "outcome", "entity_type", "entity_id")}
     found = cases.page(caller=caller, before=before, limit=query.limit + 1, **equal)
@@ -68,19 +77,28 @@ def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]
 
 @routes.get("/v1/risk/cases/{id}", scope=READERS)
 def get_case(id: UUID, caller: Caller, cases: Cases) -> CaseOut:
-    """Get a case; `GET /v1/risk/signals` with its entity lists the signals."""
+    """Get a case; `GET /v1/risk/signals` with its entity lists the signals.
+
+    An entity has at most one open case.
+    """
     return render_case(cases.get(id, caller=caller))
 
 
 @routes.post("/v1/risk/cases/{id}/resolve", scope=WRITERS)
 def resolve_case(id: UUID, body: ResolveIn, caller: Caller, cases: Cases, tx: Transaction) -> CaseOut:
-    """Resolve an open case with what it turned out to be; outcomes are the labels of backtests."""
+    """Resolve an open case with what it turned out to be; outcomes are the labels of backtests.
+
+    A resolved case stays so; the entity's next escalation opens another.
+    """
     return render_case(cases.resolve(id, CaseOutcome(body.outcome), note=body.note, caller=caller, tx=tx))
 
 
 @routes.post("/v1/risk/lists", scope=WRITERS, status=201)
 def add_list_entry(body: ListEntryIn, caller: Caller, lists: EntityLists, tx: Transaction) -> ListEntryOut:
-    """Put an entity on the allow or deny list."""
+    """Put an entity on the allow or deny list.
+
+    An entry with `expires_at` ends by itself. Policies see the lists, and challenges honour the allow list.
+    """
     entity = Entity.of(body.entity_type, body.entity_id)
     row = lists.add(ListName(body.list), entity, reason=body.reason, expires_at=body.expires_at, caller=caller, tx=tx)
     return render_list_entry(row)
@@ -88,7 +106,10 @@ def add_list_entry(body: ListEntryIn, caller: Caller, lists: EntityLists, tx: Tr
 
 @routes.get("/v1/risk/lists", scope=READERS)
 def list_list_entries(query: ListsQuery, caller: Caller, lists: EntityLists) -> Page[ListEntryOut]:
-    """List the entities on the tenant's lists, newest first; expired and removed entries are left out."""
+    """List the entities on the tenant's lists, newest first; expired and removed entries are left out.
+
+    Filters by list and entity are combined.
+    """
     before = decode_id(_ENTRIES, query.cursor)
     equal = {name: getattr(query, name) for name in ("list", "entity_type", "entity_id")}
     found = lists.page(caller=caller, before=before, limit=query.limit + 1, **equal)
@@ -98,19 +119,28 @@ def list_list_entries(query: ListsQuery, caller: Caller, lists: EntityLists) -> 
 
 @routes.delete("/v1/risk/lists/{id}", scope=WRITERS, status=204)
 def remove_list_entry(id: UUID, caller: Caller, lists: EntityLists, tx: Transaction) -> None:
-    """Remove an entity from a list."""
+    """Remove an entity from a list.
+
+    The removal is audited; a second one is a 404.
+    """
     lists.remove(id, caller=caller, tx=tx)
 
 
 @routes.get("/v1/risk/settings", scope=READERS)
-def get_settings(caller: Caller, preferences: RiskPreferences) -> SettingsOut:
-    """Get the tenant's settings of risk."""
+def get_risk_settings(caller: Caller, preferences: RiskPreferences) -> SettingsOut:
+    """Get the tenant's settings of risk.
+
+    The escalation threshold is the score from which a signal opens or joins a case.
+    """
     return SettingsOut(escalation_threshold=preferences.get_threshold(caller=caller))
 
 
 @routes.put("/v1/risk/settings", scope=WRITERS)
-def set_settings(body: SettingsIn, caller: Caller, preferences: RiskPreferences, tx: Transaction) -> SettingsOut:
-    """Set the score from which later signals are escalated."""
+def set_risk_settings(body: SettingsIn, caller: Caller, preferences: RiskPreferences, tx: Transaction) -> SettingsOut:
+    """Set the score from which later signals are escalated.
+
+    Signals that are already recorded stay as they are.
+    """
     threshold = preferences.set_threshold(body.escalation_threshold, caller=caller, tx=tx)
     return SettingsOut(escalation_threshold=threshold)
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out
 from attestlab.risk.rules import NAME_PATTERN
-from attestlab.risk.shapes import EntityId, EntityTypes, Name, Reason
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name, Reason
 from attestlab.web.paging import PageQuery
 
 Lists = Literal["allow", "deny"]
@@ -61,7 +61,7 @@ class CaseOut(Out):
     """A case: the escalated signals of one entity until a person resolves it."""
 
     id: UUID
-    entity_type: str
+    entity_type: EntityTypeName
     entity_id: str
     status: Literal["open", "resolved"]
     signal_count: int
@@ -104,7 +104,7 @@ class ListEntryOut(Out):
 
     id: UUID
     list: Lists
-    entity_type: str
+    entity_type: EntityTypeName
     entity_id: str
     reason: str
     expires_at: Moment | None

@@ -17,8 +17,11 @@ routes = Routes("risk")
 
 
 @routes.get("/v1/risk/entities/{type}/{id}", scope=READERS)
-async def get_entity(type: str, id: str, caller: Caller, entities: Entities, executor: Executor) -> EntityOut:
-    """Get what is known about an entity: its signals, cases, list entries and velocity."""
+async def get_risk_entity(type: str, id: str, caller: Caller, entities: Entities, executor: Executor) -> EntityOut:
+    """Get what is known about an entity: its signals, cases, list entries and velocity.
+
+    An entity of which the tenant knows nothing is a 404.
+    """
     view = await executor.read(partial(entities.get, _parse_entity(type, id), caller=caller))
     return EntityOut(
         entity_type=view.entity.type.value,
@@ -31,10 +34,14 @@ async def get_entity(type: str, id: str, caller: Caller, entities: Entities, exe
 
 
 @routes.get("/v1/risk/entities/{type}/{id}/graph", scope=READERS)
-async def get_entity_graph(
+async def get_risk_graph(
     type: str, id: str, query: GraphQuery, caller: Caller, entities: Entities, executor: Executor
 ) -> GraphOut:
-    """Get the entities around one that facts name together with it, the links between them, and rings of users."""
+    """Get the entities around one that facts name together with it, the links between them, and rings of users.
+
+    The graph is explored breadth first up to `depth` links; `truncated` says whether bounds left something
+    out.
+    """
     read_graph = partial(entities.graph, _parse_entity(type, id), depth=query.depth, caller=caller)
     graph = await executor.run_in_thread(read_graph)
     return GraphOut(

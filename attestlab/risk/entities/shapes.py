@@ -13,13 +13,14 @@ from attestlab.risk.entities.exploration import DEFAULT_DEPTH, MAX_DEPTH, Edge
 from attestlab.risk.entities.rings import Ring
 from attestlab.risk.entities.service import GraphNode
 from attestlab.risk.rules import Entity
+from attestlab.risk.shapes import EntityTypeName
 from attestlab.risk.signals.shapes import SignalOut
 
 
 class EntityOut(Out):
     """What is known about an entity: its 50 newest signals and cases, its list entries, and counts by action."""
 
-    entity_type: str
+    entity_type: EntityTypeName
     entity_id: str
     signals: list[SignalOut]
     cases: list[CaseOut]
@@ -36,7 +37,7 @@ class GraphQuery(In):
 class EntityNameOut(Out):
     """The type and id of an entity."""
 
-    type: str
+    type: EntityTypeName
     id: str
 
     @classmethod
@@ -48,7 +49,7 @@ class EntityNameOut(Out):
 class NodeOut(Out):
     """An entity of a graph; `signal_count` and `max_score` cover its newest 1,000 signals."""
 
-    type: str
+    type: EntityTypeName
     id: str
     distance: int
     signal_count: int

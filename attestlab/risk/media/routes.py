@@ -28,7 +28,11 @@ async def _scan(request: Request, body: ScanIn, caller: Caller, scans: MediaScan
 
 @routes.post("/v1/risk/deepfake/scan", scope=WRITERS, prepare=_scan, content=True)
 def scan_media(body: ScanIn, prepared: MediaAssessment, caller: Caller, scans: MediaScans, tx: Transaction) -> ScanOut:
-    """Scan media for marks of generation and alteration; the result is heuristic and says what it cannot see."""
+    """Scan media for marks of generation and alteration; the result is heuristic and says what it cannot see.
+
+    The file is read in a child process with limits of time and memory and is not stored. From a score of 60
+    on it becomes a signal.
+    """
     signal_id = scans.record(body.subject_ref, prepared, caller=caller, tx=tx)
     factors = [FactorOut.of(factor) for factor in prepared.factors]
     return ScanOut(

@@ -33,10 +33,14 @@ _LIST = "risk_events"
 
 
 @routes.post("/v1/risk/events", scope=WRITERS)
-def record_event(
+def record_risk_event(
     request: Request, body: EventIn, caller: Caller, normalization: Normalization, tx: Transaction
 ) -> NormalizedOut:
-    """Record a raw event; the tenant's mapping normalizes it to a signal."""
+    """Record a raw event; the tenant's mapping normalizes it to a signal.
+
+    An event type without an item in the mapping becomes the type `behavior` with score 10, and `normalized`
+    is false.
+    """
     recorded = normalization.record(
         body.event_type,
         Entity.of(body.entity_type, body.entity_id),
@@ -49,10 +53,13 @@ def record_event(
 
 
 @routes.get("/v1/risk/events", scope=READERS)
-async def list_events(
+async def list_risk_events(
     query: EventsQuery, caller: Caller, normalization: Normalization, executor: Executor
 ) -> Page[EventOut]:
-    """List the tenant's raw events, newest first."""
+    """List the tenant's raw events, newest first.
+
+    They are kept as they were sent, so that a later mapping can be applied to them.
+    """
     before = decode_number(_LIST, query.cursor)
     read_page = partial(
         normalization.page, caller=caller, event_type=query.event_type, before=before, limit=query.limit + 1
@@ -63,10 +70,14 @@ async def list_events(
 
 
 @routes.post("/v1/risk/events/normalize", scope=WRITERS)
-async def normalize_events(
+async def normalize_risk_events(
     body: NormalizeIn, caller: Caller, normalization: Normalization, executor: Executor
 ) -> NormalizeOut:
-    """Normalize raw events again with the present mapping; an event whose result changed becomes another signal."""
+    """Normalize raw events again with the present mapping; an event whose result changed becomes another signal.
+
+    The new signal names the one that it replaces. Events of the period are handled in slices, between the
+    writes of other requests.
+    """
     events = changed = 0
     after: int | None = -1
     while after is not None:
@@ -77,14 +88,20 @@ async def normalize_events(
 
 
 @routes.get("/v1/risk/mappings", scope=READERS)
-def get_mapping(caller: Caller, normalization: Normalization) -> MappingOut:
-    """Get the tenant's mapping of raw events to signals."""
+def get_risk_mapping(caller: Caller, normalization: Normalization) -> MappingOut:
+    """Get the tenant's mapping of raw events to signals.
+
+    Until the tenant replaces it, it is the platform's default.
+    """
     return _render_mapping(normalization.get_mapping(caller=caller))
 
 
 @routes.put("/v1/risk/mappings", scope=WRITERS)
-def replace_mapping(body: MappingIn, caller: Caller, normalization: Normalization, tx: Transaction) -> MappingOut:
-    """Replace the mapping by its next version; `POST /v1/risk/events/normalize` applies it to earlier events."""
+def replace_risk_mapping(body: MappingIn, caller: Caller, normalization: Normalization, tx: Transaction) -> MappingOut:
+    """Replace the mapping by its next version; `POST /v1/risk/events/normalize` applies it to earlier events.
+
+    The body has all items; what it leaves out is no longer mapped.
+    """
     items = [MappingItem(item.event_type, item.signal_type, item.score) for item in body.items]
     return _render_mapping(normalization.replace_mapping(items, caller=caller, tx=tx))
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out
 from attestlab.risk.normalization.mapping import EVENT_TYPE_PATTERN, MAX_EVENT_TYPE_LENGTH, MAX_ITEMS
-from attestlab.risk.shapes import EntityId, EntityTypes, Name
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name
 from attestlab.risk.signals.shapes import SignalOut
 from attestlab.web.paging import PageQuery
 
@@ -39,7 +39,7 @@ class EventOut(Out):
     id: UUID
     tenant_id: UUID
     event_type: str
-    entity_type: str
+    entity_type: EntityTypeName
     entity_id: str
     data: dict[str, object]
     occurred_at: Moment

@@ -29,11 +29,12 @@ from attestlab.web.executor import Executor
 from attestlab.web.idempotency.keys import HEADER
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
-from attestlab.web.response import StreamedResponse
+from attestlab.web.response import JSON, StreamedResponse
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
 _LIST = "risk_signals"
+_EXPORTED_TYPES = {"text/csv": str, JSON: list[SignalOut], "application/vnd.apache.parquet": bytes}
 BULK_LIMIT_BYTES = 50 * 1024 * 1024
 MAX_SIGNALS_PER_WRITE = 500  # about 10 ms of the writer, so that other requests' writes go in between
 MIN_SIGNALS_PER_WRITE = 50  # while other writes wait
@@ -45,9 +46,15 @@ class BulkQuery(In):
     backfill: bool = False
 
 
-@routes.post("/v1/risk/signals", scope=WRITERS, status=201)
-def create_signal(request: Request, body: SignalIn, caller: Caller, signals: Signals, tx: Transaction) -> SignalOut:
-    """Record a risk signal about one entity."""
+@routes.post("/v1/risk/signals", scope=WRITERS, status=201, headers=("Location",))
+def create_risk_signal(
+    request: Request, body: SignalIn, caller: Caller, signals: Signals, tx: Transaction
+) -> SignalOut:
+    """Record a risk signal about one entity.
+
+    A score at or above the tenant's threshold escalates the signal: it opens a case of the entity, or joins
+    the open one.
+    """
     new = NewSignal(
         source=body.source,
         signal_type=body.signal_type,
@@ -62,10 +69,14 @@ def create_signal(request: Request, body: SignalIn, caller: Caller, signals: Sig
 
 
 @routes.post("/v1/risk/signals/bulk", scope=WRITERS, ndjson=True, body_limit=BULK_LIMIT_BYTES)
-async def record_bulk(
+async def record_risk_signals(
     request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, executor: Executor
 ) -> BulkOut:
-    """Record many signals, one a line; a line that is no signal is reported and the others are recorded."""
+    """Record many signals, one a line; a line that is no signal is reported and the others are recorded.
+
+    The body is NDJSON of up to 50 MiB, each line as the body of `POST /v1/risk/signals`. With an
+    Idempotency-Key a broken request can be sent again and continues where it ended.
+    """
     key, owner = request.header(HEADER), str(caller.tenant_id)
     progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.ndjson)
     options = BulkOptions(query.backfill, progress_id)
@@ -81,8 +92,13 @@ async def record_bulk(
 
 
 @routes.get("/v1/risk/signals", scope=READERS)
-async def list_signals(query: SignalsQuery, caller: Caller, signals: Signals, executor: Executor) -> Page[SignalOut]:
-    """List the tenant's signals, newest first."""
+async def list_risk_signals(
+    query: SignalsQuery, caller: Caller, signals: Signals, executor: Executor
+) -> Page[SignalOut]:
+    """List the tenant's signals, newest first.
+
+    Filters are combined; each filter of the entity has two names, of which one is sent.
+    """
     read_page = partial(
         signals.page,
         build_filter(query),
@@ -95,11 +111,15 @@ async def list_signals(query: SignalsQuery, caller: Caller, signals: Signals, ex
     return Page[SignalOut](items=[render_signal(row) for row in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/risk/signals/export", scope=READERS)
-async def export_signals(
+@routes.get("/v1/risk/signals/export", scope=READERS, produces=_EXPORTED_TYPES, headers=("Content-Disposition",))
+async def export_risk_signals(
     request: Request, query: ExportQuery, caller: Caller, signals: Signals, executor: Executor
 ) -> StreamedResponse:
-    """Export signals as a file with the rows of the list, newest first; it is streamed."""
+    """Export signals as a file with the rows of the list, newest first; it is streamed.
+
+    The formats are CSV, Parquet and JSON. An error in a later part breaks the connection off, so a complete
+    file is a complete export.
+    """
     file_format = FORMATS[query.format]
     parts = signals.export(build_filter(query), file_format, caller=caller)
     first = await executor.run_in_thread(next, parts, b"")  # an error in it still becomes an error response
@@ -109,8 +129,11 @@ async def export_signals(
 
 
 @routes.get("/v1/risk/signals/{id}", scope=READERS)
-def get_signal(id: UUID, caller: Caller, signals: Signals) -> SignalOut:
-    """Get a signal."""
+def get_risk_signal(id: UUID, caller: Caller, signals: Signals) -> SignalOut:
+    """Get a signal.
+
+    `case_id` is the case that it opened or joined, `event_id` the raw event that it was made from.
+    """
     return render_signal(signals.get(id, caller=caller))
 
 

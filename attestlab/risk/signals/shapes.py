@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.risk.shapes import EntityId, EntityTypes, Name
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name
 from attestlab.web.paging import PageQuery
 
 WholeScore = Annotated[int, Field(ge=0, le=100)]
@@ -39,7 +39,7 @@ class SignalOut(Out):
     score: float
     score_unit: float
     details: dict[str, object]
-    entity_type: str
+    entity_type: EntityTypeName
     entity_id: str
     occurred_at: Moment
     created_at: Moment

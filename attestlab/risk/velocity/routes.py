@@ -17,7 +17,10 @@ routes = Routes("risk")
 def record_velocity(
     request: Request, body: VelocityIn, caller: Caller, velocity: Velocity, tx: Transaction
 ) -> VelocityOut:
-    """Count an occurrence of an action, and score how often the entity did it in the last minute, hour and day."""
+    """Count an occurrence of an action, and score how often the entity did it in the last minute, hour and day.
+
+    The windows slide and follow `occurred_at`. From a score of 60 on it becomes a signal.
+    """
     entity = Entity.of(body.entity_type, body.entity_id)
     occurred_at = settle_time(body.occurred_at, request.now)
     scored = velocity.record(entity, body.action, occurred_at=occurred_at, caller=caller, tx=tx)

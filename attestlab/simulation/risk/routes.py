@@ -3,6 +3,7 @@
 import orjson
 
 from attestlab.core.clock import Clock
+from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Caller
 from attestlab.risk.access import READERS
 from attestlab.simulation.jobs import START_S
@@ -17,8 +18,8 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("risk")
 
 
-@routes.post("/v1/risk/simulate", scope=READERS, idempotency="none")
-async def simulate_rules(
+@routes.post("/v1/risk/simulate", scope=READERS, idempotency="none", raises=(NotFound,))
+async def simulate_risk_rules(
     request: Request,
     body: SimulateRiskIn,
     caller: Caller,
@@ -26,6 +27,9 @@ async def simulate_rules(
     clock: Clock,
 ) -> RiskSimulationOut | RawResponse:
     """Simulate rules over the tenant's past signals; the outcomes of cases are the labels. Nothing is stored.
+
+    The response compares the rules with the tenant's escalation threshold on the same signals: confusion
+    matrix, intervals, costs, flips and a gate.
 
     It runs in a child process, in turn with those of other tenants, and ends when the client disconnects.
     """

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.risk.shapes import EntityTypeName
 from attestlab.simulation.risk.metrics import COST_OF_FALSE_ALARM, COST_OF_MISSED_FRAUD, MAX_COST
 from attestlab.simulation.shapes import ThresholdIn, WindowOut
 
@@ -138,7 +139,7 @@ class SignalExampleOut(Out):
 
     kind: Literal["true_positive", "false_positive", "miss", "newly_escalated", "newly_passed"]
     signal_id: UUID
-    entity_type: str
+    entity_type: EntityTypeName
     entity_id: str
     occurred_at: Moment
     label: Labels

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -37,6 +37,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import AttestLabError
 from attestlab.web.body.payload_stream import CONTENT, PAYLOAD, LargeMember
 from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import RawResponse, StreamedResponse
@@ -76,6 +77,9 @@ class RouteOptions(TypedDict, total=False):
     charged: bool
     page: bool
     secret: bool
+    produces: Mapping[str, object]
+    headers: tuple[str, ...]
+    raises: tuple[type[AttestLabError], ...]
 
 
 Prepare = Callable[..., Awaitable[object]]
@@ -104,6 +108,9 @@ class Route:
     page: bool = False  # a public page for people: it has a separate bucket of the client's address
     charged: bool = True  # whether a request counts towards the limit of its caller or address
     secret: bool = False  # body or response hold a secret, so its idempotency record is sealed and keyed
+    produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself
+    headers: tuple[str, ...] = ()  # response headers of its own, for OpenAPI
+    raises: tuple[type[AttestLabError], ...] = ()  # errors that the declaration alone does not imply, for OpenAPI
     query: type[BaseModel] | None
     body: type[BaseModel] | None
     body_optional: bool
@@ -121,6 +128,11 @@ class Route:
         if self.content:
             return CONTENT
         return PAYLOAD if self.payload else None
+
+    @property
+    def has_etag(self) -> bool:
+        """Whether its success carries an entity tag; that of a streamed body would be known at its end only."""
+        return self.method == "GET" and self.result is not StreamedResponse
 
     @property
     def path_types(self) -> Mapping[str, type]:
@@ -249,6 +261,7 @@ def _build_route(
         raise TypeError(f"{handler.name} takes {[*handler.path_types]}, but the path {path} has {names}.")
     _require_tx_of_writes(method, handler)
     result = _result_of(handler, respond)
+    _require_media_type(result, handler, options)
     body = handler.hint("body") or (prepare and prepare.hint("body"))
     return Route(
         method=method,
@@ -272,6 +285,12 @@ def _require_tx_of_writes(method: str, handler: Handler) -> None:
     is_in_write = method != "GET" and not handler.is_async
     if is_in_write != ("tx" in handler.parts):
         raise TypeError(f"{handler.name} {'lacks' if is_in_write else 'has no'} tx, the transaction of a write.")
+
+
+def _require_media_type(result: object, handler: Handler, options: RouteOptions) -> None:
+    """Require that a handler which renders its response declares the media types and the types of its bodies."""
+    if result in (RawResponse, StreamedResponse) and not options.get("produces"):
+        raise TypeError(f"{handler.name} answers bytes. Declare `produces`, the type of the body by its media type.")
 
 
 def _result_of(handler: Handler, respond: Handler | None) -> object:

@@ -1,0 +1,59 @@
+"""The words of the API reference: groups, meanings from the data dictionary, examples that a test has sent.
+
+Both files are read when the first client asks for the description. `dictionary.csv` is `data/dictionary.csv`;
+`make examples` writes `examples.json` from the responses of a real server (`tests/support/api_tour`).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Final
+
+import orjson
+
+from attestlab.server.api_vocabulary import ENUMS, OBJECTS
+from attestlab.web.openapi.vocabulary import Vocabulary
+
+TAGS: Final = {
+    "attestations": "Mint, read, verify, revoke and supersede attestations, and export their proofs.",
+    "exports": "Attestations in the formats of others: SD-JWT VC, Open Badges, Bitstring Status List.",
+    "portal": "The public page of an attestation, for people with a link.",
+    "issuers": "Issuers with their signing keys, logos and proofs of domain.",
+    "governance": "Changes of an issuer's status and ratings, which other people approve.",
+    "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",
+    "risk": "Risk signals, the ways in which they arise, and what follows from them.",
+    "delivery": "Whether the recipient of an attestation has it.",
+    "log": "The transparency log, for log clients (C2SP) and for people (JSON). All of it is public.",
+    "audit": "The audit trail of the tenant.",
+    "identity": "Sign-in, tokens and the current user.",
+    "api-keys": "API keys of tenants and consumers.",
+    "orgs": "The tenant's organizations and people.",
+    "operations": "Health, metrics and this description.",
+}
+INFO: Final = {
+    "summary": "Attestations that anyone can verify, with a transparency log.",
+    "description": "Bodies are strict JSON in UTF-8. Errors of all operations have one envelope, `Error`, with a "
+    "stable `code`. Lists are newest first and continue with `next_cursor`. A POST with an `Idempotency-Key` can be "
+    "sent again safely. Examples were sent to a running server by a test.",
+    "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+}
+
+
+def load_vocabulary() -> Vocabulary:
+    """Load the words of the API."""
+    examples = orjson.loads(files("attestlab.server").joinpath("examples.json").read_bytes())
+    return Vocabulary(objects=OBJECTS, enums=ENUMS, meanings=_read_meanings(), tags=TAGS, examples=examples, info=INFO)
+
+
+def _read_meanings() -> Mapping[tuple[str, str], str]:
+    """Read the meaning of each field of each object from the data dictionary."""
+    lines = files("attestlab.server").joinpath("dictionary.csv").read_text(encoding="utf-8").splitlines()
+    return {(row["object"], row["field"]): _describe(row) for row in csv.DictReader(lines, strict=True)}
+
+
+def _describe(row: Mapping[str, str]) -> str:
+    """Write a meaning as a sentence, with the format where that is no mere reference."""
+    meaning = f"{row['meaning'][:1].upper()}{row['meaning'][1:]}."
+    return meaning if row["format"].startswith("see ") else f"{meaning} Format: {row['format']}."

@@ -1,0 +1,326 @@
+"""The names of the objects and codes of the HTTP API, for OpenAPI and the data dictionary.
+
+An object is a body, a part of one, or a query. `data/dictionary.csv` gives its fields their meanings under this name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final, get_args
+
+from pydantic import BaseModel
+
+from attestlab.attestations import routes as attestation_routes
+from attestlab.attestations import rules as attestation_rules
+from attestlab.attestations import shapes as attestation_shapes
+from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
+from attestlab.audit import shapes as audit_shapes
+from attestlab.core.crypto.signing import Algorithm
+from attestlab.delivery.service import DeliveryState
+from attestlab.delivery.shapes import DeliveryOut
+from attestlab.exports.shapes import VcIssuerMetadataOut
+from attestlab.governance import routes as governance_routes
+from attestlab.governance import rules as governance_rules
+from attestlab.governance import shapes as governance_shapes
+from attestlab.identity import shapes as identity_shapes
+from attestlab.issuers import rules as issuer_rules
+from attestlab.issuers import shapes as issuer_shapes
+from attestlab.log import shapes as log_shapes
+from attestlab.log.entries import EntryType
+from attestlab.orgs import rules as org_rules
+from attestlab.orgs import shapes as org_shapes
+from attestlab.orgs.role_rules import UserStatus
+from attestlab.policy import routes as policy_routes
+from attestlab.policy import rules as policy_rules
+from attestlab.policy import shapes as policy_shapes
+from attestlab.policy.analysis.analyzer import FindingKind
+from attestlab.policy.language.ast import Effect, Mode
+from attestlab.policy.language.attributes import AttributeType
+from attestlab.policy.language.document import Category, TargetType
+from attestlab.portal import routes as portal_routes
+from attestlab.risk import rules as risk_rules
+from attestlab.risk.account_takeover import shapes as login_shapes
+from attestlab.risk.activity import shapes as activity_shapes
+from attestlab.risk.activity.drift import DriftLevel
+from attestlab.risk.enforcement import shapes as enforcement_shapes
+from attestlab.risk.entities import shapes as entity_shapes
+from attestlab.risk.logins.login import LoginOutcome
+from attestlab.risk.logins.scoring import RiskLevel
+from attestlab.risk.media import shapes as media_shapes
+from attestlab.risk.media.assessment import ScanVerdict
+from attestlab.risk.normalization import shapes as normalization_shapes
+from attestlab.risk.shapes import FactorOut
+from attestlab.risk.signals import routes as signal_routes
+from attestlab.risk.signals import shapes as signal_shapes
+from attestlab.risk.velocity import shapes as velocity_shapes
+from attestlab.simulation import shapes as simulation_shapes
+from attestlab.simulation.risk import shapes as risk_simulation_shapes
+from attestlab.web import health, paging, problems
+
+OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
+    "error": problems.ErrorEnvelope,
+    "health": health.Health,
+    "readiness": health.Readiness,
+    "page": paging.Page,
+    "page_query": paging.PageQuery,
+    "offset_page_query": paging.OffsetPageQuery,
+    "attestation": attestation_shapes.AttestationOut,
+    "attestations_query": attestation_routes.AttestationsQuery,
+    "mint_input": attestation_shapes.MintIn,
+    "supersede_input": attestation_shapes.SupersedeIn,
+    "mint_response": attestation_shapes.MintOut,
+    "mint_batch_input": attestation_shapes.BatchIn,
+    "mint_batch": attestation_shapes.BatchOut,
+    "mint_batch_item": attestation_shapes.BatchItemOut,
+    "revocation_input": attestation_shapes.RevokeIn,
+    "revocation": attestation_shapes.RevokedOut,
+    "supersession": attestation_shapes.SupersededOut,
+    "attestation_pack_input": attestation_shapes.PackIn,
+    "attestation_pack": attestation_shapes.PackOut,
+    "verification_input": attestation_shapes.VerifyIn,
+    "verification_query": attestation_shapes.VerifyQuery,
+    "verification_response": attestation_shapes.VerifyOut,
+    "verification_log": attestation_shapes.LogOut,
+    "verification_details": attestation_shapes.VerifyDetailsOut,
+    "governance": attestation_shapes.GovernanceOut,
+    "proof_bundle": attestation_shapes.BundleOut,
+    "bundle_issuer": attestation_shapes.BundleIssuerOut,
+    "bundle_key": attestation_shapes.BundleKeyOut,
+    "bundle_log_entry": attestation_shapes.LogEntryOut,
+    "status_proof": attestation_shapes.StatusProofOut,
+    "entry_chain": attestation_shapes.ChainOut,
+    "logged_entry": attestation_shapes.LoggedOut,
+    "status_list": attestation_shapes.StatusListOut,
+    "status_chunk": attestation_shapes.ChunkOut,
+    "inclusion_proof": attestation_shapes.ProofOut,
+    "signed_tree_head": attestation_shapes.TreeHeadOut,
+    "claim_schema": attestation_shapes.SchemaOut,
+    "share_link_query": portal_routes.LinkQuery,
+    "issuer_profile": issuer_shapes.IssuerProfileIn,
+    "issuer_input": issuer_shapes.IssuerIn,
+    "issuer_patch": issuer_shapes.IssuerPatch,
+    "issuer": issuer_shapes.IssuerOut,
+    "key_input": issuer_shapes.KeyIn,
+    "key": issuer_shapes.KeyOut,
+    "jwks": issuer_shapes.JwksOut,
+    "domain_proof": issuer_shapes.DomainProofOut,
+    "logo_input": issuer_shapes.LogoIn,
+    "logo": issuer_shapes.LogoOut,
+    "rotation_input": issuer_shapes.RotateIn,
+    "rotation": issuer_shapes.RotatedOut,
+    "old_key": issuer_shapes.OldKeyOut,
+    "new_key": issuer_shapes.NewKeyOut,
+    "key_revocation_input": issuer_shapes.RevokeKeyIn,
+    "key_compromise_input": issuer_shapes.CompromiseKeyIn,
+    "withdrawn_key": issuer_shapes.WithdrawnKeyOut,
+    "log_head": log_shapes.HeadOut,
+    "log_key": log_shapes.VkeyOut,
+    "log_record": log_shapes.EntryOut,
+    "log_records": log_shapes.EntriesOut,
+    "log_records_query": log_shapes.EntriesQuery,
+    "log_lookup_query": log_shapes.LookupQuery,
+    "log_inclusion_proof": log_shapes.InclusionOut,
+    "inclusion_query": log_shapes.ProofQuery,
+    "checkpoint": log_shapes.CheckpointOut,
+    "consistency_proof": log_shapes.ConsistencyOut,
+    "consistency_query": log_shapes.ConsistencyQuery,
+    "audit_event": audit_shapes.AuditEventOut,
+    "audit_query": audit_shapes.TrailQuery,
+    "login_input": identity_shapes.LoginIn,
+    "refresh_input": identity_shapes.RefreshIn,
+    "logout_input": identity_shapes.LogoutIn,
+    "password_input": identity_shapes.PasswordIn,
+    "tokens": identity_shapes.TokensOut,
+    "token_keys": identity_shapes.TokenKeysOut,
+    "me": identity_shapes.MeOut,
+    "me_credential": identity_shapes.CredentialOut,
+    "api_key_input": org_shapes.ApiKeyIn,
+    "consumer_key_input": org_shapes.ConsumerKeyIn,
+    "api_key_revocation_input": org_shapes.RevokeApiKeyIn,
+    "api_key_compromise_input": org_shapes.CompromiseIn,
+    "api_key": org_shapes.ApiKeyOut,
+    "api_key_made": org_shapes.ApiKeyMadeOut,
+    "org_input": org_shapes.OrgIn,
+    "org_patch": org_shapes.OrgPatch,
+    "org": org_shapes.OrgOut,
+    "user_input": org_shapes.UserIn,
+    "user_patch": org_shapes.UserPatch,
+    "user": org_shapes.UserOut,
+    "invitation_input": org_shapes.JoinIn,
+    "delivery": DeliveryOut,
+    "vc_issuer_metadata": VcIssuerMetadataOut,
+    "issuer_request_input": governance_shapes.IssuerRequestIn,
+    "issuer_request": governance_shapes.IssuerRequestOut,
+    "issuer_requests_query": governance_routes.RequestsQuery,
+    "issuer_request_approval": governance_shapes.ApprovalOut,
+    "issuer_request_impact": governance_shapes.ImpactOut,
+    "rejection_input": governance_shapes.RejectIn,
+    "blast_radius": governance_shapes.BlastRadiusOut,
+    "blast_radius_query": governance_routes.RadiusQuery,
+    "schema_count": governance_shapes.SchemaCountOut,
+    "month_count": governance_shapes.MonthCountOut,
+    "recipient_count": governance_shapes.RecipientCountOut,
+    "policy_input": policy_shapes.PolicyIn,
+    "policy": policy_shapes.PolicyOut,
+    "policy_query": policy_routes.FormatQuery,
+    "policy_summary": policy_shapes.PolicySummaryOut,
+    "policy_version": policy_shapes.PolicyVersionOut,
+    "policy_version_summary": policy_shapes.PolicyVersionSummaryOut,
+    "policy_activation_input": policy_shapes.ActivateIn,
+    "policy_attributes_input": policy_shapes.AttributesIn,
+    "policy_attribute_input": policy_shapes.AttributeIn,
+    "policy_bounds_input": policy_shapes.BoundsIn,
+    "policy_attributes": policy_shapes.AttributesOut,
+    "policy_attribute": policy_shapes.AttributeOut,
+    "verification_profile_input": policy_shapes.VerificationProfileIn,
+    "verification_profile": policy_shapes.ProfileOut,
+    "policy_evaluation_input": policy_shapes.EvaluateIn,
+    "policy_evaluation": policy_shapes.EvaluateOut,
+    "policy_diagnostic": policy_shapes.DiagnosticOut,
+    "policy_decision": policy_shapes.DecisionOut,
+    "policy_explained": policy_shapes.ExplainedPolicyOut,
+    "policy_explained_rule": policy_shapes.ExplainedRuleOut,
+    "policy_counterfactual": policy_shapes.CounterfactualOut,
+    "policy_change": policy_shapes.ChangeOut,
+    "policy_analysis_input": policy_shapes.AnalyzeIn,
+    "policy_analysis": policy_shapes.AnalysisOut,
+    "policy_finding": policy_shapes.FindingOut,
+    "risk_signal_input": signal_shapes.SignalIn,
+    "risk_signal": signal_shapes.SignalOut,
+    "risk_signal_filters": signal_shapes.SignalFilters,
+    "risk_export_query": signal_shapes.ExportQuery,
+    "risk_bulk_query": signal_routes.BulkQuery,
+    "risk_bulk": signal_shapes.BulkOut,
+    "risk_rejected_line": signal_shapes.RejectedLineOut,
+    "risk_factor": FactorOut,
+    "risk_event_input": normalization_shapes.EventIn,
+    "risk_event": normalization_shapes.EventOut,
+    "risk_events_query": normalization_shapes.EventsQuery,
+    "risk_normalized_event": normalization_shapes.NormalizedOut,
+    "risk_normalization_input": normalization_shapes.NormalizeIn,
+    "risk_normalization": normalization_shapes.NormalizeOut,
+    "risk_mapping_input": normalization_shapes.MappingIn,
+    "risk_mapping_item_input": normalization_shapes.MappingItemIn,
+    "risk_mapping": normalization_shapes.MappingOut,
+    "risk_mapping_item": normalization_shapes.MappingItemOut,
+    "velocity_input": velocity_shapes.VelocityIn,
+    "velocity": velocity_shapes.VelocityOut,
+    "media_scan_input": media_shapes.ScanIn,
+    "media_scan": media_shapes.ScanOut,
+    "login_attempt_input": login_shapes.LoginAttemptIn,
+    "login_assessment": login_shapes.LoginOut,
+    "risk_case": enforcement_shapes.CaseOut,
+    "risk_cases_query": enforcement_shapes.CasesQuery,
+    "risk_case_outcome_input": enforcement_shapes.ResolveIn,
+    "risk_challenge_input": enforcement_shapes.ChallengeIn,
+    "risk_challenge": enforcement_shapes.ChallengeOut,
+    "risk_challenges_query": enforcement_shapes.ChallengesQuery,
+    "risk_list_entry_input": enforcement_shapes.ListEntryIn,
+    "risk_list_entry": enforcement_shapes.ListEntryOut,
+    "risk_lists_query": enforcement_shapes.ListsQuery,
+    "risk_settings_input": enforcement_shapes.SettingsIn,
+    "risk_settings": enforcement_shapes.SettingsOut,
+    "risk_entity": entity_shapes.EntityOut,
+    "risk_graph": entity_shapes.GraphOut,
+    "risk_graph_query": entity_shapes.GraphQuery,
+    "risk_node": entity_shapes.NodeOut,
+    "risk_edge": entity_shapes.EdgeOut,
+    "risk_ring": entity_shapes.RingOut,
+    "risk_entity_name": entity_shapes.EntityNameOut,
+    "risk_source": activity_shapes.SourceOut,
+    "risk_drift": activity_shapes.DriftOut,
+    "risk_drift_query": activity_shapes.DriftQuery,
+    "risk_kind_drift": activity_shapes.KindDriftOut,
+    "risk_simulation_input": risk_simulation_shapes.SimulateRiskIn,
+    "risk_rule_input": risk_simulation_shapes.RiskRuleIn,
+    "risk_error_costs_input": risk_simulation_shapes.CostsIn,
+    "risk_simulation": risk_simulation_shapes.RiskSimulationOut,
+    "risk_proportion": risk_simulation_shapes.ProportionOut,
+    "risk_confusion": risk_simulation_shapes.ConfusionOut,
+    "risk_label_count": risk_simulation_shapes.LabelCountOut,
+    "risk_signal_labels": risk_simulation_shapes.SignalLabelsOut,
+    "risk_live_rule": risk_simulation_shapes.LiveRuleOut,
+    "risk_error_costs": risk_simulation_shapes.CostsOut,
+    "risk_threshold": risk_simulation_shapes.SweptThresholdOut,
+    "risk_curve_point": risk_simulation_shapes.CurvePointOut,
+    "risk_flip": risk_simulation_shapes.RiskFlipOut,
+    "risk_rule_effect": risk_simulation_shapes.RiskRuleEffectOut,
+    "risk_signal_example": risk_simulation_shapes.SignalExampleOut,
+    "risk_gate_check": risk_simulation_shapes.GateCheckOut,
+    "risk_promotion": risk_simulation_shapes.PromotionOut,
+    "risk_explained_rule": risk_simulation_shapes.ExplainedRiskRuleOut,
+    "risk_explained_signal": risk_simulation_shapes.ExplainedSignalOut,
+    "simulation_input": simulation_shapes.SimulateIn,
+    "threshold_input": simulation_shapes.ThresholdIn,
+    "simulation": simulation_shapes.SimulationOut,
+    "simulation_report": simulation_shapes.ReportOut,
+    "kept_simulation_report": simulation_shapes.KeptReportOut,
+    "simulated_policy": simulation_shapes.SimulatedPolicyOut,
+    "simulation_window": simulation_shapes.WindowOut,
+    "simulation_without_risk": simulation_shapes.WithoutRiskOut,
+    "simulation_self_check": simulation_shapes.SelfCheckOut,
+    "simulation_transition": simulation_shapes.TransitionOut,
+    "simulation_flip": simulation_shapes.FlipOut,
+    "simulation_reason": simulation_shapes.ReasonOut,
+    "simulation_example": simulation_shapes.ExampleOut,
+    "simulation_rule": simulation_shapes.RuleEffectOut,
+    "simulation_swept": simulation_shapes.SweptOut,
+    "simulation_group": simulation_shapes.GroupOut,
+}
+ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
+    "ErrorCode": problems.list_codes(),
+    "CheckResult": get_args(health.CheckResult),
+    "AttestationStatus": attestation_rules.Status,
+    "Verdict": attestation_rules.Verdict,
+    "ReasonCode": attestation_rules.Reason,
+    "SchemaId": [*CATALOGUE],
+    "ContentType": ContentType,
+    "Algorithm": Algorithm,
+    "KeyStatus": issuer_rules.KeyStatus,
+    "NewKeyStatus": ["active", "pending"],
+    "Custody": issuer_rules.Custody,
+    "IssuerStatus": issuer_rules.IssuerStatus,
+    "TrustTier": issuer_rules.TrustTier,
+    "RiskRating": issuer_rules.RiskRating,
+    "IssuerRequestType": governance_rules.RequestType,
+    "IssuerRequestStatus": governance_rules.RequestStatus,
+    "LogEntryType": EntryType,
+    "DeliveryState": DeliveryState,
+    "Scope": [*org_rules.Scope, *org_rules.ConsumerScope],
+    "TenantScope": org_rules.Scope,
+    "Role": org_rules.Role,
+    "Realm": org_rules.Realm,
+    "Plan": org_rules.Plan,
+    "ApiKeyEnvironment": org_rules.Environment,
+    "ApiKeyStatus": org_rules.ApiKeyStatus,
+    "OrgStatus": org_rules.OrgStatus,
+    "UserStatus": UserStatus,
+    "CredentialType": ["api_key", "jwt"],
+    "ActorType": ["USER", "API_KEY", "SERVICE"],
+    "AuditOutcome": ["SUCCESS", "FAILURE"],
+    "PolicyStatus": policy_rules.PolicyStatus,
+    "PolicyCategory": Category,
+    "PolicyTarget": TargetType,
+    "PolicyEffect": Effect,
+    "PolicyMode": Mode,
+    "PolicyFormat": ["json", "toml"],
+    "PolicyAttributeType": AttributeType,
+    "PolicyFindingKind": FindingKind,
+    "ThresholdOperator": ["lt", "lte", "gt", "gte"],
+    "SimulatedEntity": ["issuer", "document", "ip"],
+    "EntityType": risk_rules.EntityType,
+    "ScoreScale": risk_rules.ScoreScale,
+    "ListName": risk_rules.ListName,
+    "CaseStatus": risk_rules.CaseStatus,
+    "CaseOutcome": risk_rules.CaseOutcome,
+    "ExportFormat": get_args(signal_shapes.ExportQuery.model_fields["format"].annotation),
+    "ScanVerdict": ScanVerdict,
+    "LoginOutcome": LoginOutcome,
+    "LoginLevel": RiskLevel,
+    "DriftLevel": DriftLevel,
+    "RiskDecision": get_args(risk_simulation_shapes.Decisions),
+    "RiskLabel": get_args(risk_simulation_shapes.Labels),
+    "RiskExampleKind": get_args(risk_simulation_shapes.SignalExampleOut.model_fields["kind"].annotation),
+    "RiskGateCheckName": get_args(risk_simulation_shapes.GateCheckOut.model_fields["name"].annotation),
+}

@@ -1,0 +1,193 @@
+"""One route as an operation of OpenAPI: its words, parameters, body and responses."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import Final
+from uuid import UUID
+
+from attestlab.web.body.reader import NDJSON
+from attestlab.web.openapi.errors import refer_to_errors
+from attestlab.web.openapi.headers import EVERY_RESPONSE, refer_to_headers
+from attestlab.web.openapi.schemas import SchemaKey, without_null
+from attestlab.web.openapi.vocabulary import PATH, JsonObject, Vocabulary
+from attestlab.web.response import JSON
+from attestlab.web.routing.authorization import PUBLIC, Requirement
+from attestlab.web.routing.routes import Route
+
+SECURITY_SCHEMES: Final[Mapping[str, JsonObject]] = {
+    "apiKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-API-Key",
+        "description": "An API key of a tenant or a consumer.",
+    },
+    "apiKeyAuthorization": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "`Authorization: ApiKey <key>`, the same key in the other form.",
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "The access token of a person, from `POST /v1/auth/login`.",
+    },
+}
+_PATH_SCHEMAS: Mapping[type, JsonObject] = {
+    UUID: {"type": "string", "format": "uuid"},
+    int: {"type": "integer", "minimum": 0},
+    str: {"type": "string", "minLength": 1},
+}
+_IDEMPOTENCY_KEY: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "1-255 printable characters, new for each operation. A repeat with the same key and body gets the "
+    "stored response for 24 hours, and changes nothing.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
+}
+_IF_NONE_MATCH: Final = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The entity tags that the client has. If one is current, the response is 304 without a body.",
+    "schema": {"type": "string"},
+}
+_NOT_MODIFIED: Final = {
+    "description": "The client's copy, named by If-None-Match, is still current.",
+    "headers": refer_to_headers([*EVERY_RESPONSE, "ETag"]),
+}
+_REST = re.compile(r"\.\.\.\}")
+_SEGMENT_AND_NAME = re.compile(r"([^/{}]+)?/?\{(\w+)(?:\.\.\.)?\}")
+
+Schemas = Mapping[SchemaKey, JsonObject]
+
+
+def operation_id(route: Route) -> str:
+    """Return the operation's id, the name of its handler."""
+    return route.handler.function.__name__
+
+
+def describe_path(route: Route) -> str:
+    """Return the path template in the notation of OpenAPI."""
+    return _REST.sub("}", route.path)
+
+
+def build_operation(route: Route, schemas: Schemas, query: JsonObject, vocabulary: Vocabulary) -> JsonObject:
+    """Build the operation of a route; `query` is the schema of its query."""
+    summary, description = _read_docstring(route)
+    example = vocabulary.examples.get(operation_id(route), {})
+    operation: JsonObject = {
+        "tags": [route.tag],
+        "operationId": operation_id(route),
+        "summary": summary,
+        "description": description,
+        "parameters": [*_path_parameters(route, vocabulary), *_query_parameters(query), *_header_parameters(route)],
+    }
+    for parameter in operation["parameters"]:
+        _add_example(parameter, example.get("request", {}).get("parameters", {}), parameter["name"])
+    if (body := _request_body(route, schemas, example.get("request", {}))) is not None:
+        operation["requestBody"] = body
+    operation["responses"] = _responses(route, schemas, example.get("response", {}))
+    operation["security"] = [] if route.needs is PUBLIC else _security(route.needs)
+    return operation
+
+
+def _read_docstring(route: Route) -> tuple[str, str]:
+    """Read the summary and the description of a handler; what its declaration requires is added."""
+    summary, _, rest = (inspect.getdoc(route.handler.function) or route.path).partition("\n")
+    paragraphs = [" ".join(paragraph.split()) for paragraph in rest.strip().split("\n\n")]
+    return summary.removesuffix("."), "\n\n".join([*filter(None, paragraphs), _describe_requirements(route)])
+
+
+def _describe_requirements(route: Route) -> str:
+    needs = "Public." if route.needs is PUBLIC else f"Needs {route.needs.describe()}."
+    if route.limit is None:
+        return needs
+    return f"{needs} At most {route.limit.requests} requests in {route.limit.window_s} seconds."
+
+
+def _security(needs: Requirement) -> list[dict[str, list[str]]]:
+    """List the security schemes of a route; OpenAPI 3.1 lets each one name its required scopes and roles."""
+    required = [*([str(needs.scope)] if needs.scope else []), *map(str, needs.roles)]
+    schemes = ["bearer"] if needs.user_only else list(SECURITY_SCHEMES)
+    return [{scheme: required} for scheme in schemes]
+
+
+def _path_parameters(route: Route, vocabulary: Vocabulary) -> Iterator[JsonObject]:
+    for segment, name in _SEGMENT_AND_NAME.findall(route.path):
+        parameter: JsonObject = {"name": name, "in": "path", "required": True}
+        meaning = vocabulary.meanings.get((PATH, f"{segment}/{{{name}}}"))
+        if meaning is not None:
+            parameter["description"] = meaning
+        yield {**parameter, "schema": _PATH_SCHEMAS[route.path_types[name]]}
+
+
+def _query_parameters(query: JsonObject) -> Iterator[JsonObject]:
+    required = query.get("required", [])
+    for name, part in query.get("properties", {}).items():
+        schema = without_null(part)
+        parameter: JsonObject = {"name": name, "in": "query", "required": name in required}
+        if "description" in schema:
+            parameter["description"] = schema["description"]
+        yield {**parameter, "schema": {key: value for key, value in schema.items() if key != "description"}}
+
+
+def _header_parameters(route: Route) -> Iterator[JsonObject]:
+    if route.idempotency != "none":
+        yield {**_IDEMPOTENCY_KEY, "required": route.idempotency == "required"}
+    if route.has_etag:
+        yield dict(_IF_NONE_MATCH)
+
+
+def _add_example(part: JsonObject, captured: Mapping[str, object], name: str = "body") -> None:
+    if name in captured:
+        part["example"] = captured[name]
+
+
+def _request_body(route: Route, schemas: Schemas, captured: JsonObject) -> JsonObject | None:
+    if route.ndjson:
+        content: JsonObject = {"schema": {"type": "string"}}
+        _add_example(content, captured)
+        return {"description": "JSON objects, one a line.", "required": True, "content": {NDJSON: content}}
+    if route.body is None:
+        return None
+    content = {"schema": schemas[operation_id(route), "body"]}
+    _add_example(content, captured)
+    return {"required": not route.body_optional, "content": {JSON: content}}
+
+
+def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str, JsonObject]:
+    headers = [*EVERY_RESPONSE, *route.headers]
+    headers += ["ETag"] if route.has_etag else []
+    headers += ["Idempotent-Replayed"] if route.idempotency != "none" else []
+    success: JsonObject = {"description": _describe_result(route), "headers": refer_to_headers(headers)}
+    content: JsonObject = {
+        media_type: {"schema": schemas[operation_id(route), media_type]} for media_type in media_types(route)
+    }
+    for media_type, part in content.items():
+        if media_type == captured.get("content_type"):
+            _add_example(part, captured)
+    if content:
+        success["content"] = content
+    responses = {str(route.status): success}
+    if route.has_etag:
+        responses["304"] = dict(_NOT_MODIFIED)
+    return {**responses, **refer_to_errors(route)}
+
+
+def _describe_result(route: Route) -> str:
+    doc = inspect.getdoc(route.result) if isinstance(route.result, type) and route.serializer is not None else None
+    if doc is not None and not route.produces:
+        return doc.partition("\n")[0]
+    return "Done; there is no body." if route.result is NoneType else "The representation."
+
+
+def media_types(route: Route) -> Mapping[str, object]:
+    """Return the types of a route's successful response by its media types."""
+    own = {} if route.serializer is None else {JSON: route.result}
+    return {**own, **route.produces}

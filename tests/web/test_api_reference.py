@@ -1,0 +1,172 @@
+"""The API reference: every operation and property has its words, and generators of clients can use the document."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openapi_spec_validator import validate
+
+from attestlab.server.api_reference import load_vocabulary
+from attestlab.server.app import all_routes
+from attestlab.web.health import health_routes
+from attestlab.web.metrics import Metrics, metrics_routes
+from attestlab.web.openapi.document import describe, openapi_routes
+from attestlab.web.routing.routes import Route
+
+JsonObject = dict[str, Any]
+VERBS = re.compile(
+    r"(accept|activate|add|analyze|approve|archive|change|check|compromise|create|evaluate|execute|export|find|get|"
+    r"invite|list|mint|normalize|put|record|refresh|reject|remove|replace|resolve|revoke|rotate|scan|set|shadow|sign|"
+    r"simulate|supersede|update|verify)_[a-z_]+"
+)
+
+
+def every_route() -> list[Route]:
+    """The routes of a running server."""
+    routes = [*all_routes(), *health_routes({}), *metrics_routes(Metrics())]
+    return [*routes, *openapi_routes(routes, title="AttestLab", version="1")]
+
+
+@pytest.fixture(scope="module")
+def document() -> JsonObject:
+    found: JsonObject = json.loads(
+        describe(every_route(), title="AttestLab", version="1", vocabulary=load_vocabulary())
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def operations(document: JsonObject) -> list[JsonObject]:
+    return [operation for item in document["paths"].values() for operation in item.values()]
+
+
+def schemas_within(value: object) -> Iterator[JsonObject]:
+    """Every schema and part of a schema, however deep."""
+    if isinstance(value, dict):
+        yield value
+        for part in value.values():
+            yield from schemas_within(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from schemas_within(part)
+
+
+def all_schemas(document: JsonObject) -> Iterator[JsonObject]:
+    yield from schemas_within(document["components"]["schemas"])
+    for operation in (operation for item in document["paths"].values() for operation in item.values()):
+        for parameter in operation["parameters"]:
+            yield from schemas_within(parameter["schema"])
+        bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
+        for body in bodies:
+            for media in body.get("content", {}).values():
+                yield from schemas_within(media["schema"])
+
+
+def test_the_description_is_valid(document: JsonObject) -> None:
+    validate(document)
+
+
+def test_every_operation_has_a_summary_and_a_description(operations: list[JsonObject]) -> None:
+    short = [each["operationId"] for each in operations if len(each["description"].split()) < 8 or not each["summary"]]
+
+    assert short == []
+
+
+def test_operation_ids_are_verbs_with_objects(operations: list[JsonObject]) -> None:
+    assert [each["operationId"] for each in operations if not VERBS.fullmatch(each["operationId"])] == []
+
+
+def test_every_property_has_a_meaning(document: JsonObject) -> None:
+    without = [
+        f"{name}.{member}"
+        for name, schema in document["components"]["schemas"].items()
+        for member, part in schema.get("properties", {}).items()
+        if not part.get("description")
+    ]
+
+    assert without == []
+
+
+def test_every_parameter_has_a_meaning(operations: list[JsonObject]) -> None:
+    without = [
+        f"{each['operationId']}.{parameter['name']}"
+        for each in operations
+        for parameter in each["parameters"]
+        if not parameter.get("description")
+    ]
+
+    assert without == []
+
+
+def test_names_of_schemas_are_words(document: JsonObject) -> None:
+    """No Python path, no brackets of a generic, and no suffix of our own classes."""
+    schemas = document["components"]["schemas"]
+
+    assert [name for name in schemas if not re.fullmatch(r"([A-Z][a-z0-9]*)+", name)] == []
+    assert [name for name in schemas if name.endswith(("Out", "In"))] == []
+    assert [name for name, schema in schemas.items() if schema["title"] != name] == []
+
+
+def test_closed_sets_of_texts_are_named(document: JsonObject) -> None:
+    """An anonymous enum becomes a class per property in a generated client."""
+    named = {id(schema) for schema in document["components"]["schemas"].values()}
+    anonymous = [each for each in all_schemas(document) if "enum" in each and id(each) not in named]
+
+    assert anonymous == []
+
+
+def test_every_schema_is_used(document: JsonObject) -> None:
+    used = {each["$ref"].rpartition("/")[2] for each in all_schemas(document) if "$ref" in each}
+    used |= {"Error"}
+
+    assert set(document["components"]["schemas"]) - used == set()
+
+
+def test_codes_of_the_contract_are_closed(document: JsonObject) -> None:
+    schemas = document["components"]["schemas"]
+
+    def named(schema: str, member: str) -> str:
+        part = schemas[schema]["properties"][member]
+        return str(part.get("items", part)["$ref"].rpartition("/")[2])
+
+    assert named("Error", "code") == "ErrorCode"
+    assert named("VerificationResponse", "verdict") == "Verdict"
+    assert named("VerificationResponse", "reasons") == "ReasonCode"
+    assert named("Attestation", "status") == "AttestationStatus"
+    assert named("Key", "status") == "KeyStatus"
+    assert set(schemas["ErrorCode"]["enum"]) >= {"VALIDATION_ERROR", "CONFLICT", "RATE_LIMIT_EXCEEDED"}
+    assert "key_rotated" in schemas["ReasonCode"]["enum"]
+
+
+def test_null_is_a_type(document: JsonObject) -> None:
+    assert [each for each in all_schemas(document) if each.get("nullable")] == []
+
+
+def test_every_body_has_a_media_type(operations: list[JsonObject]) -> None:
+    media_types = {
+        name for each in operations for response in each["responses"].values() for name in response.get("content", {})
+    }
+
+    assert media_types
+    assert [name for name in media_types if "*" in name] == []
+
+
+def test_every_response_declares_its_headers(document: JsonObject, operations: list[JsonObject]) -> None:
+    shared = [response["headers"] for response in document["components"]["responses"].values()]
+    responses = [response for each in operations for response in each["responses"].values()]
+    own = [response["headers"] for response in responses if "$ref" not in response]
+
+    for headers in [*shared, *own]:
+        assert {"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining"} <= set(headers)
+
+
+def test_references_resolve(document: JsonObject) -> None:
+    for each in schemas_within(document):
+        if "$ref" in each:
+            part: Any = document
+            for step in each["$ref"].removeprefix("#/").split("/"):
+                part = part[step]
