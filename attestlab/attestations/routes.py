@@ -8,13 +8,10 @@ from uuid import UUID
 from pydantic import Field
 
 from attestlab.attestations import rendering, store
-from attestlab.attestations.decision_recording import record_decisions, record_or_refund
-from attestlab.attestations.metering.write_behind import WriteBehind
+from attestlab.attestations.decision_recording import record_decisions
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
-from attestlab.attestations.policy_enforcement import Profile
 from attestlab.attestations.results import Minted
 from attestlab.attestations.rules import Status, sha256
-from attestlab.attestations.schemas.catalogue import CATALOGUE, json_schema
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.shapes import (
     AttestationOut,
@@ -27,15 +24,10 @@ from attestlab.attestations.shapes import (
     MintOut,
     RevokedOut,
     RevokeIn,
-    SchemaOut,
     Sha256Hex,
     SupersededOut,
     SupersedeIn,
-    VerifyIn,
-    VerifyOut,
-    VerifyQuery,
 )
-from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
@@ -43,33 +35,24 @@ from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import (
     MAX_REPORTED_ERRORS,
     AttestLabError,
-    AuthInvalid,
-    AuthRequired,
-    BillingLimit,
     NotFound,
     PermissionDenied,
 )
 from attestlab.core.shapes import Moment, Uuid
 from attestlab.delivery.share_links import Links
-from attestlab.log.service import Log
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web import problems
-from attestlab.web.credentials import extract_credential as credential_of
 from attestlab.web.executor import Executor
-from attestlab.web.paging import OffsetPageQuery, Page, PageQuery, decode_number, split_page
+from attestlab.web.paging import OffsetPageQuery, Page, decode_number, split_page
 from attestlab.web.rate_limit.limiter import Limiter, owner_of
 from attestlab.web.request import CommittedError, Request
-from attestlab.web.response import RawResponse
-from attestlab.web.routing.authorization import PUBLIC, Authenticate
 from attestlab.web.routing.routes import Limit, Routes
 from attestlab.web.validation import validate_body
 
 routes = Routes("attestations")
 _FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; other algorithms sign in a thread
 _LIST = "attestations"
-_SCHEMAS = "schemas"
-_JSON_SCHEMA = "application/schema+json"
 _MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # counts single mints and items of batches
 
 
@@ -366,84 +349,3 @@ async def get_proof_bundle(
     if denial is not None:
         raise denial
     return rendering.render_bundle(export.evidence, export.proofs, export.head, now=request.now)
-
-
-@routes.post(
-    "/v1/verify",
-    scope=PUBLIC,
-    payload=True,
-    charged=False,
-    idempotency="none",
-    raises=(BillingLimit, NotFound),
-)
-async def verify_attestation(
-    request: Request,
-    query: VerifyQuery,
-    body: VerifyIn,
-    attestations: Attestations,
-    log: Log,
-    verifications: WriteBehind,
-    authenticate: Authenticate,
-    executor: Executor,
-) -> VerifyOut:
-    """Verify an attestation: exactly one verdict, always with HTTP 200. Metered to the issuer's tenant.
-
-    The reasons name every check that ran. Send the file as `payload_b64url`, or the SHA-256 of the document,
-    to compare what you hold with what was attested. An unknown id has the verdict NOT_FOUND and costs
-    nothing.
-
-    A read: it waits for a commit only if policies applied, because their decisions are recorded.
-    """
-    presented = VerifierInput(request.payload and request.payload.sha256, body.document_hash_hex)
-    follow, named = query.follow is not None, body.verification_profile_id
-    profile = None if named is None else await executor.read(_authenticate_profile, request, named, authenticate)
-    verified = await executor.read(
-        lambda: attestations.verify_metered(
-            body.attestation_id, presented, follow=follow, profile=profile, client_address=request.peer
-        )
-    )
-    if verified.policy_decisions:
-        await record_or_refund(executor, attestations, verified)
-    if verified.evidence is not None:
-        verifications.add(verified.metered_verification)
-    return rendering.render_verification(verified, log_id=log.log_id)
-
-
-def _authenticate_profile(request: Request, profile_id: UUID, authenticate: Authenticate) -> Profile:
-    """Authenticate the caller who names a verification profile.
-
-    Only callers of the profile's tenant may use it; for all others it is not found.
-    """
-    try:
-        request.credential = credential_of(request.headers)
-        caller = authenticate(request)
-    except AuthRequired:
-        raise NotFound("verification profile", profile_id) from None
-    except AuthInvalid as error:
-        raise NotFound("verification profile", profile_id, attempt=error) from None
-    assert isinstance(caller, Caller)
-    return Profile(profile_id, caller)
-
-
-@routes.get("/v1/schemas", scope=PUBLIC)
-def list_schemas(query: PageQuery) -> Page[SchemaOut]:
-    """List the catalogue of credential schemas, each as JSON Schema 2020-12 of its claims.
-
-    The first claim of a schema is required, known claims are type-checked at the mint, and further claims are
-    kept.
-    """
-    start = decode_number(_SCHEMAS, query.cursor) or 0
-    numbered = list(enumerate(CATALOGUE, start=1))[start : start + query.limit + 1]
-    page, cursor = split_page(numbered, limit=query.limit, kind=_SCHEMAS, position=lambda row: [row[0]])
-    # pydantic checks that the document of each schema is JSON.
-    items = [SchemaOut.model_validate({"id": name, "json_schema": json_schema(name)}) for _, name in page]
-    return Page[SchemaOut](items=items, next_cursor=cursor)
-
-
-@routes.get("/v1/schemas/{id}", scope=PUBLIC, produces={_JSON_SCHEMA: dict[str, object]})
-def get_schema(id: str) -> RawResponse:
-    """Get the JSON Schema of a schema, without an envelope.
-
-    The document is JSON Schema 2020-12 of the claims, for the validator of your choice.
-    """
-    return RawResponse(json.dumps(json_schema(id)).encode(), _JSON_SCHEMA)

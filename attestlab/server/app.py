@@ -15,6 +15,8 @@ from attestlab import __version__
 from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.packs import routes as pack_routes
+from attestlab.attestations.schemas import routes as schema_routes
+from attestlab.attestations.verification import routes as verification_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.core.db.transaction import Transaction
@@ -68,6 +70,8 @@ TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
     pack_routes.routes,
+    verification_routes.routes,
+    schema_routes.routes,
     export_routes.routes,
     portal_routes.routes,
     issuer_routes.routes,
