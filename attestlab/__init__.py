@@ -10,22 +10,31 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from attestlab.core.version import VERSION
+
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
     from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
     from attestlab.attestations.verification.steps import VerifierInput
+    from attestlab.client.connecting import connect
+    from attestlab.client.lab import Lab
+    from attestlab.core.errors import AttestLabError
     from attestlab.demos.display import steps
     from attestlab.demos.world import demo_world
+    from attestlab.embedded.demo import demo
+    from attestlab.embedded.opening import open_lab as open  # public as `attestlab.open`
     from attestlab.installation import Installation
     from attestlab.log.note.trust_policy import TrustPolicy
     from attestlab.settings import Settings
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
+    "AttestLabError",
     "Bundle",
     "Installation",
+    "Lab",
     "MintRequest",
     "Reason",
     "Settings",
@@ -34,7 +43,10 @@ __all__ = [
     "Verdict",
     "VerifierInput",
     "VerifierPolicies",
+    "connect",
+    "demo",
     "demo_world",
+    "open",
     "sha256",
     "steps",
     "verify_bundle",
@@ -43,8 +55,10 @@ __all__ = [
 # The module of each public name. It is loaded when the name is first used, so that importing this
 # package loads neither the server nor a database, and the offline verifier starts quickly.
 _HOMES = {
+    "AttestLabError": "attestlab.core.errors",
     "Bundle": "attestlab.attestations.bundle.bundle",
     "Installation": "attestlab.installation",
+    "Lab": "attestlab.client.lab",
     "MintRequest": "attestlab.attestations.minting",
     "Reason": "attestlab.attestations.rules",
     "Settings": "attestlab.settings",
@@ -53,17 +67,22 @@ _HOMES = {
     "Verdict": "attestlab.attestations.rules",
     "VerifierInput": "attestlab.attestations.verification.steps",
     "VerifierPolicies": "attestlab.attestations.bundle.verifier_policies",
+    "connect": "attestlab.client.connecting",
+    "demo": "attestlab.embedded.demo",
     "demo_world": "attestlab.demos.world",
+    "open": "attestlab.embedded.opening",
     "sha256": "attestlab.attestations.rules",
     "steps": "attestlab.demos.display",
     "verify_bundle": "attestlab.attestations.bundle.bundle",
 }
+# Public names that their modules define under a longer one.
+_LONG_NAMES = {"open": "open_lab"}
 
 
 def __getattr__(name: str) -> Any:  # any of the public objects
     if name not in _HOMES:
         raise AttributeError(f"attestlab has no {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES[name]), _LONG_NAMES.get(name, name))
 
 
 def __dir__() -> list[str]:

@@ -20,6 +20,7 @@ A message states what is wrong and how to correct it.
     |   +-- HeadGuardMismatch
     |   +-- Cancelled
     |   +-- WorkAborted           a child process exceeded its limits or died
+    +-- ServiceFailed             another host's service failed, or is no AttestLab service
     +-- IntegrityFailed           stored or presented evidence is not valid
         +-- KeyringMismatch       sealed under another key-encryption key
         +-- SignatureInvalid
@@ -57,6 +58,12 @@ class AttestLabError(Exception):
         self.message = message
         self.details: dict[str, object] = dict(details or {})
         self.retry_after_s = retry_after_s
+
+    @property
+    def request_id(self) -> str | None:
+        """The id of the request that failed, to quote in a report; None if the error came from no service."""
+        request_id = self.details.get("request_id")
+        return request_id if isinstance(request_id, str) else None
 
 
 class ValidationFailed(AttestLabError):
@@ -244,6 +251,13 @@ class Cancelled(Unavailable):
 
 class WorkAborted(Unavailable):
     """Work in a child process exceeded its time, or the process died; the same work may do so again."""
+
+
+class ServiceFailed(AttestLabError):
+    """A service failed, answered with a code that this version does not know, or is no AttestLab service.
+
+    `details.code` is the service's own code, if it sent one.
+    """
 
 
 class IntegrityFailed(AttestLabError):

@@ -25,7 +25,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
 from attestlab.demos.history.rewound_clock import RewoundClock
-from attestlab.demos.history.year import YEAR, live_through_year
+from attestlab.demos.history.year import SEED, YEAR, ReportProgress, ignore_progress, live_through_year
 from attestlab.installation import InitResult, Installation
 from attestlab.issuers.rules import TrustTier
 from attestlab.issuers.service import IssuerWithKeys
@@ -96,11 +96,19 @@ class DemoWorld:
         return shown.model_dump(mode="json", by_alias=True)
 
 
-def demo_world(folder: Path | None = None, *, clock: Clock | None = None, history: bool = True) -> DemoWorld:
+def demo_world(
+    folder: Path | None = None,
+    *,
+    clock: Clock | None = None,
+    history: bool = True,
+    seed: int = SEED,
+    report_progress: ReportProgress = ignore_progress,
+) -> DemoWorld:
     """Create a demo installation in `folder`, by default a temporary one; takes some seconds.
 
     Its issuers are a year old, and the year has 5,200 policy decisions and 100,000 risk signals with their cases.
     Without `history` everything is new, and there is nothing else than the documents; that takes a second.
+    `seed` decides what is drawn; `report_progress` gets the share that is done, up to 1.
 
     Raises:
         Conflict: `folder` contains an installation already.
@@ -116,7 +124,9 @@ def demo_world(folder: Path | None = None, *, clock: Clock | None = None, histor
     mints = [partial(_mint, lab, caller, issuer, document) for issuer, document in documents]
     if history:
         ids = [issuer.issuer.id for issuer in issuers]
-        minted = live_through_year(lab, rewound, caller=caller, issuers=ids, mints=mints)
+        minted = live_through_year(
+            lab, rewound, caller=caller, issuers=ids, mints=mints, seed=seed, report_progress=report_progress
+        )
     else:
         minted = [mint() for mint in mints]
     pairs = [(document, done) for (_, document), done in zip(documents, minted, strict=True)]

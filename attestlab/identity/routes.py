@@ -1,10 +1,12 @@
 """HTTP routes for sign-in, tokens and the current user."""
 
 from dataclasses import asdict
+from typing import Literal
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid
+from attestlab.core.records.actors import ActorType
 from attestlab.identity import rules
 from attestlab.identity.service import AuthenticatedUser, Identity
 from attestlab.identity.sessions import Tokens
@@ -26,6 +28,11 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("identity")
 _CACHE_CONTROL = "public, max-age=300"
+_CREDENTIAL_TYPES: dict[ActorType, Literal["api_key", "jwt", "service"]] = {
+    "API_KEY": "api_key",
+    "USER": "jwt",
+    "SERVICE": "service",
+}
 
 
 async def _authenticate_user(
@@ -94,8 +101,8 @@ def get_me(caller: Caller, identity: Identity) -> MeOut:
     It answers any valid credential, so it is a good first request of a client.
     """
     credential = CredentialOut(
-        type="jwt" if caller.actor_type == "USER" else "api_key",
-        id=UUID(caller.credential_id or caller.actor_id),
+        type=_CREDENTIAL_TYPES[caller.actor_type],
+        id=caller.tenant_id if caller.actor_type == "SERVICE" else UUID(caller.credential_id or caller.actor_id),
         scopes=sorted(caller.scopes),
         expires_at=caller.expires_at,
     )

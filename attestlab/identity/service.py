@@ -155,6 +155,10 @@ class Identity:
             if caller.actor_type == "USER":
                 row = _require_row(store.find_person(connection, UUID(caller.actor_id)))
                 return CurrentUser(row.id, row.tenant_id, row.tenant_name, row.org_id, row.email, row.name)
+            if caller.actor_type == "SERVICE":
+                tenant = org_store.get_tenant(connection.execute, caller.tenant_id)
+                org_id = store.find_first_org(connection, tenant.id)
+                return CurrentUser(tenant.id, tenant.id, tenant.name, org_id, None, caller.actor_id)
             key = _require_row(store.find_key_holder(connection, UUID(caller.actor_id)))
             org_id = store.find_first_org(connection, key.tenant_id)
             return CurrentUser(key.id, key.tenant_id, key.tenant_name, org_id, None, key.name)

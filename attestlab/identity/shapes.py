@@ -53,9 +53,9 @@ class TokensOut(Out):
 
 
 class CredentialOut(Out):
-    """The credential of this request."""
+    """The credential of this request; `service` is a lab in the service's own process, with its tenant's id."""
 
-    type: Literal["api_key", "jwt"]
+    type: Literal["api_key", "jwt", "service"]
     id: Uuid
     scopes: list[ScopeName]
     expires_at: Moment | None

@@ -157,3 +157,16 @@ def get_operator_id(tx: Transaction) -> UUID:
     """Returns the operator's tenant, which every installation has."""
     tenant_id: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
     return tenant_id
+
+
+def find_tenant_by_name(execute: Execute, name: str) -> UUID:
+    """Returns the tenant of this name, compared without regard to case.
+
+    Raises:
+        NotFound: there is none, or there are several.
+    """
+    found = list(execute(select(tenants.c.id).where(func.lower(tenants.c.name) == name.lower())).scalars())
+    if len(found) != 1:
+        raise NotFound("tenant", f"{name[:80]!r}; {len(found) or 'none'} of that name, pass the id")
+    tenant_id: UUID = found[0]
+    return tenant_id

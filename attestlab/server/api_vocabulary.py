@@ -296,7 +296,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ApiKeyStatus": org_rules.ApiKeyStatus,
     "OrgStatus": org_rules.OrgStatus,
     "UserStatus": UserStatus,
-    "CredentialType": ["api_key", "jwt"],
+    "CredentialType": ["api_key", "jwt", "service"],
     "ActorType": ["USER", "API_KEY", "SERVICE"],
     "AuditOutcome": ["SUCCESS", "FAILURE"],
     "PolicyStatus": policy_rules.PolicyStatus,

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from tornado.netutil import bind_sockets
 
-from attestlab import __version__
 from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.packs import routes as pack_routes
@@ -23,6 +22,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.core.limits.rate_counters import Count
+from attestlab.core.version import VERSION
 from attestlab.delivery import routes as delivery_routes
 from attestlab.exports import routes as export_routes
 from attestlab.governance import routes as governance_routes
@@ -63,6 +63,7 @@ from attestlab.web.openapi.document import openapi_routes
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
+from attestlab.web.routing.authorization import Authenticate
 from attestlab.web.routing.routes import Route, Routes
 
 STOP_TIMEOUT_S = 4.5  # the process ends within five seconds
@@ -102,8 +103,17 @@ def all_routes() -> list[Route]:
     return [route for routes in CAPABILITIES for route in routes]
 
 
-def build_application(lab: Installation, write_queue: WriteQueue) -> Application:
-    """Build the web application of an installation: routes, authentication, limits and metrics."""
+def build_application(
+    lab: Installation,
+    write_queue: WriteQueue,
+    *,
+    authenticate: Authenticate | None = None,
+    limiter: Limiter | None = None,
+) -> Application:
+    """Build the web application of an installation: routes, authentication, limits and metrics.
+
+    `authenticate` and `limiter` replace those of a server, for an application that only its own process can reach.
+    """
     metrics = Metrics()
     logging_setup.STDERR.on_lost = metrics.count_lost_line
 
@@ -115,6 +125,33 @@ def build_application(lab: Installation, write_queue: WriteQueue) -> Application
     checks = {**lab.readiness(), "writes": write_queue.check_writes, "background": write_queue.background.check}
     operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
+
+    async def record_denied(request: Request, error: AttestLabError) -> None:
+        await write_queue.write(lambda tx: trail.record_denied(tx, request, error))
+
+    async def record_blocked(block: BlockedClient) -> None:
+        def record(tx: Transaction) -> None:
+            record_blocked_address(tx, trail.record_blocked(tx, block), block.address, at=block.at)
+
+        await write_queue.write(record)
+
+    return Application(
+        {**lab.services, WriteBehind: write_queue.verifications},
+        [*routes, *openapi_routes(routes, title=TITLE, version=VERSION, load_vocabulary=load_vocabulary)],
+        executor=write_queue.executor,
+        authenticate=authenticate or build_authenticator(lab),
+        execute_write=write_queue.perform,
+        on_denied=record_denied,
+        on_blocked=record_blocked,
+        limiter=limiter or build_limiter(lab),
+        clock=lab.clock,
+        metrics=metrics,
+        checks_tenant_header=lab.settings.env is Stage.SANDBOX,
+    )
+
+
+def build_authenticator(lab: Installation) -> Authenticate:
+    """Build the function that finds the caller behind an API key or an access token."""
 
     def authenticate(request: Request) -> Caller:
         credential = request.credential
@@ -128,28 +165,7 @@ def build_application(lab: Installation, write_queue: WriteQueue) -> Application
             raise AuthInvalid(known=caller)
         return caller
 
-    async def record_denied(request: Request, error: AttestLabError) -> None:
-        await write_queue.write(lambda tx: trail.record_denied(tx, request, error))
-
-    async def record_blocked(block: BlockedClient) -> None:
-        def record(tx: Transaction) -> None:
-            record_blocked_address(tx, trail.record_blocked(tx, block), block.address, at=block.at)
-
-        await write_queue.write(record)
-
-    return Application(
-        {**lab.services, WriteBehind: write_queue.verifications},
-        [*routes, *openapi_routes(routes, title=TITLE, version=__version__, load_vocabulary=load_vocabulary)],
-        executor=write_queue.executor,
-        authenticate=authenticate,
-        execute_write=write_queue.perform,
-        on_denied=record_denied,
-        on_blocked=record_blocked,
-        limiter=build_limiter(lab),
-        clock=lab.clock,
-        metrics=metrics,
-        checks_tenant_header=lab.settings.env is Stage.SANDBOX,
-    )
+    return authenticate
 
 
 def build_limiter(lab: Installation) -> Limiter:

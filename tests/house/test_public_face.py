@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 import attestlab
@@ -24,3 +27,9 @@ def test_the_public_face_fits_on_a_screen_and_lists_itself() -> None:
 def test_a_name_that_is_not_there_says_what_is() -> None:
     with pytest.raises(AttributeError, match="demo_world"):
         attestlab.demo_wrold  # noqa: B018  the point is to ask
+
+
+def test_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+
+    assert attestlab.__version__ == project["project"]["version"]

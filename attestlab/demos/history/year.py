@@ -19,6 +19,12 @@ YEAR = timedelta(days=365)
 DECISIONS = 5_200
 SEED = 20
 
+ReportProgress = Callable[[float], None]
+
+
+def ignore_progress(share: float) -> None:
+    """Report nothing."""
+
 
 def live_through_year(
     lab: Installation,
@@ -27,14 +33,18 @@ def live_through_year(
     caller: Caller,
     issuers: Sequence[UUID],
     mints: Sequence[Callable[[], Minted]],
+    seed: int = SEED,
+    report_progress: ReportProgress = ignore_progress,
 ) -> list[Minted]:
     """Let a year pass until the clock is no longer behind: mints, decisions, signals and cases.
 
     Args:
         mints: what to mint, in this order; the first at the beginning of the year and the last at its end.
+        seed: of what is drawn.
+        report_progress: gets the share of the year that has passed, up to 1.
     """
     now = clock.now() + clock.behind
-    checks, signals = EmploymentChecks(lab, caller, seed=SEED), PastSignals(lab, caller, issuers, now, seed=SEED)
+    checks, signals = EmploymentChecks(lab, caller, seed=seed), PastSignals(lab, caller, issuers, now, seed=seed)
     minted: list[Minted] = []
     for span in range(SPANS):
         minted += [mint() for mint in mints[len(minted) : (len(mints) - 1) * (span + 1) // SPANS]]
@@ -46,4 +56,5 @@ def live_through_year(
                 times = checks.draw_times(DECISIONS // (SPANS * WEEKS_A_SPAN), last, clock.now())
                 checks.decide(tx, known, times)
                 signals.record_until(tx, clock.now())
+                report_progress(passed)
     return [*minted, *(mint() for mint in mints[len(minted) :])]

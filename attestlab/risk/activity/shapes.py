@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.risk.activity.service import DriftReport, KindDrift, SourceStatus
+
+if TYPE_CHECKING:  # a client reads these models without the service
+    from attestlab.risk.activity.service import DriftReport, KindDrift, SourceStatus
 
 
 class DriftQuery(In):

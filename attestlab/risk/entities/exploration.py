@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from attestlab.risk.links.tables import RiskLinkRecord
 from attestlab.risk.rules import Entity, EntityType
+
+if TYPE_CHECKING:  # its constants and edges are part of the wire models
+    from attestlab.risk.links.tables import RiskLinkRecord
 
 MAX_DEPTH = 3
 DEFAULT_DEPTH = 2

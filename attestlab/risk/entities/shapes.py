@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -11,10 +11,12 @@ from attestlab.core.shapes import In, Moment, Out
 from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut, Lists
 from attestlab.risk.entities.exploration import DEFAULT_DEPTH, MAX_DEPTH, Edge
 from attestlab.risk.entities.rings import Ring
-from attestlab.risk.entities.service import GraphNode
 from attestlab.risk.rules import Entity
 from attestlab.risk.shapes import EntityTypeName
 from attestlab.risk.signals.shapes import SignalOut
+
+if TYPE_CHECKING:  # a client reads these models without the service
+    from attestlab.risk.entities.service import GraphNode
 
 
 class EntityOut(Out):

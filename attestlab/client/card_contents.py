@@ -1,0 +1,234 @@
+"""The contents of the cards of each kind of object: its state in a word, what matters in lines, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from attestlab.attestations.schemas.catalogue import CATALOGUE
+from attestlab.client.cards import (
+    CardRow,
+    CardTone,
+    Markup,
+    draw_card,
+    join,
+    write_bar,
+    write_code,
+    write_hash,
+    write_steps,
+    write_time,
+)
+
+if TYPE_CHECKING:
+    from attestlab.client.handles.attestations import AttestationHandle, MintHandle, VerificationHandle
+    from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
+    from attestlab.client.handles.issuers import IssuerHandle
+    from attestlab.client.handles.log import TreeHeadHandle
+    from attestlab.client.handles.policies import (
+        DecisionHandle,
+        ExplanationHandle,
+        PolicyHandle,
+        PolicySummaryHandle,
+        SimulationHandle,
+    )
+
+MAX_LINES = 6
+_GOOD = frozenset({"VALID", "ACTIVE", "ALLOW"})
+_SENTENCES: Final[Mapping[str, str]] = {
+    "VALID": "The attestation holds",
+    "ALTERED": "The file is not the one that was signed",
+    "REVOKED": "The issuer revoked the attestation",
+    "SUPERSEDED": "A newer attestation replaces this one",
+    "EXPIRED": "The attestation has expired",
+    "INVALID": "The attestation does not hold",
+    "NOT_FOUND": "No such attestation is known",
+    "UNKNOWN_ISSUER": "The issuer is not known",
+}
+# The steps of a verification, each with the reasons by which it passes and those by which it fails.
+_STEPS: Final = (
+    ("Found", (), ("attestation_not_found",)),
+    ("File", ("payload_hash_ok", "document_hash_ok"), ("payload_hash_mismatch", "document_hash_mismatch")),
+    ("Status", ("status_current",), ("attestation_revoked", "attestation_superseded", "attestation_expired")),
+    ("Issuer", ("governance_ok",), ("issuer_revoked", "issuer_unknown")),
+    ("Signature", ("signature_ok",), ("signature_invalid", "key_not_found", "key_compromised")),
+    ("Log", ("transparency_proof_ok",), ("transparency_proof_failed",)),
+    ("Policies", ("policy_ok",), ("policy_denied",)),
+)
+
+
+def draw_attestation(attestation: AttestationHandle | MintHandle, issuer: str | None) -> str:
+    """Draw the card of an attestation; without the issuer's name it shows the id."""
+    status = attestation.status.value
+    rows = [
+        CardRow("Issuer", issuer or write_hash(str(attestation.issuer_id))),
+        CardRow("Issued", write_time(attestation.created_at)),
+        CardRow("Log entry", f"{attestation.log_index:,}"),
+        CardRow("Document", attestation.document_hash and write_hash(attestation.document_hash)),
+        CardRow("Id", write_code(attestation.id)),
+    ]
+    foot = join("Check it: ", write_code('attestation.verify(file="diploma.pdf")'))
+    return draw_card(_tone_of(status), status, name_schema(attestation.schema_id), rows, foot=foot)
+
+
+def draw_verification(verification: VerificationHandle) -> str:
+    """Draw the card of a verification by the service."""
+    reasons = set(verification.reasons)
+    issuer = verification.governance and verification.governance.issuer_display_name
+    rows = [
+        CardRow("Attestation", write_code(verification.attestation_id)),
+        CardRow("Issuer", issuer or verification.details.issuer_name or None),
+        CardRow("Steps", _show_steps(reasons, is_found="attestation_not_found" not in reasons)),
+        CardRow("Reasons", ", ".join(verification.reasons)),
+    ]
+    foot = None if verification.log is None else f"Entry {verification.log.leaf_index:,} of {verification.log.log_id}."
+    verdict = verification.verdict.value
+    return draw_card(_tone_of(verdict), verdict, _SENTENCES[verdict], rows, foot=foot)
+
+
+def draw_offline_verification(verification: OfflineVerificationHandle) -> str:
+    """Draw the card of a verification in this process."""
+    verdict = verification.verdict.value
+    steps = [(name, {"ok": True, "FAILED": False}.get(result)) for name, result in verification.steps.items()]
+    rows = [
+        CardRow("Attestation", write_code(verification.attestation_id)),
+        CardRow("Log", verification.origin and f"{verification.origin}, {verification.tree_size:,} entries"),
+        CardRow("Steps", write_steps(steps)),
+        CardRow("Not checked", "; ".join(verification.not_checked)),
+    ]
+    return draw_card(_tone_of(verdict), verdict, _SENTENCES[verdict], rows, foot="Verified here, offline.")
+
+
+def draw_bundle(bundle: BundleHandle) -> str:
+    """Draw the card of a proof bundle."""
+    rows = [
+        CardRow("Issuer", bundle.issuer_name),
+        CardRow("Log entry", f"{bundle.log_index:,} of {bundle.tree_size:,}"),
+        CardRow("Attestation", write_code(bundle.attestation_id)),
+    ]
+    foot = join("Nothing is verified yet: ", write_code("bundle.verify(file=...)"))
+    return draw_card(CardTone.CALM, "BUNDLE", name_schema(bundle.schema_name), rows, foot=foot)
+
+
+def draw_issuer(issuer: IssuerHandle) -> str:
+    """Draw the card of an issuer."""
+    keys = ", ".join(f"{key.kid} ({key.alg}, {key.status})" for key in issuer.keys[:MAX_LINES]) or "none"
+    rows = [
+        CardRow("Domain", issuer.domain),
+        CardRow("Standing", f"{_say(issuer.trust_tier)}, {issuer.risk_rating.lower()} risk"),
+        CardRow("Jurisdiction", issuer.jurisdiction),
+        CardRow("Keys", keys),
+        CardRow("Id", write_code(issuer.id)),
+    ]
+    tone = (
+        CardTone.GOOD if issuer.status == "ACTIVE" else CardTone.WARN if issuer.status == "SUSPENDED" else CardTone.BAD
+    )
+    return draw_card(tone, issuer.status, issuer.name, rows)
+
+
+def draw_policy(policy: PolicyHandle | PolicySummaryHandle, rules: Sequence[Mapping[str, object]] = ()) -> str:
+    """Draw the card of a policy, with its first rules."""
+    shown = [f"{rule.get('effect')} {rule.get('id')}" for rule in rules[:MAX_LINES]]
+    more = [] if len(rules) <= MAX_LINES else [f"and {len(rules) - MAX_LINES} more"]
+    active = "none" if policy.active_version is None else policy.active_version
+    rows = [
+        CardRow("Decides", f"{policy.category}, {policy.target_type}"),
+        CardRow("Versions", f"newest {policy.version}, active {active}"),
+        CardRow("Rules", "; ".join(shown + more) or None),
+        CardRow("Id", write_code(policy.id)),
+    ]
+    tone = CardTone.GOOD if policy.status == "ACTIVE" else CardTone.CALM
+    foot = join("What would it have done? ", write_code("policy.simulate()"))
+    return draw_card(tone, policy.status, policy.name, rows, foot=foot)
+
+
+def draw_decision(decision: DecisionHandle) -> str:
+    """Draw the card of a decision."""
+    missing = [each.path for each in decision.diagnostics[:MAX_LINES]]
+    rows = [
+        CardRow("Policy", decision.matched_policy and write_code(decision.matched_policy)),
+        CardRow("Reason", decision.reason),
+        CardRow("Not read", ", ".join(missing) or None),
+    ]
+    foot = join("Decision ", write_code(decision.decision_id), ". Why? ", write_code("decision.explain()"))
+    return draw_card(
+        _tone_of(decision.decision), decision.decision, _name_decider(decision.matched_rule), rows, foot=foot
+    )
+
+
+def draw_explanation(decision: ExplanationHandle) -> str:
+    """Draw the card of an explained decision, with the smallest change that reverses it."""
+    deciding = next((policy for policy in decision.policies if policy.deciding), None)
+    change = decision.counterfactual.changes
+    reversed_by = change and ", ".join(f"{each.path} {each.before} → {each.after}" for each in change)
+    opposite = "To deny" if decision.allowed else "To allow"
+    rows = [
+        CardRow("Policy", deciding and f"{deciding.name}, version {deciding.version}"),
+        CardRow("Reason", decision.reason),
+        CardRow("Missing", ", ".join(decision.missing) or None),
+        CardRow(opposite, reversed_by or "no change of these attributes does"),
+    ]
+    foot = f"Decision {decision.decision_id}, {write_time(decision.created_at)}"
+    title = f"{decision.action} {_name_decider(decision.matched_rule).lower()}"
+    return draw_card(_tone_of(decision.decision), decision.decision, title, rows, foot=foot)
+
+
+def draw_simulation(report: SimulationHandle) -> str:
+    """Draw the card of a simulation: how many decisions change, and in which direction."""
+    opened, closed = report.newly_allowed, report.newly_denied
+    most = max(opened, closed, 1)
+    rows = [
+        CardRow("Deny → allow", write_bar(opened / most, CardTone.BAD, f"{opened:,}") if opened else "0"),
+        CardRow("Allow → deny", write_bar(closed / most, CardTone.WARN, f"{closed:,}") if closed else "0"),
+        CardRow("Unchanged", f"{report.decided - opened - closed:,}"),
+    ]
+    check = report.self_check
+    reproduced = f"Self-check: {check.decisions - check.unexpected_flips:,} of {check.decisions:,} reproduced."
+    foot = f"Draft “{report.policy.name}”. {reproduced}"
+    tone = CardTone.WARN if opened + closed else CardTone.GOOD
+    return draw_card(tone, f"{opened + closed:,} CHANGE", f"of {report.decided:,} decisions replayed", rows, foot=foot)
+
+
+def draw_tree_head(head: TreeHeadHandle) -> str:
+    """Draw the card of a signed tree head."""
+    rows = [
+        CardRow("Root", write_hash(head.root_hash)),
+        CardRow("Signed", write_time(head.timestamp)),
+        CardRow("Log", head.origin),
+    ]
+    foot = join("Did it only grow? ", write_code("lab.log.consistency(older_size)"))
+    return draw_card(CardTone.CALM, "SIGNED", f"Log of {head.tree_size:,} entries", rows, foot=foot)
+
+
+def draw_lab(place: str, rows: Sequence[CardRow]) -> str:
+    """Draw the card of a lab."""
+    foot = join("Try ", write_code("lab.attestations[0]"), " or ", write_code("lab.log.head()"))
+    word = "DEMO" if place.startswith("demo") else "LAB"
+    return draw_card(CardTone.CALM, word, place, rows, foot=foot)
+
+
+def name_schema(schema_id: str) -> str:
+    """Return the title of a schema, or its id if this version does not know it."""
+    known = CATALOGUE.get(schema_id)
+    return schema_id if known is None else known.title
+
+
+def _show_steps(reasons: set[str], *, is_found: bool) -> Markup:
+    steps: list[tuple[str, bool | None]] = [("Found", is_found)]
+    for name, passes, failures in _STEPS[1:]:
+        failed, passed = reasons.intersection(failures), reasons.intersection(passes)
+        steps.append((name, False if failed else True if passed else None))
+    return write_steps(steps)
+
+
+def _name_decider(rule: str | None) -> str:
+    return "Decided by default" if rule is None else f"Decided by rule {rule}"
+
+
+def _tone_of(word: str) -> CardTone:
+    if word in _GOOD:
+        return CardTone.GOOD
+    return CardTone.WARN if word in ("SUPERSEDED", "EXPIRED") else CardTone.BAD
+
+
+def _say(code: str) -> str:
+    return code.replace("_", " ").capitalize()

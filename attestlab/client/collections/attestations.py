@@ -1,0 +1,194 @@
+"""`lab.attestations`, and the minting that the lab itself offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypedDict, Unpack, cast
+from uuid import UUID
+
+from attestlab.client import arguments
+from attestlab.client.arguments import File, When
+from attestlab.client.collections.base import Collection
+from attestlab.client.handles.attestations import (
+    AttestationHandle,
+    AttestationLike,
+    MintHandle,
+    RevocationHandle,
+    read_attestation_id,
+    revoke_attestation,
+)
+from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
+from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, find_issuer, get_issuer
+from attestlab.client.service_client import Json, ServiceClient, path_of
+from attestlab.client.service_errors import build_error
+from attestlab.core.errors import AttestLabError, Conflict, ValidationFailed
+
+MAX_BATCH = 100  # of one request
+
+
+class MintOptions(TypedDict, total=False):
+    """The optional parts of a mint (docs/http.md)."""
+
+    kid: str
+    alg: str
+    recipient_email: str
+    pack_id: UUID | str
+    expiry_at: When
+    expiry_from_claims: bool
+    subject_reference: str
+    metadata: Mapping[str, object]
+    content_type: str
+    document_hash: str
+    id: UUID | str
+    created_at: When
+    signature: str
+
+
+class AttestationCollection(Collection[AttestationHandle]):
+    """The tenant's attestations, newest first."""
+
+    noun = "an attestation"
+    path = "/v1/attestations"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, AttestationHandle)
+
+    def mint_many(self, items: Iterable[Mapping[str, object]]) -> list[MintHandle | AttestLabError]:
+        """Mint many attestations, a hundred in one append to the log.
+
+        Args:
+            items: for each attestation the arguments of `lab.mint`, as a dict.
+
+        Returns:
+            For each item, in order, the attestation, or the error for which it alone was refused.
+        """
+        bodies = [_compose_item(self._client, number, item) for number, item in enumerate(items)]
+        done: list[MintHandle | AttestLabError] = []
+        for start in range(0, len(bodies), MAX_BATCH):
+            answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
+            done += [self._read_item(item) for item in cast("list[Json]", answer["items"])]
+        return done
+
+    def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
+        """Revoke an attestation permanently."""
+        return revoke_attestation(self._client, read_attestation_id(what), reason)
+
+    def supersede(
+        self,
+        what: AttestationLike,
+        document: File | None = None,
+        *,
+        schema: str,
+        claims: Mapping[str, object],
+        issuer: IssuerLike | None = None,
+        **options: Unpack[MintOptions],
+    ) -> MintHandle:
+        """Mint an attestation that replaces another one, by default of the same issuer."""
+        old = read_attestation_id(what)
+        named = issuer if issuer is not None else AttestationHandle.parse(self._client, self._get(old)).issuer_id
+        body = compose_mint(self._client, document, named, schema, claims, options)
+        answer = self._client.post(f"/v1/attestations/{old}/supersede", body)
+        return MintHandle.parse(self._client, answer["new"])
+
+    def bundle(self, what: AttestationLike) -> BundleHandle:
+        """Fetch the proof bundle of an attestation, which verifies offline."""
+        return fetch_bundle(self._client, read_attestation_id(what))
+
+    def _find(self, which: object) -> AttestationHandle:
+        return self._parse(self._get(read_attestation_id(which)))
+
+    def _get(self, attestation_id: UUID) -> Json:
+        return self._client.get(path_of("v1", "attestations", attestation_id))
+
+    def _read_item(self, item: Json) -> MintHandle | AttestLabError:
+        if "attestation" in item:
+            return MintHandle.parse(self._client, item["attestation"])
+        return build_error(cast("Json", item["error"]))
+
+
+def mint(
+    client: ServiceClient,
+    document: File | None,
+    *,
+    issuer: IssuerLike,
+    schema: str,
+    claims: Mapping[str, object],
+    options: MintOptions,
+) -> MintHandle:
+    """Mint an attestation; if the issuer's key was replaced since it was read, with the new key."""
+    body = compose_mint(client, document, issuer, schema, claims, options)
+    try:
+        return MintHandle.parse(client, client.post("/v1/attestations/mint", body))
+    except Conflict as error:
+        if "key_status" not in error.details or "kid" in options or not isinstance(issuer, IssuerHandle):
+            raise
+    body = compose_mint(client, document, issuer.id, schema, claims, options)
+    return MintHandle.parse(client, client.post("/v1/attestations/mint", body))
+
+
+def compose_mint(
+    client: ServiceClient,
+    document: File | None,
+    issuer: IssuerLike,
+    schema: str,
+    claims: Mapping[str, object],
+    options: MintOptions,
+) -> dict[str, object]:
+    """Compose the body of a mint; the document is hashed here.
+
+    Raises:
+        ValidationFailed: an argument has another type than a person would pass.
+    """
+    if not isinstance(schema, str):
+        raise ValidationFailed(f"schema is a {type(schema).__name__}. Pass its id, such as 'degree'.")
+    body: dict[str, object] = {
+        **_name_signer(client, issuer, options),
+        "schema": schema,
+        "claims": arguments.read_mapping(claims, name="claims"),
+        **{name: value for name, value in options.items() if value is not None and name not in ("kid", "alg")},
+    }
+    for name in ("expiry_at", "created_at"):
+        if name in body:
+            body[name] = arguments.read_time(cast("When", body[name]), name=name)
+    if document is not None:
+        if "document_hash" in options:
+            raise ValidationFailed("Pass the document or its document_hash, not both.")
+        digest = arguments.hash_file(document)
+        body |= {"document_hash": digest.sha256, "content_type": options.get("content_type", digest.content_type)}
+    return body
+
+
+def _name_signer(client: ServiceClient, issuer: IssuerLike, options: MintOptions) -> dict[str, object]:
+    """Name issuer, key and algorithm; without a `kid` that is the issuer's active key."""
+    kid, alg = options.get("kid"), options.get("alg")
+    if kid and alg and isinstance(issuer, UUID):
+        return {"issuer_id": issuer, "kid": kid, "alg": alg}
+    found = find_issuer(client, issuer)
+    if kid is None:
+        key = found.active_key
+        return {"issuer_id": found.id, "kid": key.kid, "alg": key.alg}
+    known = {key.kid: key.alg for key in found.keys}
+    if kid not in known:
+        known = {key.kid: key.alg for key in get_issuer(client, found.id).keys}
+    if kid not in known:
+        raise ValidationFailed(f"{found.name} has no key {kid!r}. Its keys: {', '.join(known) or 'none'}.")
+    return {"issuer_id": found.id, "kid": kid, "alg": alg or known[kid]}
+
+
+def _compose_item(client: ServiceClient, number: int, item: object) -> dict[str, object]:
+    given = arguments.read_mapping(item, name=f"items[{number}]")
+    missing = [name for name in ("issuer", "schema", "claims") if name not in given]
+    if missing:
+        raise ValidationFailed(f"items[{number}] lacks {', '.join(missing)}. Pass the arguments of `lab.mint`.")
+    unknown = sorted(given.keys() - {"document", "issuer", "schema", "claims"} - MintOptions.__annotations__.keys())
+    if unknown:
+        raise ValidationFailed(f"items[{number}] has no argument {unknown[0]!r}. Pass the arguments of `lab.mint`.")
+    document, issuer, schema, claims = (given.pop(name, None) for name in ("document", "issuer", "schema", "claims"))
+    return compose_mint(
+        client,
+        cast("File | None", document),
+        cast("IssuerLike", issuer),
+        cast("str", schema),
+        cast("Mapping[str, object]", claims),
+        cast("MintOptions", given),
+    )

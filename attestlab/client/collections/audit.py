@@ -1,0 +1,35 @@
+"""`lab.audit`: the tenant's audit trail, a hash chain."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attestlab.audit.shapes import AuditEventOut
+from attestlab.client import arguments
+from attestlab.client.collections.base import Collection
+from attestlab.client.handles.base import Handle
+from attestlab.client.service_client import ServiceClient
+from attestlab.core.errors import NotFound
+
+
+class AuditEventHandle(AuditEventOut, Handle):
+    """A line of the audit trail: who changed what, and the hash that chains it to the line before."""
+
+    shown_fields: ClassVar = ("timestamp", "actor_type", "actor_id", "action", "resource_type", "outcome")
+
+
+class AuditCollection(Collection[AuditEventHandle]):
+    """The lines of the tenant's audit trail, newest first."""
+
+    noun = "an audit line"
+    path = "/v1/audit/events"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, AuditEventHandle)
+
+    def _find(self, which: object) -> AuditEventHandle:
+        wanted = arguments.read_id(which, self.noun)
+        found = next((each for each in self if each.id == wanted), None)
+        if found is None:
+            raise NotFound("audit line", wanted)
+        return found

@@ -1,0 +1,143 @@
+"""`lab.issuers`: issuers, their keys, and the governance of their standing."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from attestlab.client import arguments
+from attestlab.client.arguments import When
+from attestlab.client.collections.base import Collection
+from attestlab.client.handles.issuers import (
+    BlastRadiusHandle,
+    IssuerHandle,
+    IssuerLike,
+    IssuerRequestHandle,
+    KeyHandle,
+    RotationHandle,
+    WithdrawnKeyHandle,
+    change_request,
+    count_blast_radius,
+    find_issuer,
+    rotate_key,
+)
+from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.core.crypto.signing import Algorithm
+
+KeyLike = str | KeyHandle
+RequestLike = UUID | str | IssuerRequestHandle
+
+
+class IssuerCollection(Collection[IssuerHandle]):
+    """The tenant's issuers, newest first; `lab.issuers["Registrar"]` finds one by name, domain or id."""
+
+    noun = "an issuer"
+    path = "/v1/issuers"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, IssuerHandle)
+
+    def create(
+        self, name: str, domain: str, *, alg: str | None = Algorithm.ED25519, kid: str | None = None, **profile: str
+    ) -> IssuerHandle:
+        """Register an issuer, with a first key that the service holds; `alg=None` makes none.
+
+        Args:
+            profile: `legal_name`, `display_name`, `jurisdiction`, `primary_color`, `accent_color`, `logo_url`.
+        """
+        key = {"alg": alg, "kid": kid} if alg else {}
+        body = {"name": name, "domain": domain, **key, **profile}
+        return self._parse(self._client.post(self.path, {part: value for part, value in body.items() if value}))
+
+    def update(self, issuer: IssuerLike, **profile: str | None) -> IssuerHandle:
+        """Change an issuer's profile; None removes a value."""
+        return self._parse(self._client.patch(path_of("v1", "issuers", self._id_of(issuer)), profile))
+
+    def keys(self, issuer: IssuerLike) -> list[KeyHandle]:
+        """List an issuer's keys, newest first."""
+        answers = self._client.iterate(path_of("v1", "issuers", self._id_of(issuer), "keys"))
+        return [KeyHandle.parse(self._client, answer) for answer in answers]
+
+    def add_key(
+        self,
+        issuer: IssuerLike,
+        kid: str,
+        *,
+        alg: str = Algorithm.ED25519,
+        public_key_b64url: str | None = None,
+        status: str = "active",
+    ) -> KeyHandle:
+        """Add a key: one that the service makes and holds, or your own by its public half."""
+        body = {"kid": kid, "alg": alg, "status": status}
+        if public_key_b64url is not None:
+            body["public_key_b64url"] = public_key_b64url
+        path = path_of("v1", "issuers", self._id_of(issuer), "keys")
+        return KeyHandle.parse(self._client, self._client.post(path, body))
+
+    def rotate_key(self, key: KeyLike, *, new_kid: str | None = None, alg: str | None = None) -> RotationHandle:
+        """Replace a key with a new key that the service holds."""
+        kid = _kid_of(key)
+        if alg is None:
+            alg = key.alg if isinstance(key, KeyHandle) else self._alg_of(kid)
+        return rotate_key(self._client, kid, new_kid=new_kid, alg=alg)
+
+    def revoke_key(self, key: KeyLike, reason: str) -> WithdrawnKeyHandle:
+        """Revoke a key permanently; what is in the log already stays valid and is flagged."""
+        return self._withdraw_key(key, "revoke", {"reason": reason})
+
+    def compromise_key(self, key: KeyLike, reason: str, *, compromised_at: When | None = None) -> WithdrawnKeyHandle:
+        """Report a key as compromised: attestations logged since then become INVALID."""
+        since = arguments.read_time(compromised_at, name="compromised_at")
+        return self._withdraw_key(key, "compromise", {"reason": reason} | ({"compromised_at": since} if since else {}))
+
+    def request(
+        self,
+        type: str,
+        issuer: IssuerLike,
+        reason: str,
+        *,
+        new_trust_tier: str | None = None,
+        new_risk_rating: str | None = None,
+    ) -> IssuerRequestHandle:
+        """Request a change of an issuer's standing, such as `SUSPEND_ISSUER`, for another person to approve."""
+        body: dict[str, object] = {"type": type, "target_issuer_id": self._id_of(issuer), "reason": reason}
+        body |= {"new_trust_tier": new_trust_tier} if new_trust_tier else {}
+        body |= {"new_risk_rating": new_risk_rating} if new_risk_rating else {}
+        return IssuerRequestHandle.parse(self._client, self._client.post("/v1/governance/issuer-requests", body))
+
+    def approve(self, request: RequestLike) -> IssuerRequestHandle:
+        """Approve a request, as another person than the requester."""
+        return change_request(self._client, arguments.read_id(request, "a request"), "approve")
+
+    def reject(self, request: RequestLike, reason: str) -> IssuerRequestHandle:
+        """Reject a request."""
+        return change_request(self._client, arguments.read_id(request, "a request"), "reject", {"reason": reason})
+
+    def execute(self, request: RequestLike) -> IssuerRequestHandle:
+        """Make the change of an approved request."""
+        return change_request(self._client, arguments.read_id(request, "a request"), "execute")
+
+    def blast_radius(self, issuer: IssuerLike, kid: str | None = None) -> BlastRadiusHandle:
+        """Count the attestations that depend on an issuer, or on one of its keys."""
+        return count_blast_radius(self._client, self._id_of(issuer), kid)
+
+    def _find(self, which: object) -> IssuerHandle:
+        return find_issuer(self._client, which)  # type: ignore[arg-type]  # it checks the type
+
+    def _id_of(self, issuer: IssuerLike) -> UUID:
+        return find_issuer(self._client, issuer).id
+
+    def _alg_of(self, kid: str) -> str:
+        found = (key.alg for issuer in self for key in issuer.keys if key.kid == kid)
+        return next(found, Algorithm.ED25519)
+
+    def _withdraw_key(self, key: KeyLike, change: str, body: dict[str, object]) -> WithdrawnKeyHandle:
+        path = path_of("v1", "issuers", "keys", _kid_of(key), change)
+        return WithdrawnKeyHandle.parse(self._client, self._client.post(path, body))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Complete `lab.issuers["` with the issuers' names."""
+        return [issuer.name for issuer in self]
+
+
+def _kid_of(key: KeyLike) -> str:
+    return key.kid if isinstance(key, KeyHandle) else key

@@ -1,0 +1,194 @@
+"""`lab.policies` and `lab.decisions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from uuid import UUID
+
+from attestlab.client import arguments
+from attestlab.client.arguments import When
+from attestlab.client.collections.base import Collection
+from attestlab.client.handles.policies import (
+    AnalysisHandle,
+    DecisionHandle,
+    ExplanationHandle,
+    PolicyHandle,
+    PolicyLike,
+    PolicySummaryHandle,
+    SimulationHandle,
+    Threshold,
+    activate_policy,
+    change_policy,
+    explain_decision,
+    find_policy_id,
+    name_policy,
+    simulate,
+)
+from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.core.errors import ValidationFailed
+
+# A stored policy, or a document: a dict, TOML text, or the path of a TOML or JSON file.
+PolicyOrDocument = PolicyLike | arguments.PolicyDocument
+MAX_THRESHOLDS = 2
+
+
+class PolicyCollection(Collection[PolicySummaryHandle]):
+    """The tenant's policies, newest first; `lab.policies["Employment checks"]` finds one by name or id."""
+
+    noun = "a policy"
+    path = "/v1/policies"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, PolicySummaryHandle)
+
+    def create(self, policy: arguments.PolicyDocument) -> PolicyHandle:
+        """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file."""
+        return PolicyHandle.parse(self._client, self._client.post(self.path, arguments.read_policy(policy)))
+
+    def update(self, policy: PolicyLike, document: arguments.PolicyDocument) -> PolicyHandle:
+        """Write a new version; the active one remains active."""
+        path = path_of("v1", "policies", find_policy_id(self._client, policy))
+        return PolicyHandle.parse(self._client, self._client.put(path, arguments.read_policy(document)))
+
+    def get(self, policy: PolicyLike) -> PolicyHandle:
+        """Return a policy with its newest document."""
+        path = path_of("v1", "policies", find_policy_id(self._client, policy))
+        return PolicyHandle.parse(self._client, self._client.get(path))
+
+    def evaluate(
+        self,
+        action: str,
+        context: Mapping[str, object],
+        *,
+        target_type: str = "TENANT_DEFAULT",
+        target_id: UUID | str | None = None,
+    ) -> DecisionHandle:
+        """Let the policies in force decide; the decision is recorded."""
+        body: dict[str, object] = {"action": action, "target_type": target_type}
+        body["context"] = arguments.read_mapping(context, name="context")
+        if target_id is not None:
+            body["target_id"] = arguments.read_id(target_id, "a target")
+        return DecisionHandle.parse(self._client, self._client.post("/v1/policies/evaluate", body))
+
+    def explain(self, decision: str | DecisionHandle) -> ExplanationHandle:
+        """Explain a decision, and what would have to change for the opposite result."""
+        return explain_decision(self._client, _decision_id_of(decision))
+
+    def simulate(
+        self,
+        policy: PolicyOrDocument,
+        *,
+        replaces: PolicyLike | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        by: Iterable[str] | str = (),
+    ) -> SimulationHandle:
+        """Replay a policy or a draft over the tenant's past decisions.
+
+        Args:
+            policy: a stored policy, or a draft.
+            replaces: the stored policy that a draft would replace; otherwise it joins the policies in force.
+            since: of the first decision; `until` of the first one that is left out.
+            by: attributes to count the flips by, at most three.
+        """
+        body = self._name_draft(policy, replaces)
+        return simulate(self._client, body, since=since, until=until, by=by)
+
+    def sweep(
+        self,
+        policy: PolicyOrDocument,
+        *thresholds: Threshold,
+        points: int = 200,
+        replaces: PolicyLike | None = None,
+        since: When | None = None,
+        until: When | None = None,
+    ) -> SimulationHandle:
+        """Simulate every value of one threshold, or of two; the results are in `sweep`.
+
+        Args:
+            thresholds: each `(rule_id, attribute)`, or an `op` (`lt`, `gte`, ...) where a rule has several.
+            points: how many values at most.
+        """
+        if not 1 <= len(thresholds) <= MAX_THRESHOLDS:
+            raise ValidationFailed(
+                f"A sweep varies 1 or 2 thresholds, not {len(thresholds)}. Pass ('rule', 'attribute')."
+            )
+        options = {"sweep": [_read_threshold(each) for each in thresholds], "points": points}
+        body = self._name_draft(policy, replaces)
+        return simulate(self._client, body, since=since, until=until, by=(), options=options)
+
+    def analyze(self, policy: PolicyOrDocument, *, against: PolicyOrDocument | None = None) -> AnalysisHandle:
+        """Analyze a policy for every possible context; `against` compares it with another one."""
+        body = name_policy(self._client, policy)
+        if against is not None:
+            body["against"] = next(iter(name_policy(self._client, against).values()))
+        return AnalysisHandle.parse(self._client, self._client.post("/v1/policies/analyze", body, is_read=True))
+
+    def shadow(self, policy: PolicyLike) -> PolicyHandle:
+        """Evaluate and record the newest version next to the active ones, without effect."""
+        return change_policy(self._client, find_policy_id(self._client, policy), "shadow")
+
+    def activate(
+        self,
+        policy: PolicyLike,
+        simulation: SimulationHandle | str | None = None,
+        *,
+        acknowledge: Iterable[str] = (),
+        note: str | None = None,
+    ) -> PolicyHandle:
+        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
+        policy_id = find_policy_id(self._client, policy)
+        return activate_policy(self._client, policy_id, simulation, acknowledge=acknowledge, note=note)
+
+    def archive(self, policy: PolicyLike) -> PolicyHandle:
+        """Archive a policy permanently; by a signed-in owner or admin."""
+        return change_policy(self._client, find_policy_id(self._client, policy), "archive")
+
+    def _find(self, which: object) -> PolicySummaryHandle:
+        path = path_of("v1", "policies", find_policy_id(self._client, which))
+        return self._parse(self._client.get(path))
+
+    def _name_draft(self, policy: PolicyOrDocument, replaces: PolicyLike | None) -> dict[str, object]:
+        body = name_policy(self._client, policy)
+        if replaces is not None:
+            if "policy_id" in body:
+                raise ValidationFailed("`replaces` belongs to a draft. Pass a stored policy alone.")
+            body["policy_id"] = find_policy_id(self._client, replaces)
+        return body
+
+
+class DecisionCollection(Collection[ExplanationHandle]):
+    """The tenant's policy decisions, newest first; `lab.decisions["dec_..."]` explains one."""
+
+    noun = "a decision"
+    path = "/v1/policies/decisions"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, ExplanationHandle)
+
+    def list(self, *, limit: int | None = None, **filters: object) -> Iterator[ExplanationHandle]:
+        """Iterate over the decisions that the audit trail names, newest first, each with its explanation."""
+        wanted = {"resource_type": "policy_decision", **filters}
+        answers = self._client.iterate("/v1/audit/events", wanted)
+        return islice((explain_decision(self._client, str(each["resource_id"])) for each in answers), limit)
+
+    def _find(self, which: object) -> ExplanationHandle:
+        return explain_decision(self._client, _decision_id_of(which))
+
+
+def _decision_id_of(decision: object) -> str:
+    found = decision if isinstance(decision, str) else getattr(decision, "decision_id", None)
+    if not isinstance(found, str):
+        raise ValidationFailed(
+            f"A value of type {type(decision).__name__} is not a decision. Pass it, or its id (dec_...)."
+        )
+    return found
+
+
+def _read_threshold(threshold: object) -> dict[str, object]:
+    if isinstance(threshold, Mapping):
+        return dict(threshold)
+    if not isinstance(threshold, tuple) or len(threshold) not in (2, 3):
+        raise ValidationFailed(f"{threshold!r} is no threshold. Pass ('rule', 'attribute').")
+    return dict(zip(("rule_id", "attribute", "op"), threshold, strict=False))

@@ -1,0 +1,254 @@
+"""`lab.signals`, `lab.cases`, `lab.challenges` and `lab.lists`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from uuid import UUID, uuid4
+
+from attestlab.client import arguments
+from attestlab.client.arguments import File, When
+from attestlab.client.collections.base import Collection
+from attestlab.client.handles.risk import (
+    BulkHandle,
+    CaseHandle,
+    ChallengeHandle,
+    DriftHandle,
+    EntityHandle,
+    GraphHandle,
+    ListEntryHandle,
+    LoginHandle,
+    NormalizedHandle,
+    RiskSimulationHandle,
+    ScanHandle,
+    SignalHandle,
+    SourceHandle,
+    VelocityHandle,
+    get_entity,
+    get_graph,
+    read_entity,
+    resolve_case,
+)
+from attestlab.client.service_client import ServiceClient, encode_body, path_of
+from attestlab.core.encoding import b64url_encode
+from attestlab.core.errors import ValidationFailed
+
+NDJSON = "application/x-ndjson"
+
+
+class SignalCollection(Collection[SignalHandle]):
+    """The tenant's risk signals, newest first."""
+
+    noun = "a signal"
+    path = "/v1/risk/signals"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, SignalHandle)
+
+    def add(
+        self,
+        source: str,
+        signal_type: str,
+        score: float,
+        entity: object,
+        entity_id: str | None = None,
+        *,
+        details: Mapping[str, object] | None = None,
+        occurred_at: When | None = None,
+    ) -> SignalHandle:
+        """Record a signal about an entity, with a score from 0 to 100."""
+        body = _compose(entity, entity_id, occurred_at, source=source, signal_type=signal_type, score=score)
+        return self._parse(self._client.post(self.path, body | ({"details": dict(details)} if details else {})))
+
+    def add_many(self, signals: Iterable[Mapping[str, object]], *, backfill: bool = False) -> BulkHandle:
+        """Record many signals, each a dict like the body of `POST /v1/risk/signals`.
+
+        Args:
+            backfill: True for the past: no events, and nothing is escalated.
+        """
+        content = b"\n".join(encode_body(arguments.read_mapping(each, name="a signal")) for each in signals)
+        answer = self._client.send(
+            "POST",
+            "/v1/risk/signals/bulk",
+            content=content,
+            headers={"Content-Type": NDJSON},
+            parameters={"backfill": True} if backfill else None,
+            key=str(uuid4()),
+        )
+        return BulkHandle.parse(self._client, json.loads(answer.content))
+
+    def record_event(
+        self,
+        event_type: str,
+        entity: object,
+        entity_id: str | None = None,
+        *,
+        data: Mapping[str, object] | None = None,
+        occurred_at: When | None = None,
+    ) -> NormalizedHandle:
+        """Record a raw event, which becomes a signal by the tenant's mapping."""
+        body = _compose(entity, entity_id, occurred_at, event_type=event_type)
+        body |= {"data": dict(data)} if data else {}
+        return NormalizedHandle.parse(self._client, self._client.post("/v1/risk/events", body))
+
+    def record_velocity(
+        self, action: str, entity: object, entity_id: str | None = None, *, occurred_at: When | None = None
+    ) -> VelocityHandle:
+        """Record that an entity did something, and score how often it did."""
+        body = _compose(entity, entity_id, occurred_at, action=action)
+        return VelocityHandle.parse(self._client, self._client.post("/v1/risk/velocity/record", body))
+
+    def evaluate_login(
+        self, subject_id: str, outcome: str, *, occurred_at: When | None = None, **circumstances: str
+    ) -> LoginHandle:
+        """Score a login; `outcome` is `success` or `failure`.
+
+        Args:
+            circumstances: `ip`, `device_id`, `country`, `user_agent`, as far as they are known.
+        """
+        at = arguments.read_time(occurred_at, name="occurred_at")
+        body = {"subject_id": subject_id, "outcome": outcome, **circumstances} | ({"occurred_at": at} if at else {})
+        return LoginHandle.parse(self._client, self._client.post("/v1/risk/ato/evaluate", body))
+
+    def scan(
+        self,
+        subject_ref: str,
+        media: File | None = None,
+        *,
+        content_type: str | None = None,
+        indicators: Mapping[str, float | bool] | None = None,
+    ) -> ScanHandle:
+        """Scan a picture or film for the marks of generators; this file is sent to the service.
+
+        Args:
+            subject_ref: the id of the document that it belongs to.
+            media: a path, its bytes, or an open binary file.
+            indicators: what your own detectors found.
+        """
+        body: dict[str, object] = {"subject_ref": subject_ref, "content_type": content_type, "indicators": indicators}
+        if media is not None:
+            body["content_b64url"] = b64url_encode(arguments.load_file(media))
+        body = {name: value for name, value in body.items() if value is not None}
+        return ScanHandle.parse(self._client, self._client.post("/v1/risk/deepfake/scan", body))
+
+    def entity(self, entity: object, entity_id: str | None = None) -> EntityHandle:
+        """Return what is known about an entity."""
+        return get_entity(self._client, *read_entity(entity, entity_id))
+
+    def graph(self, entity: object, entity_id: str | None = None, *, depth: int | None = None) -> GraphHandle:
+        """Return the entities around one, up to `depth` links away, and the rings that they form."""
+        return get_graph(self._client, *read_entity(entity, entity_id), depth)
+
+    def drift(self, *, since: When | None = None, until: When | None = None) -> DriftHandle:
+        """Compare the scores of a window, by default the last seven days, with those before."""
+        window = {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
+        return DriftHandle.parse(self._client, self._client.get("/v1/risk/drift", window))
+
+    def sources(self) -> list[SourceHandle]:
+        """List the sources of signals, and which of them fell silent."""
+        return [SourceHandle.parse(self._client, each) for each in self._client.iterate("/v1/risk/sources")]
+
+    def simulate(
+        self,
+        rules: Iterable[Mapping[str, object]],
+        *,
+        since: When | None = None,
+        until: When | None = None,
+        threshold: Mapping[str, object] | tuple[str, str] | None = None,
+        points: int = 100,
+    ) -> RiskSimulationHandle:
+        """Replay escalation rules over past signals, and compare them with the outcomes of cases.
+
+        Args:
+            rules: each `{"id": ..., "when": condition}`; conditions are those of policies.
+            threshold: `(rule_id, attribute)` of the number that the curve varies.
+        """
+        body: dict[str, object] = {"rules": [dict(each) for each in rules], "points": points}
+        body |= {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
+        if threshold is not None:
+            body["threshold"] = (
+                dict(threshold)
+                if isinstance(threshold, Mapping)
+                else dict(zip(("rule_id", "attribute"), threshold, strict=True))
+            )
+        return RiskSimulationHandle.parse(self._client, self._client.post("/v1/risk/simulate", body, is_read=True))
+
+
+class CaseCollection(Collection[CaseHandle]):
+    """The tenant's cases, newest first."""
+
+    noun = "a case"
+    path = "/v1/risk/cases"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, CaseHandle)
+
+    def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> CaseHandle:
+        """Resolve a case as `fraud`, `legitimate` or `inconclusive`."""
+        return resolve_case(self._client, arguments.read_id(case, self.noun), outcome, note)
+
+
+class ChallengeCollection(Collection[ChallengeHandle]):
+    """The decisions to challenge a subject, newest first."""
+
+    noun = "a challenge"
+    path = "/v1/risk/challenges"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, ChallengeHandle)
+
+    def create(
+        self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
+    ) -> ChallengeHandle:
+        """Decide that a subject must prove who it is."""
+        body: dict[str, object] = {"subject_id": subject_id, "subject_type": subject_type, "reason": reason}
+        body |= {} if risk_score is None else {"risk_score": risk_score}
+        return self._parse(self._client.post("/v1/risk/challenge", body))
+
+    def _find(self, which: object) -> ChallengeHandle:
+        wanted = arguments.read_id(getattr(which, "decision_id", which), self.noun)
+        found = next((each for each in self if each.decision_id == wanted), None)
+        if found is None:
+            raise ValidationFailed(f"There is no challenge {wanted}. `lab.challenges` lists them.")
+        return found
+
+
+class ListCollection(Collection[ListEntryHandle]):
+    """The entities on the allow and the deny list, newest first."""
+
+    noun = "a list entry"
+    path = "/v1/risk/lists"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, ListEntryHandle)
+
+    def add(
+        self,
+        list_name: str,
+        entity: object,
+        entity_id: str | None = None,
+        *,
+        reason: str,
+        expires_at: When | None = None,
+    ) -> ListEntryHandle:
+        """Put an entity on the `allow` or the `deny` list."""
+        body = _compose(entity, entity_id, None, list=list_name, reason=reason)
+        end = arguments.read_time(expires_at, name="expires_at")
+        return self._parse(self._client.post(self.path, body | ({"expires_at": end} if end else {})))
+
+    def remove(self, entry: UUID | str | ListEntryHandle) -> None:
+        """Take an entity off its list."""
+        self._client.delete(path_of("v1", "risk", "lists", arguments.read_id(entry, self.noun)))
+
+    def _find(self, which: object) -> ListEntryHandle:
+        wanted = arguments.read_id(which, self.noun)
+        found = next((each for each in self if each.id == wanted), None)
+        if found is None:
+            raise ValidationFailed(f"There is no list entry {wanted}. `lab.lists` lists them.")
+        return found
+
+
+def _compose(entity: object, entity_id: str | None, occurred_at: When | None, **fields: object) -> dict[str, object]:
+    kind, own = read_entity(entity, entity_id)
+    at = arguments.read_time(occurred_at, name="occurred_at")
+    return {**fields, "entity_type": kind, "entity_id": own, **({"occurred_at": at} if at else {})}

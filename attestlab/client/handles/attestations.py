@@ -1,0 +1,153 @@
+"""Attestations and their verification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+from uuid import UUID
+
+from attestlab.attestations.shapes import AttestationOut, MintOut, RevokedOut, VerifyOut
+from attestlab.client import arguments, card_contents
+from attestlab.client.arguments import File
+from attestlab.client.handles.base import Handle
+from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
+from attestlab.client.service_client import ServiceClient
+
+
+class VerificationHandle(VerifyOut, Handle):
+    """A verification by the service: exactly one verdict, and a reason code for every check that ran."""
+
+    shown_fields: ClassVar = ("verdict", "attestation_id", "reasons")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_verification(self)
+
+
+class RevocationHandle(RevokedOut, Handle):
+    """A revocation, with the index of its entry in the log."""
+
+    shown_fields: ClassVar = ("attestation_id", "status", "revocation_reason", "log_index")
+
+
+class _AttestationVerbs(Handle):
+    """What one does with an attestation, minted just now or found."""
+
+    id: UUID
+    issuer_id: UUID
+
+    @property
+    def issuer_name(self) -> str | None:
+        """The issuer's name, if this lab has met the issuer; `lab.issuers[attestation.issuer_id]` fetches it."""
+        return self._client.issuer_names.get(str(self.issuer_id))
+
+    @property
+    def url(self) -> str:
+        """The address of the public page."""
+        return f"{self._client.public_url}/a/{self.id}"
+
+    def verify(self, *, file: File | None = None) -> VerificationHandle:
+        """Verify the attestation, with its document or without.
+
+        Args:
+            file: the document: a path, its bytes, or an open binary file. It is hashed here and sent nowhere.
+        """
+        return verify_attestation(self._client, self.id, file=file)
+
+    def bundle(self) -> BundleHandle:
+        """Fetch the proof bundle, which verifies offline."""
+        return fetch_bundle(self._client, self.id)
+
+    def revoke(self, reason: str) -> RevocationHandle:
+        """Revoke the attestation permanently.
+
+        Raises:
+            Conflict: it is not VALID any more.
+        """
+        return revoke_attestation(self._client, self.id, reason)
+
+
+class MintHandle(MintOut, _AttestationVerbs):
+    """An attestation that was minted just now, with its proof of inclusion in the log."""
+
+    shown_fields: ClassVar = ("id", "schema_id", "status", "log_index", "document_hash")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_attestation(self, self.issuer_name)
+
+    @property
+    def schema(self) -> str:  # type: ignore[override]  # pydantic's deprecated class method of this name
+        """The schema of the claims."""
+        return self.schema_id
+
+
+class AttestationHandle(AttestationOut, _AttestationVerbs):
+    """An attestation with its current status."""
+
+    shown_fields: ClassVar = ("id", "schema_id", "status", "log_index", "created_at")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_attestation(self, self.issuer_name)
+
+    @property
+    def schema(self) -> str:  # type: ignore[override]  # pydantic's deprecated class method of this name
+        """The schema of the claims."""
+        return self.schema_id
+
+    @property
+    def claims(self) -> dict[str, object]:
+        """The claims that the issuer states."""
+        found = self.payload.get("claims")
+        return dict(found) if isinstance(found, Mapping) else {}
+
+
+class HasAttestationId(Protocol):
+    """An object that is about one attestation."""
+
+    @property
+    def attestation_id(self) -> UUID:
+        """The attestation's id."""
+        ...
+
+
+AttestationLike = UUID | str | HasAttestationId
+
+
+def read_attestation_id(what: object) -> UUID:
+    """Read the id of an attestation: a UUID, its text, the address of its page, or an object about it.
+
+    Raises:
+        ValidationFailed: it is none of them.
+    """
+    own = getattr(what, "attestation_id", None)
+    if isinstance(own, UUID):
+        return own
+    if isinstance(what, str) and "/a/" in what:
+        what = what.split("/a/", 1)[1].partition("?")[0].partition("#")[0].partition("/")[0]
+    return arguments.read_id(what, "an attestation")
+
+
+def verify_attestation(
+    client: ServiceClient, attestation_id: UUID, *, file: File | None = None, profile: UUID | None = None
+) -> VerificationHandle:
+    """Verify an attestation by the service."""
+    body: dict[str, object] = {"attestation_id": attestation_id}
+    if file is not None:
+        body["document_hash_hex"] = arguments.hash_file(file).sha256
+    if profile is not None:
+        body["verification_profile_id"] = profile
+    return VerificationHandle.parse(client, client.post("/v1/verify", body, is_read=True))
+
+
+def revoke_attestation(client: ServiceClient, attestation_id: UUID, reason: str) -> RevocationHandle:
+    """Revoke an attestation."""
+    answer = client.post(f"/v1/attestations/{attestation_id}/revoke", {"reason": reason})
+    return RevocationHandle.parse(client, answer)
+
+
+def get_attestation(client: ServiceClient, attestation_id: UUID) -> AttestationHandle:
+    """Get an attestation.
+
+    Raises:
+        NotFound: the tenant has no such attestation.
+    """
+    return AttestationHandle.parse(client, client.get(f"/v1/attestations/{attestation_id}"))

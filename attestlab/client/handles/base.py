@@ -1,0 +1,115 @@
+"""`Handle`: an object that the service sent, with the verbs that a person uses next.
+
+A handle never changes. Its `repr` is one line, `dir()` lists its fields and verbs, and a notebook draws its card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import ClassVar, Self
+from uuid import UUID
+
+from pydantic import ConfigDict, PrivateAttr, ValidationError
+
+from attestlab.client.service_client import ServiceClient
+from attestlab.core.encoding import format_time
+from attestlab.core.errors import ServiceFailed
+from attestlab.core.shapes import Shape
+
+MAX_REPR_CHARACTERS = 300
+_MAX_VALUE_CHARACTERS = 60
+_OURS = "attestlab.client."
+
+
+class Handle(Shape):
+    """The fields of one answer of the service; the class of an answer adds its verbs.
+
+    `shown_fields` are those of the `repr`, in this order.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    shown_fields: ClassVar[tuple[str, ...]] = ()
+    _client: ServiceClient = PrivateAttr()
+
+    @classmethod
+    def parse(cls, client: ServiceClient, answer: object) -> Self:
+        """Build a handle from an answer of the service; members that this version does not know are left out.
+
+        Raises:
+            ServiceFailed: the answer lacks a member, so the service is of another version.
+        """
+        try:
+            found = cls.model_validate(_name_members(cls, answer), by_alias=True, by_name=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            member = ".".join(map(str, first["loc"]))
+            raise ServiceFailed(
+                f"{client.place} answered with another {_noun_of(cls)} than this version reads "
+                f"({member}: {first['msg']}). Install the version of the service."
+            ) from None
+        found._client = client
+        return found
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields as a dict of JSON values, under their names in the HTTP interface."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def __repr__(self) -> str:
+        shown = f"{_noun_of(type(self))}({', '.join(self._show_fields())})"
+        return shown if len(shown) <= MAX_REPR_CHARACTERS else shown[: MAX_REPR_CHARACTERS - 2] + "…)"
+
+    __str__ = __repr__
+
+    def __dir__(self) -> list[str]:
+        verbs = {
+            name
+            for kind in type(self).__mro__
+            if kind.__module__.startswith(_OURS)
+            for name in vars(kind)
+            if not name.startswith("_") and name not in _HIDDEN
+        }
+        fields = {name for name in type(self).model_fields if not name.endswith("_")}
+        return sorted((fields | verbs) - {"schema_id"})
+
+    def _show_fields(self) -> Iterator[str]:
+        for name in self.shown_fields:
+            value = getattr(self, name)
+            if value is not None:
+                field = type(self).model_fields.get(name)
+                alias = None if field is None else field.serialization_alias
+                yield f"{alias or name.rstrip('_')}={show_value(value)}"
+
+
+_HIDDEN = frozenset(
+    {"model_config", "model_fields", "model_computed_fields", "parse", "shown_fields", "model_post_init"}
+)
+
+
+def show_value(value: object) -> str:
+    """Show a value in at most some sixty characters of one line."""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        return format_time(value)[:16] + "Z"
+    text = repr(value)
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else text[: _MAX_VALUE_CHARACTERS - 1] + "…"
+
+
+def _name_members(kind: type[Shape], answer: object) -> object:
+    """Rename members of an answer that have another name there than the field here (`schema`)."""
+    if not isinstance(answer, Mapping):
+        return answer
+    renamed = dict(answer)
+    for name, field in kind.model_fields.items():
+        wire = field.serialization_alias
+        if wire and wire != name and wire in renamed and field.validation_alias is None:
+            renamed[name] = renamed.pop(wire)
+    return renamed
+
+
+def _noun_of(kind: type) -> str:
+    return kind.__name__.removesuffix("Handle")

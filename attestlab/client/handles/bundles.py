@@ -1,0 +1,145 @@
+"""Proof bundles and their verification in this process, which needs no service (CONTRACT section 7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from pathlib import Path
+from typing import ClassVar, cast
+from uuid import UUID
+
+from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.report import OfflineReport
+from attestlab.attestations.rules import Verdict
+from attestlab.attestations.verification.steps import State
+from attestlab.client import arguments, card_contents
+from attestlab.client.arguments import File
+from attestlab.client.handles.base import Handle
+from attestlab.client.service_client import Json, ServiceClient
+from attestlab.core.errors import ValidationFailed
+from attestlab.log.note.trust_policy import TrustPolicy
+
+_RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
+
+
+class OfflineVerificationHandle(Handle):
+    """An offline verification: its verdict, the result of each step, and what no bundle can prove."""
+
+    shown_fields: ClassVar = ("verdict", "attestation_id", "reasons", "tree_size")
+
+    verdict: Verdict
+    valid: bool
+    reasons: list[str]
+    steps: dict[str, str]
+    attestation_id: UUID
+    origin: str | None
+    tree_size: int | None
+    not_checked: list[str]
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_offline_verification(self)
+
+
+class BundleHandle(Handle):
+    """A proof bundle: everything that a verifier needs besides the log's key."""
+
+    shown_fields: ClassVar = ("attestation_id", "schema_name", "log_index", "tree_size")
+
+    attestation_id: UUID
+    schema_name: str
+    issuer_name: str
+    log_index: int
+    tree_size: int
+    document: dict[str, object]
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_bundle(self)
+
+    def verify(self, *, file: File | None = None, trust: TrustPolicy | str | None = None) -> OfflineVerificationHandle:
+        """Verify the bundle in this process.
+
+        Args:
+            file: the document that must match the attested one: a path, its bytes, or an open binary file.
+            trust: the pinned log and witnesses, as C2SP tlog-policy text or parsed; by default the key that the
+                service itself publishes, which proves that bundle and service agree, not that the service is honest.
+
+        Raises:
+            ValidationFailed: the bundle or the file cannot be read.
+        """
+        bundle = Bundle.parse(self.document)
+        digest = None if file is None else bytes.fromhex(arguments.hash_file(file).sha256)
+        report = verify_bundle(bundle, trust=self._read_trust(trust), now=datetime.now(UTC), file_sha256=digest)
+        return _show_report(self._client, bundle, report)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the bundle as a JSON file, for `attestlab verify`; returns its path."""
+        target = Path(fspath(path)).expanduser()
+        try:
+            target.write_text(json.dumps(self.document))
+        except OSError as error:
+            raise ValidationFailed(f"{str(target)!r} cannot be written: {error.strerror}.") from None
+        return target
+
+    def _read_trust(self, trust: TrustPolicy | str | None) -> TrustPolicy:
+        if isinstance(trust, TrustPolicy):
+            return trust
+        if trust is not None:
+            return TrustPolicy.parse(trust)
+        return TrustPolicy.without_witnesses(str(self._client.get("/v1/log/vkey")["vkey"]))
+
+
+def build_bundle(client: ServiceClient, document: Mapping[str, object]) -> BundleHandle:
+    """Build the handle of a bundle.
+
+    Raises:
+        ValidationFailed: the document is not a bundle.
+    """
+    parsed = Bundle.parse(document)
+    attestation, issuer, head = (cast(Json, document[name]) for name in ("attestation", "issuer", "signed_tree_head"))
+    fields = {
+        "attestation_id": parsed.statement.id,
+        "schema_name": attestation["schema"],
+        "issuer_name": issuer["name"],
+        "log_index": parsed.log.index,
+        "tree_size": head["tree_size"],
+        "document": dict(document),
+    }
+    return BundleHandle.parse(client, fields)
+
+
+def read_bundle(client: ServiceClient, what: object) -> BundleHandle:
+    """Read a bundle: a dict, the path of its JSON file, or that file's bytes.
+
+    Raises:
+        ValidationFailed: it is none of them.
+    """
+    if isinstance(what, BundleHandle):
+        return what
+    if isinstance(what, Bundle):
+        return build_bundle(client, what.document)
+    if isinstance(what, Mapping):
+        return build_bundle(client, arguments.read_mapping(what, name="the bundle"))
+    raw = what if isinstance(what, bytes) else arguments.read_file(cast("str", what))
+    return build_bundle(client, Bundle.read(raw).document)
+
+
+def fetch_bundle(client: ServiceClient, attestation_id: UUID) -> BundleHandle:
+    """Fetch the bundle of an attestation."""
+    return build_bundle(client, client.get(f"/v1/attestations/{attestation_id}/proof-bundle"))
+
+
+def _show_report(client: ServiceClient, bundle: Bundle, report: OfflineReport) -> OfflineVerificationHandle:
+    results = report.report.results
+    fields: dict[str, object] = {
+        "verdict": report.verdict,
+        "valid": report.verdict is Verdict.VALID,
+        "reasons": [reason.value for result in results for reason in result.reasons],
+        "steps": {result.step: _RESULTS[result.state] for result in results},
+        "attestation_id": bundle.statement.id,
+        "origin": report.origin,
+        "tree_size": report.tree_size,
+        "not_checked": list(report.not_checked),
+    }
+    return OfflineVerificationHandle.parse(client, fields)

@@ -1,0 +1,228 @@
+"""Policies, decisions, analyses and simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+from uuid import UUID
+
+from attestlab.client import arguments, card_contents
+from attestlab.client.arguments import When
+from attestlab.client.handles.base import Handle
+from attestlab.client.service_client import Json, ServiceClient, path_of
+from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.policy.shapes import (
+    AnalysisOut,
+    DecisionOut,
+    EvaluateOut,
+    PolicyOut,
+    PolicySummaryOut,
+    PolicyVersionSummaryOut,
+)
+from attestlab.simulation.shapes import SimulationOut
+
+MAX_BY = 3  # attributes that a simulation counts by
+Threshold = tuple[str, str] | tuple[str, str, str] | Mapping[str, object]
+
+
+class ExplanationHandle(DecisionOut, Handle):
+    """A decision, explained: each rule's truth, what was missing, and the smallest change that reverses it."""
+
+    shown_fields: ClassVar = ("decision_id", "decision", "action", "matched_rule", "reason", "created_at")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_explanation(self)
+
+    @property
+    def missing(self) -> list[str]:
+        """The attributes that some policy asked for and the context did not have."""
+        return sorted({name for policy in self.policies for name in policy.missing})
+
+
+class DecisionHandle(EvaluateOut, Handle):
+    """A decision of the policies in force."""
+
+    shown_fields: ClassVar = ("decision_id", "decision", "matched_rule", "reason")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_decision(self)
+
+    def explain(self) -> ExplanationHandle:
+        """Explain the decision, rule by rule."""
+        return explain_decision(self._client, self.decision_id)
+
+
+class AnalysisHandle(AnalysisOut, Handle):
+    """What is true of a policy for every possible context: dead and shadowed rules, and differences to another."""
+
+    shown_fields: ClassVar = ("findings", "equivalent")
+
+
+class VersionHandle(PolicyVersionSummaryOut, Handle):
+    """A version of a policy."""
+
+    shown_fields: ClassVar = ("policy_id", "version", "status", "author", "created_at")
+
+
+class SimulationHandle(SimulationOut, Handle):
+    """What a policy would have decided in the past, compared with what was decided."""
+
+    shown_fields: ClassVar = ("policy_name", "decided", "newly_allowed", "newly_denied")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_simulation(self)
+
+    @property
+    def policy_name(self) -> str:
+        """The name of the simulated policy."""
+        return self.policy.name
+
+    @property
+    def newly_allowed(self) -> int:
+        """How many decisions would flip from DENY to ALLOW."""
+        return self.count_flips("DENY", "ALLOW")
+
+    @property
+    def newly_denied(self) -> int:
+        """How many decisions would flip from ALLOW to DENY."""
+        return self.count_flips("ALLOW", "DENY")
+
+    def count_flips(self, before: str, after: str) -> int:
+        """Count the decisions with one result before and another after."""
+        return sum(each.count for each in self.transitions if (each.from_, each.to) == (before, after))
+
+
+class _PolicyVerbs(Handle):
+    """What one does with a policy."""
+
+    id: UUID
+
+    def simulate(
+        self, *, since: When | None = None, until: When | None = None, by: Iterable[str] | str = ()
+    ) -> SimulationHandle:
+        """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs."""
+        return simulate(self._client, {"policy_id": self.id}, since=since, until=until, by=by)
+
+    def analyze(self) -> AnalysisHandle:
+        """Analyze the newest version for every possible context."""
+        return AnalysisHandle.parse(
+            self._client, self._client.post("/v1/policies/analyze", {"policy_id": self.id}, is_read=True)
+        )
+
+    def versions(self) -> list[VersionHandle]:
+        """List the versions, newest first."""
+        answers = self._client.iterate(path_of("v1", "policies", self.id, "versions"))
+        return [VersionHandle.parse(self._client, answer) for answer in answers]
+
+    def shadow(self) -> PolicyHandle:
+        """Evaluate and record the newest version next to the active ones, without effect."""
+        return change_policy(self._client, self.id, "shadow")
+
+    def activate(
+        self,
+        simulation: SimulationHandle | str | None = None,
+        *,
+        acknowledge: Iterable[str] = (),
+        note: str | None = None,
+    ) -> PolicyHandle:
+        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
+        return activate_policy(self._client, self.id, simulation, acknowledge=acknowledge, note=note)
+
+    def archive(self) -> PolicyHandle:
+        """Archive the policy permanently; by a signed-in owner or admin."""
+        return change_policy(self._client, self.id, "archive")
+
+    def toml(self) -> str:
+        """Return the newest document as TOML."""
+        return self._client.get_text(path_of("v1", "policies", self.id), {"format": "toml"})
+
+
+class PolicyHandle(PolicyOut, _PolicyVerbs):
+    """A policy with its newest document."""
+
+    shown_fields: ClassVar = ("name", "category", "status", "version", "id")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_policy(self, self.rules)
+
+
+class PolicySummaryHandle(PolicySummaryOut, _PolicyVerbs):
+    """A policy as lists show it, without its document."""
+
+    shown_fields: ClassVar = ("name", "category", "status", "version", "id")
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_policy(self)
+
+
+PolicyLike = UUID | str | PolicyHandle | PolicySummaryHandle
+
+
+def find_policy_id(client: ServiceClient, what: object) -> UUID:
+    """Find the id of a policy: its UUID, the text of that, its name, or the object.
+
+    Raises:
+        NotFound: there is no policy of that name.
+        ValidationFailed: several have the name, or it is no name.
+    """
+    if not isinstance(what, str) or arguments.is_uuid(what):
+        return arguments.read_id(what, "a policy")
+    found = [item for item in client.iterate("/v1/policies") if str(item["name"]).casefold() == what.casefold()]
+    if not found:
+        raise NotFound("policy", f"{what[:80]!r}; none by that name")
+    if len(found) > 1:
+        raise ValidationFailed(f"{len(found)} policies are called {what[:80]!r}. Pass the id of one.")
+    return UUID(str(found[0]["id"]))
+
+
+def name_policy(client: ServiceClient, policy: object) -> dict[str, object]:
+    """Name a policy in a body: by its id if it is stored, or as a document."""
+    if isinstance(policy, Mapping | bytes) or arguments.is_path(policy):
+        return {"policy": arguments.read_policy(policy)}
+    if isinstance(policy, str) and (arguments.is_document(policy) or arguments.is_file(policy)):
+        return {"policy": arguments.read_policy(policy)}
+    return {"policy_id": find_policy_id(client, policy)}
+
+
+def simulate(
+    client: ServiceClient,
+    policy: Mapping[str, object],
+    *,
+    since: When | None,
+    until: When | None,
+    by: Iterable[str] | str,
+    options: Mapping[str, object] | None = None,
+) -> SimulationHandle:
+    """Replay a policy over past decisions."""
+    body = {
+        **policy,
+        "from": arguments.read_time(since, name="since"),
+        "to": arguments.read_time(until, name="until"),
+        "by": [by] if isinstance(by, str) else list(by),
+        **(options or {}),
+    }
+    return SimulationHandle.parse(client, client.post("/v1/policies/simulate", body))
+
+
+def explain_decision(client: ServiceClient, decision_id: str) -> ExplanationHandle:
+    """Explain a decision."""
+    return ExplanationHandle.parse(client, client.get(path_of("v1", "policies", "decisions", decision_id)))
+
+
+def change_policy(client: ServiceClient, policy_id: UUID, change: str, body: Json | None = None) -> PolicyHandle:
+    """Change the status of a policy."""
+    return PolicyHandle.parse(client, client.post(path_of("v1", "policies", policy_id, change), body))
+
+
+def activate_policy(
+    client: ServiceClient,
+    policy_id: UUID,
+    simulation: SimulationHandle | str | None,
+    *,
+    acknowledge: Iterable[str],
+    note: str | None,
+) -> PolicyHandle:
+    """Activate the newest version of a policy."""
+    digest = simulation.report_digest if isinstance(simulation, SimulationHandle) else simulation
+    body = {"simulation_digest": digest, "acknowledge": list(acknowledge), "note": note}
+    return change_policy(client, policy_id, "activate", {name: each for name, each in body.items() if each is not None})

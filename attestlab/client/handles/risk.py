@@ -1,0 +1,160 @@
+"""Risk: signals, entities and their graph, cases, lists, challenges, and what-ifs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from attestlab.client.handles.base import Handle
+from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.core.errors import ValidationFailed
+from attestlab.risk.account_takeover.shapes import LoginOut
+from attestlab.risk.activity.shapes import DriftOut, SourceOut
+from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut
+from attestlab.risk.entities.shapes import EntityOut, GraphOut
+from attestlab.risk.media.shapes import ScanOut
+from attestlab.risk.normalization.shapes import NormalizedOut
+from attestlab.risk.signals.shapes import BulkOut, SignalOut
+from attestlab.risk.velocity.shapes import VelocityOut
+from attestlab.simulation.risk.shapes import RiskSimulationOut
+
+
+class EntityHandle(EntityOut, Handle):
+    """What is known about an entity: its newest signals and cases, its list entries, and counts by action."""
+
+    shown_fields: ClassVar = ("entity_type", "entity_id")
+
+
+class GraphHandle(GraphOut, Handle):
+    """The entities around one, the links between them, and the rings that they form."""
+
+    shown_fields: ClassVar = ("truncated",)
+
+    def __repr__(self) -> str:
+        return f"Graph({len(self.nodes)} entities, {len(self.edges)} links, {len(self.rings)} rings)"
+
+
+class SignalHandle(SignalOut, Handle):
+    """A risk signal, with a score from 0 to 100."""
+
+    shown_fields: ClassVar = ("source", "signal_type", "score", "entity_type", "entity_id", "occurred_at")
+
+    def entity(self) -> EntityHandle:
+        """Return what is known about the signal's entity."""
+        return get_entity(self._client, self.entity_type, self.entity_id)
+
+    def graph(self, *, depth: int | None = None) -> GraphHandle:
+        """Return the entities around the signal's entity."""
+        return get_graph(self._client, self.entity_type, self.entity_id, depth)
+
+
+class CaseHandle(CaseOut, Handle):
+    """A case: the escalated signals of one entity, until a person resolves it."""
+
+    shown_fields: ClassVar = ("id", "entity_type", "entity_id", "status", "max_score", "outcome")
+
+    def resolve(self, outcome: str, note: str | None = None) -> CaseHandle:
+        """Resolve the case as `fraud`, `legitimate` or `inconclusive`."""
+        return resolve_case(self._client, self.id, outcome, note)
+
+    def entity(self) -> EntityHandle:
+        """Return what is known about the case's entity."""
+        return get_entity(self._client, self.entity_type, self.entity_id)
+
+
+class ListEntryHandle(ListEntryOut, Handle):
+    """An entity on the allow or the deny list."""
+
+    shown_fields: ClassVar = ("id", "list", "entity_type", "entity_id", "reason", "expires_at")
+
+    def remove(self) -> None:
+        """Take the entity off the list."""
+        self._client.delete(path_of("v1", "risk", "lists", self.id))
+
+
+class ChallengeHandle(ChallengeOut, Handle):
+    """A decision to challenge a subject."""
+
+    shown_fields: ClassVar = ("decision_id", "subject_type", "subject_id", "challenge_required", "reason")
+
+
+class BulkHandle(BulkOut, Handle):
+    """How many signals of a bulk request were recorded, and which lines were rejected and why."""
+
+    shown_fields: ClassVar = ("accepted", "rejected", "more_rejected")
+
+
+class NormalizedHandle(NormalizedOut, Handle):
+    """The signal that a raw event became."""
+
+    shown_fields: ClassVar = ("normalized",)
+
+
+class VelocityHandle(VelocityOut, Handle):
+    """The score of how often an entity did something, with its counts by window."""
+
+    shown_fields: ClassVar = ("score", "windows", "signal_id")
+
+
+class LoginHandle(LoginOut, Handle):
+    """The score of a login."""
+
+    shown_fields: ClassVar = ("score", "level", "signal_id")
+
+
+class ScanHandle(ScanOut, Handle):
+    """The score of the marks that a picture or film carries."""
+
+    shown_fields: ClassVar = ("score", "verdict", "signal_id")
+
+
+class DriftHandle(DriftOut, Handle):
+    """The drift of scores between two windows, strongest first."""
+
+    shown_fields: ClassVar = ("since", "until")
+
+
+class SourceHandle(SourceOut, Handle):
+    """A source of signals, and whether it fell silent."""
+
+    shown_fields: ClassVar = ("source", "count", "last_seen", "silent")
+
+
+class RiskSimulationHandle(RiskSimulationOut, Handle):
+    """What a rule set would have escalated, compared with the outcomes of cases and with the live rule."""
+
+    shown_fields: ClassVar = ("signals", "cost")
+
+
+def get_entity(client: ServiceClient, entity_type: str, entity_id: str) -> EntityHandle:
+    """Get what is known about an entity."""
+    return EntityHandle.parse(client, client.get(path_of("v1", "risk", "entities", entity_type, entity_id)))
+
+
+def get_graph(client: ServiceClient, entity_type: str, entity_id: str, depth: int | None) -> GraphHandle:
+    """Get the entities around one."""
+    path = path_of("v1", "risk", "entities", entity_type, entity_id, "graph")
+    return GraphHandle.parse(client, client.get(path, {"depth": depth}))
+
+
+def resolve_case(client: ServiceClient, case_id: UUID, outcome: str, note: str | None) -> CaseHandle:
+    """Resolve a case."""
+    body = {"outcome": outcome} | ({"note": note} if note else {})
+    return CaseHandle.parse(client, client.post(path_of("v1", "risk", "cases", case_id, "resolve"), body))
+
+
+def read_entity(entity: object, entity_id: str | None = None) -> tuple[str, str]:
+    """Read an entity: its type and id, `"user:u-1"`, or an object about one.
+
+    Raises:
+        ValidationFailed: it is none of them.
+    """
+    if isinstance(entity, str) and entity_id is not None:
+        return entity, entity_id
+    if isinstance(entity, str) and ":" in entity:
+        named, _, own_id = entity.partition(":")
+        return named, own_id
+    kind, own = getattr(entity, "entity_type", None), getattr(entity, "entity_id", None)
+    if isinstance(kind, str) and isinstance(own, str):
+        return kind, own
+    raise ValidationFailed(f"{str(entity)[:60]!r} is no entity. Pass its type and id: 'user', 'u-1'.")

@@ -1,0 +1,179 @@
+"""`Lab`: the facade of a service, the same in process (`attestlab.open`, `.demo`) and over HTTP (`.connect`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import ClassVar, Self, Unpack
+from uuid import UUID
+
+from attestlab.client import arguments, card_contents
+from attestlab.client.arguments import File
+from attestlab.client.cards import CardRow
+from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
+from attestlab.client.collections.audit import AuditCollection
+from attestlab.client.collections.issuers import IssuerCollection
+from attestlab.client.collections.log import LogCollection
+from attestlab.client.collections.policies import DecisionCollection, PolicyCollection
+from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
+from attestlab.client.door import Door
+from attestlab.client.handles.attestations import (
+    AttestationLike,
+    MintHandle,
+    VerificationHandle,
+    read_attestation_id,
+    verify_attestation,
+)
+from attestlab.client.handles.base import Handle
+from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle, read_bundle
+from attestlab.client.handles.issuers import IssuerLike
+from attestlab.client.service_client import ServiceClient
+from attestlab.core.encoding import quote
+from attestlab.core.errors import AttestLabError, ValidationFailed
+from attestlab.identity.shapes import MeOut, TokensOut
+
+
+class MeHandle(MeOut, Handle):
+    """The caller of this lab: a person, an API key, or this process itself."""
+
+    shown_fields: ClassVar = ("name", "tenant_name", "tenant_id", "realm", "plan")
+
+
+class Lab:
+    """A lab: nouns such as `attestations` and `issuers`, and the verbs that need no noun.
+
+    Use it in a `with` block, or call `close`.
+    """
+
+    def __init__(self, door: Door, client: ServiceClient, *, closes_door: bool = True) -> None:
+        self._door = door
+        self._client = client
+        self._closes_door = closes_door
+        self.attestations = AttestationCollection(self._client)
+        self.issuers = IssuerCollection(self._client)
+        self.log = LogCollection(self._client)
+        self.policies = PolicyCollection(self._client)
+        self.decisions = DecisionCollection(self._client)
+        self.signals = SignalCollection(self._client)
+        self.cases = CaseCollection(self._client)
+        self.challenges = ChallengeCollection(self._client)
+        self.lists = ListCollection(self._client)
+        self.audit = AuditCollection(self._client)
+
+    def mint(
+        self,
+        document: File | None = None,
+        *,
+        issuer: IssuerLike,
+        schema: str,
+        claims: Mapping[str, object],
+        **options: Unpack[MintOptions],
+    ) -> MintHandle:
+        """Attest a document, or claims alone.
+
+        Args:
+            document: a path, its bytes, or an open binary file. It is hashed here and sent nowhere.
+            issuer: its name, domain or id, or the object. Its active key signs, unless `kid` names another one.
+            schema: the kind of credential, such as `degree`.
+            claims: what the issuer states, by name.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable; the message names the remedy.
+            PermissionDenied: the issuer is not active, or a policy denies the mint.
+        """
+        return mint(self._client, document, issuer=issuer, schema=schema, claims=claims, options=options)
+
+    def verify(
+        self, what: AttestationLike | BundleHandle | Mapping[str, object] | File, *, file: File | None = None
+    ) -> VerificationHandle | OfflineVerificationHandle:
+        """Verify an attestation by the service, or a bundle in this process.
+
+        Args:
+            what: an attestation, its id or the address of its page; or a bundle: a dict, or the path of a JSON file.
+            file: the document to compare with the attested one: a path, its bytes, or an open binary file.
+
+        Raises:
+            ValidationFailed: `what` is none of them, or `file` cannot be read.
+        """
+        if _may_be_bundle(what):
+            return read_bundle(self._client, what).verify(file=file)
+        try:
+            attestation_id = read_attestation_id(what)
+        except ValidationFailed:
+            raise ValidationFailed(
+                f"{_describe(what)} is nothing to verify. Pass an attestation, its id, the address of its page, "
+                "or a bundle (a dict, or the path of its JSON file)."
+            ) from None
+        return verify_attestation(self._client, attestation_id, file=file)
+
+    def me(self) -> MeHandle:
+        """Return the caller of this lab, its tenant, plan and scopes."""
+        return MeHandle.parse(self._client, self._client.get("/v1/me"))
+
+    def as_(self, who: UUID | str, *, password: str | None = None) -> Lab:
+        """Return this lab for another caller; the lab that it came from stays open and closes both.
+
+        Args:
+            who: a tenant, by id or name; or with `password`, a person by e-mail address, who signs in.
+
+        Raises:
+            NotFound: there is no such tenant.
+            PermissionDenied: over HTTP, the API key is another tenant's.
+            AuthInvalid: the password is wrong, or there is no such person.
+        """
+        headers = self._door.headers_of(who) if password is None else self._sign_in(str(who), password)
+        return type(self)(self._door, self._client.with_headers(headers), closes_door=False)
+
+    def close(self) -> None:
+        """Close the lab, and this process's part of the service with it; may be called again."""
+        if self._closes_door:
+            self._door.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Lab({self._client.place})"
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_lab(self._client.place, self._describe())
+
+    def _describe(self) -> list[CardRow]:
+        """Describe the lab in lines; what its credential may not see is left out."""
+        rows: list[CardRow] = []
+        with suppress(AttestLabError):
+            rows.append(CardRow("Log", f"{self.log.head().tree_size:,} entries"))
+            me = self.me()
+            rows += [
+                CardRow("Tenant", me.tenant_name),
+                CardRow("Caller", me.email or me.name),
+                CardRow("Plan", me.plan),
+            ]
+        return rows
+
+    def __dir__(self) -> list[str]:
+        nouns = [name for name in vars(self) if not name.startswith("_")]
+        return sorted([*nouns, *(name for name in vars(Lab) if not name.startswith("_"))])
+
+    def _sign_in(self, email: str, password: str) -> dict[str, str]:
+        answer = self._client.with_headers({}).post("/v1/auth/login", {"email": email, "password": password})
+        return {"Authorization": f"Bearer {TokensOut.model_validate(answer).access_token}"}
+
+
+def _may_be_bundle(what: object) -> bool:
+    """Whether something is a bundle or a file of one, rather than an attestation or its id."""
+    if hasattr(what, "attestation_id") and not isinstance(what, BundleHandle):
+        return False
+    if isinstance(what, str):
+        return what.strip().endswith(".json") or arguments.is_file(what)
+    return (not isinstance(what, UUID) and isinstance(what, BundleHandle | Mapping | bytes)) or arguments.is_path(what)
+
+
+def _describe(what: object) -> str:
+    return quote(what) if isinstance(what, str) else f"A value of type {type(what).__name__}"

@@ -1,0 +1,86 @@
+"""Errors of a service as errors of this process: the envelope's `code` names the class (CONTRACT section 1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TypeVar, cast
+
+from attestlab.core.errors import (
+    AttestLabError,
+    AuthInvalid,
+    AuthRequired,
+    BillingLimit,
+    Conflict,
+    IdempotencyKeyReused,
+    NotFound,
+    PayloadTooLarge,
+    PermissionDenied,
+    QuotaExceeded,
+    RateLimited,
+    RequestInFlight,
+    ServiceFailed,
+    TenantIdentityUnverified,
+    Unavailable,
+    ValidationFailed,
+)
+
+Error = TypeVar("Error", bound=AttestLabError)
+
+_BY_CODE: dict[str, type[AttestLabError]] = {
+    error.code: error
+    for error in (
+        ValidationFailed,
+        AuthRequired,
+        AuthInvalid,
+        PermissionDenied,
+        TenantIdentityUnverified,
+        QuotaExceeded,
+        BillingLimit,
+        RateLimited,
+        NotFound,
+        Conflict,
+        PayloadTooLarge,
+        Unavailable,
+    )
+}
+_BY_REASON: dict[object, type[AttestLabError]] = {
+    "idempotency_key_reused": IdempotencyKeyReused,
+    "in_flight": RequestInFlight,
+}
+_MAX_MESSAGE_CHARACTERS = 2_000
+
+
+def read_envelope(body: bytes) -> Mapping[str, object] | None:
+    """Read an error envelope; None if the body is something else, so that no AttestLab service wrote it."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return None
+    is_envelope = isinstance(document, dict) and isinstance(document.get("code"), str) and "message" in document
+    return cast("Mapping[str, object]", document) if is_envelope else None
+
+
+def build_error(envelope: Mapping[str, object]) -> AttestLabError:
+    """Build the error that an envelope describes; a code that this version does not know is a `ServiceFailed`."""
+    details = envelope.get("details")
+    details = dict(details) if isinstance(details, dict) else {}
+    code, message = str(envelope["code"]), str(envelope["message"])[:_MAX_MESSAGE_CHARACTERS]
+    kind = _BY_CODE.get(code, ServiceFailed)
+    if kind is Conflict:
+        kind = _BY_REASON.get(details.get("reason"), Conflict)
+    if kind is ServiceFailed:
+        details["code"] = code
+    wait_ms = envelope.get("retry_after_ms")
+    return _compose(kind, message, details, wait_ms / 1000 if isinstance(wait_ms, int | float) else None)
+
+
+def _compose(
+    kind: type[Error], message: str, details: Mapping[str, object], retry_after_s: float | None
+) -> AttestLabError:
+    """Compose an error from the service's own words, past the constructors that write a message themselves."""
+    error = kind.__new__(kind)
+    AttestLabError.__init__(error, message, details=details, retry_after_s=retry_after_s)
+    if isinstance(error, ValidationFailed):
+        error.fields = ()
+    return error

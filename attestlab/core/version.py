@@ -1,0 +1,3 @@
+"""The version of this package; a test compares it with that of the project file."""
+
+VERSION = "0.1.0"

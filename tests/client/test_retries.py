@@ -1,0 +1,189 @@
+"""What the client does when a service fails: it repeats what is safe to repeat, and reports the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from attestlab.client.connecting import connect
+from attestlab.client.lab import Lab
+from attestlab.client.service_client import MAX_ATTEMPTS, MAX_RETRY_WAIT_S
+from attestlab.core.errors import (
+    AttestLabError,
+    AuthInvalid,
+    IdempotencyKeyReused,
+    NotFound,
+    RateLimited,
+    ServiceFailed,
+    Unavailable,
+)
+from support.scripted_server import Answer, ScriptedServer, error, serve_script
+
+HELLO = Answer(200)  # the first request, with which `connect` makes sure that a service answers
+RESOLVED = b"""{"id": "0193b5a0-7f3c-7abc-8def-0123456789ab",
+ "entity_type": "user", "entity_id": "u",
+ "status": "resolved", "signal_count": 1, "max_score": 90, "opened_at": "2026-11-02T12:00:00Z",
+ "outcome": "fraud", "note": null,"resolved_at": null, "resolved_by": null}"""
+CASE = "0193b5a0-7f3c-7abc-8def-0123456789ab"
+
+
+@contextmanager
+def lab_of(*answers: Answer) -> Iterator[tuple[Lab, ScriptedServer, list[float]]]:
+    """A lab on a server with this script; the waits between its attempts are listed and not waited for."""
+    waits: list[float] = []
+    with serve_script(HELLO, *answers) as server, connect(server.url, "al_live_x", sleep=waits.append) as lab:
+        server.received.clear()
+        yield lab, server, waits
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Answer(None),
+        Answer(502, b"<html>bad gateway", {"Content-Type": "text/html"}),
+        error(503, "SERVICE_UNAVAILABLE"),
+        Answer(504, b"", {"Content-Type": "text/plain"}),
+        error(429, "RATE_LIMIT_EXCEEDED"),
+        error(409, "CONFLICT", reason="in_flight"),
+    ],
+    ids=lambda answer: str(answer.status),
+)
+def test_a_write_is_repeated_with_the_same_idempotency_key(failure: Answer) -> None:
+    with lab_of(failure, failure, Answer(200, RESOLVED)) as (lab, server, waits):
+        case = lab.cases.resolve(CASE, "fraud")
+
+    keys = {each.headers["Idempotency-Key"] for each in server.received}
+    assert case.outcome == "fraud"
+    assert (len(server.received), len(keys), len(waits)) == (3, 1, 2)
+
+
+def test_two_writes_have_different_idempotency_keys() -> None:
+    with lab_of(Answer(200, RESOLVED)) as (lab, server, _):
+        lab.cases.resolve(CASE, "fraud")
+        lab.cases.resolve(CASE, "fraud")
+
+    assert len({each.headers["Idempotency-Key"] for each in server.received}) == 2
+
+
+def test_verification_is_a_read_without_an_idempotency_key() -> None:
+    with (
+        lab_of(error(503, "SERVICE_UNAVAILABLE"), error(404, "NOT_FOUND")) as (lab, server, _),
+        pytest.raises(NotFound),
+    ):
+        lab.verify(CASE)
+
+    assert [each.headers.get("Idempotency-Key") for each in server.received] == [None, None]
+
+
+def test_waits_double_and_end_after_four_attempts() -> None:
+    with (
+        lab_of(error(503, "SERVICE_UNAVAILABLE")) as (lab, server, waits),
+        pytest.raises(Unavailable, match="SERVICE_UNAVAILABLE happened"),
+    ):
+        lab.me()
+
+    assert len(server.received) == MAX_ATTEMPTS
+    assert waits == [0.2, 0.4, 0.8]
+
+
+def test_the_wait_is_that_of_retry_after() -> None:
+    late = Answer(429, error(429, "RATE_LIMIT_EXCEEDED").body[:-1] + b', "retry_after_ms": 7000}')
+    with lab_of(late, Answer(200, RESOLVED)) as (lab, _, waits):
+        lab.cases.resolve(CASE, "fraud")
+
+    assert waits == [7.0]
+
+
+def test_the_wait_that_a_proxy_asks_for_counts_too() -> None:
+    gateway = Answer(503, b"busy", {"Content-Type": "text/plain", "Retry-After": "3"})
+    with lab_of(gateway, Answer(200, RESOLVED)) as (lab, _, waits):
+        lab.cases.resolve(CASE, "fraud")
+
+    assert waits == [3.0]
+
+
+def test_a_wait_that_is_too_long_is_reported_at_once() -> None:
+    late_ms = int(MAX_RETRY_WAIT_S * 1000) + 1
+    body = error(429, "RATE_LIMIT_EXCEEDED").body[:-1] + b', "retry_after_ms": %d}' % late_ms
+    with lab_of(Answer(429, body)) as (lab, server, waits), pytest.raises(RateLimited) as caught:
+        lab.me()
+
+    assert (len(server.received), waits, caught.value.retry_after_s) == (1, [], late_ms / 1000)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (error(401, "AUTH_INVALID"), AuthInvalid),
+        (error(422, "CONFLICT", reason="idempotency_key_reused"), IdempotencyKeyReused),
+        (error(500, "INTERNAL_ERROR"), ServiceFailed),
+        (error(418, "TEAPOT"), ServiceFailed),
+        (Answer(404, b"<h1>Not found", {"Content-Type": "text/html"}), ServiceFailed),
+        (Answer(200, b"not json"), ServiceFailed),
+        (Answer(200, b"[1]"), ServiceFailed),
+    ],
+    ids=lambda each: each.__name__ if isinstance(each, type) else str(each.status),
+)
+def test_another_failure_is_reported_without_a_retry(answer: Answer, expected: type[AttestLabError]) -> None:
+    with lab_of(answer) as (lab, server, _), pytest.raises(expected):
+        lab.me()
+
+    assert len(server.received) == 1
+
+
+def test_a_patch_that_broke_off_is_not_repeated() -> None:
+    with lab_of(Answer(None)) as (lab, server, _), pytest.raises(Unavailable, match="broke the connection off"):
+        lab._client.patch("/v1/issuers/x", {})
+
+    assert len(server.received) == 1
+
+
+def test_an_error_has_the_services_message_details_and_request_id() -> None:
+    with (
+        lab_of(error(409, "CONFLICT", status="REVOKED", request_id="r-1")) as (lab, _, _),
+        pytest.raises(AttestLabError) as caught,
+    ):
+        lab.me()
+
+    assert (caught.value.message, caught.value.request_id) == ("CONFLICT happened.", "r-1")
+    assert caught.value.details["status"] == "REVOKED"
+
+
+def test_an_unknown_code_stays_readable() -> None:
+    with lab_of(error(418, "TEAPOT")) as (lab, _, _), pytest.raises(ServiceFailed) as caught:
+        lab.me()
+
+    assert caught.value.details["code"] == "TEAPOT"
+
+
+def test_a_redirect_to_another_service_is_refused_and_gets_no_key() -> None:
+    with serve_script(Answer(200)) as other:
+        onward = Answer(307, b"", {"Location": f"{other.url}/v1/me"})
+        with lab_of(onward) as (lab, _, _), pytest.raises(ServiceFailed, match="another service"):
+            lab.me()
+
+    assert other.received == []
+
+
+def test_a_redirect_within_the_service_is_followed() -> None:
+    onward = Answer(307, b"", {"Location": "/v1/elsewhere"})
+    with lab_of(onward, Answer(200, RESOLVED)) as (lab, server, _):
+        lab.cases.resolve(CASE, "fraud")
+
+    assert [each.path for each in server.received][1:] == ["/v1/elsewhere"]
+
+
+def test_an_answer_of_another_version_is_reported_by_its_member() -> None:
+    with (
+        lab_of(Answer(200, b'{"id": "x"}')) as (lab, _, _),
+        pytest.raises(ServiceFailed, match=r"another Me than this version reads \(id"),
+    ):
+        lab.me()
+
+
+def test_members_that_this_version_does_not_know_are_left_out() -> None:
+    body = RESOLVED[:-1] + b', "later": 1}'
+    with lab_of(Answer(200, body)) as (lab, _, _):
+        assert lab.cases.resolve(CASE, "fraud").outcome == "fraud"

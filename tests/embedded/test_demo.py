@@ -1,0 +1,155 @@
+"""`attestlab.demo`: built once, copied for each lab, private, and the same each time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from multiprocessing import Value
+from pathlib import Path
+
+import pytest
+
+from attestlab.embedded.demo import WORLD_END, ProgressBar, demo
+from attestlab.embedded.demo_cache import copy_world, find_caches
+
+
+@pytest.fixture(scope="module")
+def caches_of_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("caches")
+
+
+@pytest.fixture
+def caches(caches_of_module: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folder of caches, the same for all tests of the module."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(caches_of_module))
+    return caches_of_module
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files, which a demo leaves as it was."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+def worlds_in(caches: Path) -> list[Path]:
+    return sorted(path for path in (caches / "attestlab").iterdir() if path.is_dir())
+
+
+def test_two_labs_have_the_same_world_and_do_not_see_each_other(caches: Path, temporary: Path) -> None:
+    with demo(history=False) as one, demo(history=False) as two:
+        assert len([path for path in worlds_in(caches) if "-7-new-" in path.name]) == 1
+        assert [each.to_dict() for each in one.attestations] == [each.to_dict() for each in two.attestations]
+        one.attestations[0].revoke("a test")
+        assert one.log.head().tree_size == two.log.head().tree_size + 1
+        assert two.attestations[0].status.value == "VALID"
+
+
+def test_the_clock_of_a_demo_starts_where_its_world_ends(caches: Path, temporary: Path) -> None:
+    with demo(history=False) as lab:
+        minted = lab.mint(issuer="Northfield University", schema="degree", claims={"student_name": "A"})
+        assert lab.attestations[1].created_at == WORLD_END
+
+    assert 0 <= (minted.created_at - WORLD_END).total_seconds() < 60
+
+
+def test_another_seed_is_another_world_with_another_log(caches: Path, temporary: Path) -> None:
+    with demo(7, history=False) as one, demo(8, history=False) as two:
+        assert one.log.vkey().vkey != two.log.vkey().vkey
+        assert len({path.name.split("-")[2] for path in worlds_in(caches)}) == 2
+        assert repr(two) == "Lab(demo, seed 8)"
+
+
+def test_the_cache_is_private(caches: Path, temporary: Path) -> None:
+    with demo(history=False):
+        pass
+
+    assert (caches / "attestlab").stat().st_mode & 0o777 == 0o700
+
+
+def fill(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "records").write_text("a world")
+
+
+def test_a_cache_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+    root = tmp_path / "attestlab"
+    root.mkdir(mode=0o755)
+    copy_world("7", tmp_path / "copy", fill, caches=tmp_path)
+
+    assert (tmp_path / "copy" / "records").exists()
+    assert list(root.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    copy_world("7", tmp_path / "copy", fill, caches=tmp_path / "file")
+
+    assert (tmp_path / "copy" / "records").exists()
+
+
+def test_a_build_that_fails_leaves_nothing_and_is_repeated(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        fill(folder)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy_world("7", tmp_path / "copy", fail, caches=tmp_path)
+    assert [path.suffix for path in (tmp_path / "attestlab").iterdir()] == [".lock"]
+
+    copy_world("7", tmp_path / "copy", fill, caches=tmp_path)
+    assert (tmp_path / "copy" / "records").exists()
+
+
+def test_drafts_of_builders_that_were_killed_are_removed(tmp_path: Path) -> None:
+    copy_world("7", tmp_path / "one", fill, caches=tmp_path)
+    world = next(path for path in (tmp_path / "attestlab").iterdir() if path.is_dir())
+    draft = world.with_name(f"draft-{world.name}-x")
+    world.rename(draft)
+
+    copy_world("7", tmp_path / "two", fill, caches=tmp_path)
+
+    assert not draft.exists()
+    assert world.exists()
+
+
+def test_two_processes_build_one_world_once(tmp_path: Path) -> None:
+    built = Value("i", 0)
+
+    def count(folder: Path) -> None:
+        with built.get_lock():
+            built.value += 1
+        fill(folder)
+
+    children = []
+    for number in range(3):
+        child = os.fork()
+        if child == 0:
+            copy_world("7", tmp_path / f"copy{number}", count, caches=tmp_path)
+            os._exit(0)
+        children.append(child)
+
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+    assert built.value == 1
+    assert all((tmp_path / f"copy{number}" / "records").exists() for number in range(3))
+
+
+def test_the_cache_is_where_the_desktop_puts_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/ann")
+
+    assert find_caches() == Path("/home/ann/.cache")
+
+
+def test_the_bar_shows_each_percent_once(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = ProgressBar("Building")
+    for share in (0.0, 0.001, 0.5, 1.0):
+        bar.show(share)
+    bar.finish()
+
+    shown = capsys.readouterr().err
+    assert shown.split("\r")[-1] == f"Building [{'#' * 30}] 100 %\n"
+    assert shown.count("\r") == 3

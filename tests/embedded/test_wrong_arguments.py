@@ -1,0 +1,112 @@
+"""A wrong argument ends in one line of ours with the remedy, never in a foreign traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+import attestlab
+from attestlab.client.lab import Lab
+from attestlab.core.errors import AttestLabError, ValidationFailed
+from support.installations import install
+
+CLAIMS = {"student_name": "Ada Lovelace", "institution": "London"}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("lab")
+    install(folder, f"sqlite:///{folder / 'records.db'}")
+    with attestlab.open(folder) as opened:
+        opened.issuers.create("Registrar", "registrar.example")
+        yield opened
+
+
+WRONG: dict[str, tuple[Callable[[Lab], object], str]] = {
+    "verify text": (lambda lab: lab.verify("x"), "'x' is nothing to verify"),
+    "verify number": (lambda lab: lab.verify(7), "A value of type int is nothing to verify"),  # type: ignore[arg-type]
+    "verify missing bundle": (lambda lab: lab.verify("no-such.json"), "There is no file 'no-such.json'"),
+    "verify dict": (lambda lab: lab.verify({}), "not a proof bundle"),
+    "file missing": (lambda lab: lab.verify(lab.me().id, file="no-such.pdf"), "There is no file 'no-such.pdf'"),
+    "file as number": (lambda lab: lab.verify(lab.me().id, file=7), "A value of type int is no file"),  # type: ignore[arg-type]
+    "file of text": (lambda lab: lab.verify(lab.me().id, file=StringIO("x")), "open for text"),  # type: ignore[arg-type]
+    "folder as file": (lambda lab: lab.verify(lab.me().id, file="."), "There is no file"),
+    "issuer name": (lambda lab: mint(lab, issuer="Registar"), "Similar: Registrar"),
+    "issuer number": (lambda lab: mint(lab, issuer=7), "A value of type int is not the id of an issuer"),
+    "schema": (lambda lab: mint(lab, schema=7), "schema is a int"),
+    "claims": (lambda lab: mint(lab, claims=["a"]), "claims is a list"),
+    "claim": (lambda lab: mint(lab, claims={"student_name": object()}), "cannot be sent as JSON"),
+    "NaN": (lambda lab: mint(lab, claims={"student_name": float("nan")}), "cannot be sent as JSON"),
+    "key": (lambda lab: mint(lab, kid="no-such-key"), "Its keys: "),
+    "time": (lambda lab: mint(lab, expiry_at="tomorrow"), "expiry_at='tomorrow' is not a time"),
+    "two documents": (lambda lab: mint(lab, document=b"x", document_hash="0" * 64), "not both"),
+    "batch item": (lambda lab: lab.attestations.mint_many([{"issuer": "x"}]), r"items\[0\] lacks schema, claims"),
+    "batch number": (lambda lab: lab.attestations.mint_many([7]), r"items\[0\] is a int"),  # type: ignore[list-item]
+    "position": (lambda lab: lab.attestations[-1], "no position -1"),
+    "limit": (lambda lab: lab.attestations.list(limit=-1), "limit is -1"),
+    "filter time": (lambda lab: lab.attestations.list(since="yesterday"), "since='yesterday' is not a time"),
+    "log index": (lambda lab: lab.log.entry(10**6), "the log has"),
+    "log slice": (lambda lab: lab.log["x"], "takes an index or a slice"),  # type: ignore[call-overload]
+    "policy file": (lambda lab: lab.policies.create("no-such-policy.toml"), "There is no file"),
+    "policy text": (lambda lab: lab.policies.create("{not json"), "not JSON"),
+    "policy number": (lambda lab: lab.policies.create(7), "A value of type int is not a policy"),  # type: ignore[arg-type]
+    "decision": (lambda lab: lab.decisions[7.5], "is not a decision"),
+    "no such position": (lambda lab: lab.policies[7], "No policy at position 7"),
+    "entity": (lambda lab: lab.signals.entity("u-1"), "is no entity"),
+    "tenant": (lambda lab: lab.as_("no such tenant"), "no such tenant"),
+    "password": (lambda lab: lab.as_("ann@example.org", password="wrong"), "credentials are not valid"),
+}
+
+
+def mint(lab: Lab, document: object = None, **changes: object) -> object:
+    wanted = {"issuer": "Registrar", "schema": "degree", "claims": CLAIMS, **changes}
+    return lab.mint(document, **wanted)  # type: ignore[arg-type]  # the point is to pass anything
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_argument_is_refused_in_one_line(lab: Lab, wrong: str) -> None:
+    call, expected = WRONG[wrong]
+
+    with pytest.raises(AttestLabError, match=expected) as caught:
+        call(lab)
+
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("no-such-folder", "attestlab init --data no-such-folder"),
+        (7, "A value of type int is no folder"),
+        ("https://attest.example.org", "attestlab.connect"),
+        ("mysql://host/name", "Use sqlite or postgresql"),
+        ("sqlite:///no-such-folder/records.db", "There is no installation"),
+        ("postgresql://host/name", "Pass data=folder"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused_in_one_line(
+    place: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(ValidationFailed, match=expected) as caught:
+        attestlab.open(place)
+
+    assert "\n" not in caught.value.message
+    assert list(tmp_path.iterdir()) == [], "a refusal makes nothing"
+
+
+def test_an_empty_folder_is_not_turned_into_an_installation(tmp_path: Path) -> None:
+    with pytest.raises(ValidationFailed, match="attestlab init"):
+        attestlab.open(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", ["7", -1, True, None])
+def test_what_is_no_seed_is_refused(seed: int) -> None:
+    with pytest.raises(ValidationFailed, match=r"attestlab\.demo\(seed=7\)"):
+        attestlab.demo(seed)
