@@ -129,7 +129,10 @@ class Installation:
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log.log_id,
         )
-        self.risk = Risk(storage=storage, clock=clock, find_issuances=find_issuances)
+        self.lake = Lake(storage=storage, folder=settings.data / LAKE)
+        self.risk = Risk(
+            storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals
+        )
         self.issuers = Issuers(
             storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
         )
@@ -168,7 +171,6 @@ class Installation:
             base_url=self.portal_url,
         )
         self.workers = WorkerProcesses()
-        self.lake = Lake(storage=storage, folder=settings.data / LAKE)
         self.simulations = Simulations(storage=storage, clock=clock, keyring=keys, lake=self.lake)
         self.risk_simulations = RiskSimulations(
             storage=storage, clock=clock, lake=self.lake, concurrency=self.simulations.concurrency

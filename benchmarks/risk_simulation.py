@@ -21,7 +21,7 @@ from pyarrow import dataset as datasets
 
 from attestlab.lake.datasets import SIGNALS
 from attestlab.lake.parts import write_part
-from attestlab.lake.relations import open_sealed
+from attestlab.lake.sealed_connections import open_sealed
 from attestlab.lake.service import ROWS_A_PART
 from attestlab.risk.enforcement.tables import RiskCaseRecord
 from attestlab.risk.rules import CaseOutcome

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class Dataset:
     """Facts of one type. `columns` begin with the fact's number; parts are sorted by `time`.
 
     `read` returns the facts of a range, all of them or one tenant's; `typed` adds one column per context attribute to
-    `columns`.
+    `columns`. The parts are in `folder`, which is `name` unless the data set was renamed.
     """
 
     name: str
@@ -44,6 +44,12 @@ class Dataset:
     time: str
     read: Callable[[Connection, int, int, UUID | None], Iterator[Fact]]
     typed: bool = False
+    older_name: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder with the parts."""
+        return self.older_name or self.name
 
     @property
     def is_public(self) -> bool:
@@ -179,7 +185,8 @@ def _to_unchained_fact(record: NamedTuple) -> Fact:
     return fact
 
 
-def _columns(kind: pa.DataType, names: str) -> dict[str, pa.DataType]:
+def make_columns(kind: pa.DataType, names: str) -> dict[str, pa.DataType]:
+    """Return columns of one type; `names` are separated by spaces."""
     return dict.fromkeys(names.split(), kind)
 
 
@@ -189,7 +196,7 @@ LOG_ENTRIES = Dataset(
     {
         "log_index": WHOLE,
         "at": TIME,
-        **_columns(TEXT, "type issuer_id attestation_id kid alg status leaf_hash entry"),
+        **make_columns(TEXT, "type issuer_id attestation_id kid alg status leaf_hash entry"),
     },
     "at",
     _read_entries,
@@ -199,11 +206,11 @@ ATTESTATIONS = Dataset(
     Numbering.LOG,
     {
         "log_index": WHOLE,
-        **_columns(TEXT, "id tenant_id issuer_id kid alg schema_id content_type document_hash custody"),
-        **_columns(TEXT, "snapshot_status snapshot_trust_tier snapshot_risk_rating snapshot_jurisdiction"),
-        **_columns(TEXT, "pack_id supersedes decision_id"),
+        **make_columns(TEXT, "id tenant_id issuer_id kid alg schema_id content_type document_hash custody"),
+        **make_columns(TEXT, "snapshot_status snapshot_trust_tier snapshot_risk_rating snapshot_jurisdiction"),
+        **make_columns(TEXT, "pack_id supersedes decision_id"),
         "payload_size": WHOLE,
-        **_columns(TIME, "key_created_at expiry_at created_at"),
+        **make_columns(TIME, "key_created_at expiry_at created_at"),
     },
     "created_at",
     _read_mints,
@@ -211,7 +218,7 @@ ATTESTATIONS = Dataset(
 ENDS = Dataset(
     "ends",
     Numbering.LOG,
-    {"log_index": WHOLE, **_columns(TEXT, "tenant_id attestation_id status superseded_by"), "at": TIME},
+    {"log_index": WHOLE, **make_columns(TEXT, "tenant_id attestation_id status superseded_by"), "at": TIME},
     "at",
     _read_ends,
 )
@@ -220,10 +227,10 @@ VERIFICATIONS = Dataset(
     Numbering.OUTBOX,
     {
         "seq": WHOLE,
-        **_columns(TEXT, "id tenant_id issuer_id attestation_id verdict"),
+        **make_columns(TEXT, "id tenant_id issuer_id attestation_id verdict"),
         "valid": BOOL,
         "count": WHOLE,
-        **_columns(TIME, "minute at"),
+        **make_columns(TIME, "minute at"),
     },
     "at",
     _read_verifications,
@@ -234,8 +241,8 @@ AUDIT = Dataset(
     {
         "seq": WHOLE,
         "timestamp": TIME,
-        **_columns(TEXT, "id tenant_id actor_type actor_id action resource_type resource_id outcome metadata"),
-        **_columns(TEXT, "integrity_hash prev_hash"),
+        **make_columns(TEXT, "id tenant_id actor_type actor_id action resource_type resource_id outcome metadata"),
+        **make_columns(TEXT, "integrity_hash prev_hash"),
     },
     "timestamp",
     _read_audit,
@@ -245,7 +252,7 @@ DECISIONS = Dataset(
     Numbering.TRAIL,
     {
         "seq": WHOLE,
-        **_columns(TEXT, "id tenant_id action target_type target_id policy_set_digest members input_sha256"),
+        **make_columns(TEXT, "id tenant_id action target_type target_id policy_set_digest members input_sha256"),
         "created_at": TIME,
         "allowed": BOOL,
         "matched_rules": TEXTS,
@@ -259,25 +266,26 @@ SIGNALS = Dataset(
     Numbering.SIGNALS,
     {
         "seq": WHOLE,
-        **_columns(TEXT, "id tenant_id source signal_type entity_type entity_id"),
+        **make_columns(TEXT, "id tenant_id source signal_type entity_type entity_id"),
         "score": NUMBER,
         "occurred_at": TIME,
-        **_columns(TEXT, "details case_id event_id replaces"),
+        **make_columns(TEXT, "details case_id event_id replaces"),
         "created_at": TIME,
     },
     "occurred_at",
     _read_signals,
 )
-RISK_EVENTS = Dataset(
-    "risk_events",
+RAW_EVENTS = Dataset(
+    "raw_events",
     Numbering.RISK_EVENTS,
     {
         "seq": WHOLE,
-        **_columns(TEXT, "id tenant_id event_type entity_type entity_id data"),
-        **_columns(TIME, "occurred_at created_at"),
+        **make_columns(TEXT, "id tenant_id event_type entity_type entity_id data"),
+        **make_columns(TIME, "occurred_at created_at"),
     },
     "occurred_at",
     _read_risk_events,
+    older_name="risk_events",
 )
-ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RISK_EVENTS)
-BY_NAME = {dataset.name: dataset for dataset in ALL}
+ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RAW_EVENTS)
+BY_NAME = {dataset.name: dataset for dataset in ALL} | {"risk_events": replace(RAW_EVENTS, name="risk_events")}

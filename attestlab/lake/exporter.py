@@ -72,7 +72,7 @@ class Exporter:
 
     def _sequence_folders(self) -> Iterator[tuple[Path, Dataset]]:
         for dataset in datasets.ALL:
-            folder = self.folder / dataset.name
+            folder = self.folder / dataset.folder
             if dataset.by_tenant:
                 yield from ((each, dataset) for each in sorted(folder.glob("*")))
             elif folder.is_dir():
@@ -111,7 +111,7 @@ class Exporter:
 
 def sequence_folder(lake: Path, dataset: Dataset, tenant_id: UUID | None) -> Path:
     """Return the folder with the parts of a sequence."""
-    folder = lake / dataset.name
+    folder = lake / dataset.folder
     return folder / str(tenant_id) if dataset.by_tenant else folder
 
 

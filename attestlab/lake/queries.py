@@ -7,11 +7,11 @@ the process (RLIMIT_DATA), and the process is killed when its time is up.
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
-from uuid import UUID
+from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -19,20 +19,15 @@ import pyarrow as pa
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
+from attestlab.lake.jobs import QUERY_TIMEOUT_S, LakeConnectionInfo, Parameters
+from attestlab.lake.sealed_connections import require_one_query, translate_read_errors
+
+if TYPE_CHECKING:
+    from attestlab.lake.relations import TenantLake
 
 MAX_MEMORY_BYTES = 1 << 30  # in addition to the memory of the process at its start
 MAX_RESULT_BYTES = 1 << 28  # of the returned rows
-TIMEOUT_S = 60.0
-Parameters = Sequence[object] | Mapping[str, object] | None
-
-
-class LakeConnectionInfo(NamedTuple):
-    """The information that another process needs to open one data set as one tenant sees it."""
-
-    records: str
-    folder: Path
-    tenant_id: UUID
-    dataset: str
+TIMEOUT_S = QUERY_TIMEOUT_S
 
 
 class _QueryError(NamedTuple):
@@ -43,9 +38,11 @@ class _QueryError(NamedTuple):
 
 
 def run_query(
-    workers: WorkerProcesses, info: LakeConnectionInfo, query: str, parameters: Parameters
+    workers: WorkerProcesses, info: LakeConnectionInfo, dataset: str | None, query: str, parameters: Parameters
 ) -> duckdb.DuckDBPyRelation:
     """Run one query and return its rows, as a relation of a connection that contains nothing else.
+
+    It reads `this`, the data set with a name, or all data sets by their names.
 
     Raises:
         ValidationFailed: it is not exactly one query, or not SQL.
@@ -53,7 +50,7 @@ def run_query(
         duckdb.Error: DuckDB rejects it, or it accesses a file.
     """
     query.encode()  # raises for a lone surrogate, before a child process is started
-    result = workers.run_blocking(run_query_in_child, info, query, parameters, timeout_s=TIMEOUT_S)
+    result = workers.run_blocking(run_query_in_child, info, dataset, query, parameters, timeout_s=TIMEOUT_S)
     if isinstance(result, _QueryError):
         raise getattr(duckdb, result.kind, duckdb.Error)(result.message)
     connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
@@ -63,29 +60,52 @@ def run_query(
         return connection.from_arrow(reader.read_all())
 
 
-def run_query_in_child(info: LakeConnectionInfo, query: str, parameters: Parameters) -> bytes | _QueryError:
+def run_query_in_child(
+    info: LakeConnectionInfo, dataset: str | None, query: str, parameters: Parameters
+) -> bytes | _QueryError:
     """Run a query in the child process and return its rows as an Arrow stream.
 
     Raises:
         ValidationFailed, Unavailable: see `run_query`.
     """
-    from attestlab.lake.relations import TenantLake, get_dataset, require_one_query, translate_read_errors
+    from attestlab.lake import named_views, views
 
-    connection = get_dataset(
-        TenantLake(_open_records(info.records), info.folder, info.tenant_id), info.dataset
-    ).connect()
-    _limit_memory()
-    require_one_query(connection, query)
+    def run(connection: duckdb.DuckDBPyConnection) -> bytes:
+        require_one_query(connection, query, example="select count(*) from this")
+        limit_memory()
+        return _encode_arrow_stream(connection.sql(query, params=parameters))
+
+    lake = open_lake(info)
     try:
-        with translate_read_errors():
-            return _encode_arrow_stream(connection.sql(query, params=parameters))
-    except (duckdb.OutOfMemoryException, MemoryError, pa.ArrowMemoryError):
-        message = f"The query needs over {MAX_MEMORY_BYTES >> 20:,} MiB; select fewer rows or columns, or group them."
-        raise Unavailable(message) from None
+        with translate_read_errors(), translate_resource_errors():
+            if dataset is None:
+                return named_views.run_on_needed_views(lake, query, run)
+            return run(lake.open_views([views.BY_NAME[dataset]], alias="this"))
     except duckdb.Error as error:
         return _QueryError(type(error).__name__, str(error))
     except (TypeError, UnicodeError, ValueError) as error:
         raise ValidationFailed(f"The query cannot be run: {error}") from None
+
+
+def open_lake(info: LakeConnectionInfo) -> TenantLake:
+    """Open a tenant's view of a lake in a child process."""
+    from attestlab.lake.relations import TenantLake
+
+    return TenantLake(open_records(info.records), info.folder, info.tenant_id)
+
+
+@contextmanager
+def translate_resource_errors() -> Iterator[None]:
+    """Translate the errors of a query that needs too much memory.
+
+    Raises:
+        Unavailable: it does.
+    """
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, MemoryError, pa.ArrowMemoryError):
+        message = f"The query needs over {MAX_MEMORY_BYTES >> 20:,} MiB; select fewer rows or columns, or group them."
+        raise Unavailable(message) from None
 
 
 def _encode_arrow_stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
@@ -105,12 +125,12 @@ def _encode_arrow_stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
 
 
 @cache
-def _open_records(records: str) -> Storage:
+def open_records(records: str) -> Storage:
     return Storage(records)
 
 
 @cache
-def _limit_memory() -> None:
+def limit_memory() -> None:
     """Limit the memory of this process, once, after all libraries are loaded."""
     status = Path("/proc/self/status").read_text()
     used = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:"))

@@ -7,9 +7,8 @@ open no file: DuckDB gets its rows from pyarrow with the caller's filter, so it 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,54 +22,30 @@ from sqlalchemy import Connection
 
 from attestlab.core import parquet_digest
 from attestlab.core.db.storage import Storage
-from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.errors import Conflict
 from attestlab.core.execution.worker_processes import WorkerProcesses
-from attestlab.lake import context_columns, queries, store
+from attestlab.lake import context_columns, queries, store, views
 from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
-from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
+from attestlab.lake.jobs import LakeConnectionInfo, Parameters
+from attestlab.lake.parts import LakePart, Parts, column_names, find_parts
+from attestlab.lake.sealed_connections import Tables, open_sealed, translate_read_errors
 from attestlab.lake.trusted_connections import TrustedConnections
+from attestlab.lake.views import LakeView, Source
 from attestlab.policy.attribute_registry import build_registry, load_own_attributes
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MEMORY_LIMIT = "1GB"  # of one view; it cannot spill to disk, because it may not access files
-_STREAM_ERROR = re.compile("IOError|OSError|[Ss]tream|get_next")
-"""DuckDB's message if pyarrow cannot continue reading a part; there is no specific error class."""
 
 _CHECKSUMMED_PARQUET = datasets.ParquetFileFormat(
     default_fragment_scan_options=datasets.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 """Verifies every page as it is read, because a part may be damaged after it was checked."""
 
-_SEALED_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "memory_limit": MEMORY_LIMIT,
-    "temp_directory": "",
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "python_enable_replacements": False,  # variables of the calling code are not tables
-}
-STATUS_COLUMNS = {
-    "status": "coalesce(ended.status, 'VALID')",
-    "ended_at": "ended.at",
-    "ended_index": "ended.log_index",
-    "superseded_by": "ended.superseded_by",
-}
-"""The columns that the view of attestations adds to those of their mints."""
-
-_ATTESTATIONS = (
-    f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in STATUS_COLUMNS.items())} "
-    "FROM minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
-    "FROM ends AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id"
-)
-
 Relation = duckdb.DuckDBPyRelation
-RunQuery = Callable[[str, str, queries.Parameters], Relation]
-"""Runs a query on the data set of this name."""
-Tables = list[pa.Table | datasets.Dataset]
-"""pyarrow tables and data sets; all rows are the caller's, each once."""
+RunQuery = Callable[[str | None, str, Parameters], Relation]
+"""Runs a query on the data set of this name, or on all of them by their names."""
 
 
 class DatasetReader:
@@ -89,7 +64,7 @@ class DatasetReader:
         """Return the facts as a lazy DuckDB relation, as of the call."""
         return self.connect().table("this")
 
-    def sql(self, query: str, parameters: queries.Parameters = None) -> Relation:
+    def sql(self, query: str, parameters: Parameters = None) -> Relation:
         """Run one query that reads `this`, such as `select action, count(*) from this group by all`.
 
         It runs immediately, in a child process limited to a gigabyte and a minute. Pass values as `parameters`, for
@@ -149,7 +124,7 @@ class DatasetReader:
 
 
 class TenantLake:
-    """The data sets that one tenant may see: its own facts, and the public log."""
+    """The data sets that one tenant may see: its own rows, and the public log."""
 
     def __init__(
         self,
@@ -163,20 +138,38 @@ class TenantLake:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
         self._workers = workers
         self._trusted = trusted or TrustedConnections(storage, folder)
-        self.decisions = DatasetReader("decisions", self._decisions, self._run_query)
-        self.verifications = self._reader(lake_datasets.VERIFICATIONS)
-        self.log_entries = self._reader(lake_datasets.LOG_ENTRIES)
-        self.audit = self._reader(lake_datasets.AUDIT)
-        self.signals = self._reader(lake_datasets.SIGNALS)
-        self.risk_events = self._reader(lake_datasets.RISK_EVENTS)
-        self.attestations = DatasetReader("attestations", self._attestations, self._run_query)
+        self.decisions = self._reader("decisions")
+        self.attestations = self._reader("attestations")
+        self.verifications = self._reader("verifications")
+        self.log_entries = self._reader("log_entries")
+        self.audit = self._reader("audit")
+        self.signals = self._reader("signals")
+        self.raw_events = self.risk_events = self._reader("raw_events")
+        self.issuers = self._reader("issuers")
+        self.policies = self._reader("policies")
+        self.cases = self._reader("cases")
+        self.challenges = self._reader("challenges")
+
+    def sql(self, query: str, parameters: Parameters = None) -> Relation:
+        """Run one query that reads the data sets by their names, all as of one moment.
+
+        It has the limits of `DatasetReader.sql`. Pass values as `parameters`, for `?` or `$name`:
+
+            lab.lake(caller).sql("select outcome, count(*) from signals join cases on cases.id = case_id group by all")
+
+        Raises:
+            ValidationFailed: it is not exactly one query, or not SQL.
+            Unavailable: it takes over a minute or a gigabyte; its rows have over 256 MiB; or a part is damaged.
+            duckdb.Error: DuckDB rejects it, or it accesses a file.
+        """
+        return self._run_query(None, query, parameters)
 
     def connect(self, *names: str) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """Open a fast DuckDB connection for SQL of this project, with the named data sets as views of one moment.
 
-        It has no limits, so a caller's text must go to `DatasetReader.sql`. Pass values as parameters:
+        It has no limits, so a caller's text must go to `sql`. Pass values as parameters:
 
-            with lab.lake(caller).connect("signals", "risk_events") as connection:
+            with lab.lake(caller).connect("signals", "raw_events") as connection:
                 rows = connection.execute("SELECT count(*) FROM signals WHERE score >= ?", [80]).fetchall()
 
         The views have the facts as exported: docs/lake.md lists the columns. `attestations` are as minted, and `ends`
@@ -188,44 +181,60 @@ class TenantLake:
         """
         return self._trusted.open(self._tenant_id, *(lake_datasets.BY_NAME[name] for name in names))
 
+    def open_views(
+        self, wanted: Iterable[LakeView], *, alias: str | None = None, has_plain_types: bool = False
+    ) -> duckdb.DuckDBPyConnection:
+        """Open a sealed connection that has these views, all as of one moment; one alone may have another name.
+
+        For `has_plain_types` see `open_sealed`.
+        """
+        wanted = list(wanted)
+        sources = {source.name: source for view in wanted for source in view.sources}
+        tables = dict(zip(sources, self._read_snapshot(*sources.values()), strict=True))
+        placed = {name: f"{name}_rows" for name in sources}
+        selects = {alias or view.name: view.select(placed, self._attributes(view, tables)) for view in wanted}
+        members = {placed[name]: each for name, each in tables.items()}
+        return open_sealed(members, selects, has_plain_types=has_plain_types)
+
     def history(self) -> duckdb.DuckDBPyConnection:
         """Return decisions and mints as of one moment, as `decided` and `minted`, with columns as in parts."""
         decided, minted = self._read_snapshot(lake_datasets.DECISIONS, lake_datasets.ATTESTATIONS)
         return open_sealed({"decided": decided, "minted": minted})
 
-    def _reader(self, dataset: Dataset) -> DatasetReader:
-        return DatasetReader(
-            dataset.name, lambda: open_sealed({"this": self._read_snapshot(dataset)[0]}), self._run_query
-        )
+    def _reader(self, name: str) -> DatasetReader:
+        view = views.BY_NAME[name]
+        return DatasetReader(name, lambda: self.open_views([view], alias="this"), self._run_query)
 
-    def _run_query(self, dataset: str, query: str, parameters: queries.Parameters) -> Relation:
+    def _run_query(self, dataset: str | None, query: str, parameters: Parameters) -> Relation:
         if self._workers is None:
             raise Conflict("A child process cannot start another; use `connect`.")
         records = self._storage.url.render_as_string(hide_password=False)
-        place = queries.LakeConnectionInfo(records, self._folder, self._tenant_id, dataset)
-        return queries.run_query(self._workers, place, query, parameters)
+        place = LakeConnectionInfo(records, self._folder, self._tenant_id)
+        return queries.run_query(self._workers, place, dataset, query, parameters)
 
-    def _attestations(self) -> duckdb.DuckDBPyConnection:
-        minted, ended = self._read_snapshot(lake_datasets.ATTESTATIONS, lake_datasets.ENDS)
-        return open_sealed({"minted": minted, "ends": ended}, _ATTESTATIONS)
-
-    def _decisions(self) -> duckdb.DuckDBPyConnection:
-        (decided,) = self._read_snapshot(lake_datasets.DECISIONS)
+    def _attributes(self, view: LakeView, tables: Mapping[str, Tables]) -> list[str]:
+        """Return SQL for the columns of contexts, if the view has decisions."""
+        if view is not views.DECISIONS:
+            return []
         with self._storage.read() as connection:
             registry = build_registry(load_own_attributes(connection.execute, self._tenant_id))
-        own = lake_datasets.DECISIONS.columns
-        attributes = context_columns.select_attributes(
-            context_columns.column_types(decided[-1].schema.names), registry, reserved=own
-        )
-        return open_sealed({"decided": decided}, f"SELECT {', '.join([*own, *attributes])} FROM decided")
+        names = context_columns.column_types(tables[view.name][-1].schema.names)
+        return context_columns.select_attributes(names, registry, reserved=lake_datasets.DECISIONS.columns)
 
-    def _read_snapshot(self, *wanted: Dataset) -> list[Tables]:
-        """Return the parts, then the facts that only the records have, all as of one transaction."""
+    def _read_snapshot(self, *wanted: Source) -> list[Tables]:
+        """Return the parts, then the rows that only the records have, all as of one transaction."""
         parts = {
-            each.name: find_parts(sequence_folder(self._folder, each, self._tenant_id), each.columns) for each in wanted
+            each.name: find_parts(sequence_folder(self._folder, each, self._tenant_id), each.columns)
+            for each in wanted
+            if isinstance(each, Dataset)
         }
         with self._storage.read() as connection:
-            return [self._tables(connection, each, parts[each.name]) for each in wanted]
+            return [
+                self._tables(connection, each, parts[each.name])
+                if isinstance(each, Dataset)
+                else [each.table(connection, self._tenant_id)]
+                for each in wanted
+            ]
 
     def _tables(self, connection: Connection, dataset: Dataset, parts: Parts) -> Tables:
         """Return the exported facts, as a data set filtered to the caller's rows, then the unexported ones as a
@@ -247,12 +256,6 @@ class TenantLake:
         return [exported if dataset.is_public else exported.filter(owned), unexported]
 
 
-def get_dataset(lake: TenantLake, dataset: str) -> DatasetReader:
-    """Return the data set of a lake by name."""
-    reader: DatasetReader = getattr(lake, dataset)
-    return reader
-
-
 def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -> pa.Schema:
     """Return every existing column; of context columns, each part has only those with values."""
     used = set(names)
@@ -263,56 +266,3 @@ def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -
 
 def _column_or_nulls(table: pa.Table, name: str, schema: pa.Schema) -> pa.ChunkedArray | pa.Array:
     return table[name] if name in table.column_names else pa.nulls(table.num_rows, schema.field(name).type)
-
-
-def open_sealed(tables: Mapping[str, Tables], this: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a connection that has these tables, each the union of its parts, and can access nothing else.
-
-    `this` is the query of the view `this`, unless a table has that name. Names are ours, never a caller's.
-    """
-    connection = duckdb.connect(":memory:", config=_SEALED_CONFIG)
-    for name, members in tables.items():
-        for number, table in enumerate(members):
-            connection.register(f"{name}_{number}", table)
-        union = " UNION ALL BY NAME ".join(f"SELECT * FROM {name}_{number}" for number in range(len(members)))
-        connection.execute(f"CREATE VIEW {name} AS {union}")
-    if this is not None:
-        connection.execute(f"CREATE VIEW this AS {this}")
-    connection.execute("SET arrow_lossless_conversion = true")  # otherwise a child process returns sums as decimals
-    connection.execute("SET TimeZone = 'UTC'")  # otherwise times are in the machine's zone
-    measure_progress(connection)
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-    return connection
-
-
-@contextmanager
-def translate_read_errors() -> Iterator[None]:
-    """Translate read errors of parts: one with an intact schema may be damaged inside, which shows only during
-    reading.
-
-    Raises:
-        Unavailable: a part is damaged, or was removed meanwhile.
-    """
-    try:
-        yield
-    except (duckdb.InvalidInputException, duckdb.IOException, pa.ArrowException) as error:
-        if not _STREAM_ERROR.search(str(error)):
-            raise
-        raise report_unreadable_part() from error
-
-
-def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make DuckDB measure the progress of queries without printing; in Jupyter that requires a package for widgets."""
-    with suppress(duckdb.InvalidInputException):
-        connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
-
-
-def require_one_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    try:
-        statements = connection.extract_statements(query)
-    except duckdb.Error as error:
-        raise ValidationFailed(f"This is not SQL: {error}") from error
-    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-        raise ValidationFailed("Send one query that reads `this`, such as `select count(*) from this`.")

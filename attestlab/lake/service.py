@@ -15,9 +15,12 @@ from uuid import UUID
 from attestlab.core.db.storage import Storage
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import store
-from attestlab.lake.parts import delete_all, exclusive_lock
+from attestlab.lake.jobs import LakeConnectionInfo
+from attestlab.lake.parts import delete_all, exclusive_lock, list_parts
 from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
+from attestlab.risk.signals.service import ExportedNumbers
+from attestlab.risk.signals.store import SignalFilter
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from attestlab.lake.relations import TenantLake
     from attestlab.lake.trusted_connections import TrustedConnections
 
+SIGNALS_FOLDER = "signals"
+NOTHING_EXPORTED = ExportedNumbers([], 0)
 ROWS_A_PART = 10_000
 MERGED_LENGTHS = (100_000, 1_000_000)
 """Adjacent parts that are shorter than one of these lengths are merged as soon as they have it together."""
@@ -52,15 +57,20 @@ class Lake:
         self.rows_a_part = rows_a_part
         self.merged_lengths = merged_lengths
         self._storage = storage
-        self._workers = WorkerProcesses(processes=1)  # for callers' queries, which may take a gigabyte each
+        self.workers = WorkerProcesses(processes=2)
+        """Runs the queries of callers, which may take a gigabyte each; a second tenant does not wait for the first."""
 
     def __call__(self, caller: Caller) -> TenantLake:
         """Return the data sets as the caller's tenant sees them."""
         from attestlab.lake.relations import TenantLake
 
         return TenantLake(
-            self._storage, self.folder, caller.tenant_id, workers=self._workers, trusted=self._trusted_connections
+            self._storage, self.folder, caller.tenant_id, workers=self.workers, trusted=self._trusted_connections
         )
+
+    def locate(self, caller: Caller) -> LakeConnectionInfo:
+        """Return what a child process needs to open the lake as the caller's tenant sees it."""
+        return LakeConnectionInfo(self._records_url, self.folder, caller.tenant_id)
 
     def connect_to_all_tenants(self, *names: str) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """Open a connection like `TenantLake.connect`, with the facts of every tenant.
@@ -71,6 +81,17 @@ class Lake:
 
         return self._trusted_connections.open(None, *(datasets.BY_NAME[name] for name in names))
 
+    def find_signals(self, tenant_id: UUID, filter_: SignalFilter, /, *, before: int, limit: int) -> ExportedNumbers:
+        """Find the newest exported signals of a tenant by a filter, with numbers below `before`.
+
+        A lake that is missing or cannot be read finds nothing and has no end, so the records are searched instead.
+        """
+        if not list_parts(self.folder / SIGNALS_FOLDER):
+            return NOTHING_EXPORTED
+        from attestlab.lake.exported_signals import find_signals
+
+        return find_signals(self._trusted_connections, tenant_id, filter_, before=before, limit=limit)
+
     @cached_property
     def _trusted_connections(self) -> TrustedConnections:
         from attestlab.lake.trusted_connections import TrustedConnections
@@ -79,7 +100,7 @@ class Lake:
 
     def close(self) -> None:
         """Stop the process that runs queries, and close the connections."""
-        self._workers.close()
+        self.workers.close()
         if "_trusted_connections" in vars(self):
             self._trusted_connections.close()
 
@@ -110,13 +131,16 @@ class Lake:
         """The information that another process needs to open this lake; includes the records' password, if there is
         one.
         """
-        records = self._storage.url.render_as_string(hide_password=False)
         return {
-            "records": records,
+            "records": self._records_url,
             "folder": str(self.folder),
             "rows_a_part": self.rows_a_part,
             "merged_lengths": list(self.merged_lengths),
         }
+
+    @property
+    def _records_url(self) -> str:
+        return self._storage.url.render_as_string(hide_password=False)
 
     def full_parts(self) -> dict[tuple[Numbering, UUID | None], int]:
         """Return how many full parts each sequence has; if a number has grown, a part may be due."""

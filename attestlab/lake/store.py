@@ -1,6 +1,7 @@
 """All queries of the lake to the records: the length of each sequence, and the rows of a range of it.
 
-A range is half open, `first` <= number < `end`. Numbers are assigned under the writer's lock and have no gaps, so no
+Rows that change, such as issuers, are read as they are now. Of facts, a range is read; it is half open, `first` <=
+number < `end`. Numbers are assigned under the writer's lock and have no gaps, so no
 row appears later below a sequence's length. Columns are named, values are parameters.
 """
 
@@ -17,15 +18,18 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
-from attestlab.core.db.tables import iterate, table_of
+from attestlab.core.db.tables import Record, iterate, table_of
 from attestlab.core.records import audit, hash_chain, outbox
 from attestlab.core.records.hash_chain import ChainHead
-from attestlab.issuers.store import keys
+from attestlab.issuers.store import issuers, keys
+from attestlab.issuers.tables import IssuerRecord
 from attestlab.log.entries import EntryType
 from attestlab.log.store import heads, leaves
 from attestlab.orgs.store import tenants
 from attestlab.policy.decisions import EVALUATED
-from attestlab.policy.store import decisions
+from attestlab.policy.store import decisions, policies, versions
+from attestlab.risk.enforcement.store import cases, challenges
+from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskChallengeRecord
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.store import events as risk_events
 from attestlab.risk.normalization.tables import RiskEventRecord
@@ -37,6 +41,8 @@ _chains = table_of(ChainHead)
 _outbox = table_of(outbox.OutboxEvent)
 _TRAILS = audit.chain_name(UUID(int=0)).partition(":")[0] + ":"
 MAX_IDS_PER_QUERY = 500  # ids in one query
+ROWS_PER_FETCH = 2_000
+_DOCUMENTS_PER_FETCH = 20  # each up to a megabyte
 
 
 class PublicEntry(NamedTuple):
@@ -116,6 +122,25 @@ class NumberedDecision(NamedTuple):
     members: str
     input: str
     input_sha256: str
+
+
+class CurrentPolicy(NamedTuple):
+    """A policy with its newest version."""
+
+    id: UUID
+    tenant_id: UUID
+    name: str
+    category: str
+    target_type: str
+    target_id: UUID | None
+    status: str
+    version: int
+    active_version: int | None
+    shadow_version: int | None
+    created_at: datetime
+    updated_at: datetime
+    digest: str
+    document: str
 
 
 class Numbering(StrEnum):
@@ -244,6 +269,34 @@ def select_risk_events(
 ) -> Iterator[RiskEventRecord]:
     """Return raw events by their numbers."""
     return iterate(connection.execute(_select_numbered(risk_events, first, end, tenant_id)), RiskEventRecord)
+
+
+def select_issuers(connection: Connection, tenant_id: UUID) -> Iterator[IssuerRecord]:
+    """Return the issuers of a tenant as they are now."""
+    return _select_current(connection, issuers, IssuerRecord, tenant_id)
+
+
+def select_cases(connection: Connection, tenant_id: UUID) -> Iterator[RiskCaseRecord]:
+    """Return the cases of a tenant as they are now."""
+    return _select_current(connection, cases, RiskCaseRecord, tenant_id)
+
+
+def select_challenges(connection: Connection, tenant_id: UUID) -> Iterator[RiskChallengeRecord]:
+    """Return the challenge decisions of a tenant."""
+    return _select_current(connection, challenges, RiskChallengeRecord, tenant_id)
+
+
+def select_policies(connection: Connection, tenant_id: UUID) -> Iterator[CurrentPolicy]:
+    """Return the policies of a tenant as they are now, each with its newest version."""
+    newest = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.version)
+    columns = [*(policies.c[name] for name in CurrentPolicy._fields[:-2]), versions.c.digest, versions.c.document]
+    query = select(*columns).join_from(policies, versions, newest).where(policies.c.tenant_id == tenant_id)
+    return iterate(connection.execute(query.execution_options(yield_per=_DOCUMENTS_PER_FETCH)), CurrentPolicy)
+
+
+def _select_current(connection: Connection, table: Table, kind: type[Record], tenant_id: UUID) -> Iterator[Record]:
+    query = select(*(table.c[name] for name in kind._fields)).where(table.c.tenant_id == tenant_id)
+    return iterate(connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH)), kind)
 
 
 def _select_numbered(table: Table, first: int, end: int, tenant_id: UUID | None) -> Select[tuple[object, ...]]:

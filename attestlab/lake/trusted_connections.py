@@ -46,6 +46,13 @@ class DatasetSnapshot(NamedTuple):
     unexported: pa.Table
 
 
+class ExportedView(NamedTuple):
+    """A connection with a view of the facts whose numbers are below `end`."""
+
+    connection: duckdb.DuckDBPyConnection
+    end: int
+
+
 class TrustedConnections:
     """Opens connections to one lake. They share one DuckDB instance, which remembers the footers of the parts."""
 
@@ -71,6 +78,21 @@ class TrustedConnections:
             for snapshot in snapshots:
                 _create_view(connection, snapshot, tenant_id)
             yield connection
+
+    @contextmanager
+    def open_exported(self, tenant_id: UUID, dataset: Dataset) -> Iterator[ExportedView]:
+        """Open a connection with a view of the exported facts alone.
+
+        Raises:
+            Conflict: the lake is ahead of the records.
+            Unavailable: a part was removed or damaged during the block.
+        """
+        parts = find_parts(sequence_folder(self._folder, dataset, tenant_id), dataset.columns)
+        with self._storage.read() as connection:
+            require_not_ahead(parts, store.sequence_length(connection, dataset.numbering, tenant_id), dataset)
+        with self._cursor() as connection, translate_read_errors():
+            _create_view(connection, DatasetSnapshot(dataset, parts, dataset.table([])), tenant_id)
+            yield ExportedView(connection, parts.end)
 
     def close(self) -> None:
         """Close the instance; the next call opens another."""

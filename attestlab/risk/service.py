@@ -23,15 +23,17 @@ from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.service import Normalization
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.bulk import BulkRecording
-from attestlab.risk.signals.service import Signals
+from attestlab.risk.signals.service import FindExported, Signals
 from attestlab.risk.velocity.service import Velocity
 
 
 class Risk:
     """The services of risk: signals and the paths that lead to them, and what follows from them."""
 
-    def __init__(self, *, storage: Storage, clock: Clock, find_issuances: FindIssuances) -> None:
-        self.signals = Signals(storage=storage, clock=clock)
+    def __init__(
+        self, *, storage: Storage, clock: Clock, find_issuances: FindIssuances, find_exported: FindExported
+    ) -> None:
+        self.signals = Signals(storage=storage, clock=clock, find_exported=find_exported)
         self.bulk = BulkRecording(storage=storage, clock=clock)
         self.normalization = Normalization(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)

@@ -24,6 +24,7 @@ TAGS: Final = {
     "governance": "Changes of an issuer's status and ratings, which other people approve.",
     "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",
     "risk": "Risk signals, the ways in which they arise, and what follows from them.",
+    "lake": "The tenant's rows for analysis, read by SQL or as a whole, as Arrow or JSON.",
     "delivery": "Whether the recipient of an attestation has it.",
     "log": "The transparency log, for log clients (C2SP) and for people (JSON). All of it is public.",
     "audit": "The audit trail of the tenant.",

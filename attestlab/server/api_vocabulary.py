@@ -26,6 +26,7 @@ from attestlab.governance import shapes as governance_shapes
 from attestlab.identity import shapes as identity_shapes
 from attestlab.issuers import rules as issuer_rules
 from attestlab.issuers import shapes as issuer_shapes
+from attestlab.lake import shapes as lake_shapes
 from attestlab.log import shapes as log_shapes
 from attestlab.log.entries import EntryType
 from attestlab.orgs import rules as org_rules
@@ -251,6 +252,12 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "risk_promotion": risk_simulation_shapes.PromotionOut,
     "risk_explained_rule": risk_simulation_shapes.ExplainedRiskRuleOut,
     "risk_explained_signal": risk_simulation_shapes.ExplainedSignalOut,
+    "lake_dataset_list": lake_shapes.DatasetsOut,
+    "lake_dataset": lake_shapes.DatasetOut,
+    "lake_column": lake_shapes.ColumnOut,
+    "lake_dataset_query": lake_shapes.DatasetQuery,
+    "lake_query_input": lake_shapes.QueryIn,
+    "lake_rows": lake_shapes.RowsOut,
     "simulation_input": simulation_shapes.SimulateIn,
     "threshold_input": simulation_shapes.ThresholdIn,
     "simulation": simulation_shapes.SimulationOut,

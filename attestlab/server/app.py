@@ -29,6 +29,7 @@ from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
 from attestlab.installation import Installation
 from attestlab.issuers import routes as issuer_routes
+from attestlab.lake import routes as lake_routes
 from attestlab.log import routes as log_routes
 from attestlab.log.witnessing.feeder import Feeder
 from attestlab.mail.delivery_worker import DeliveryWorker
@@ -89,6 +90,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     activity_routes.routes,
     enforcement_routes.routes,
     risk_simulation_routes.routes,
+    lake_routes.routes,
     delivery_routes.routes,
     log_routes.routes,
     audit_routes.routes,

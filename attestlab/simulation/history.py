@@ -15,7 +15,7 @@ import duckdb
 
 from attestlab.issuers.rules import KeyStatus
 from attestlab.lake import context_columns
-from attestlab.lake.relations import measure_progress
+from attestlab.lake.sealed_connections import measure_progress
 from attestlab.policy.language.attributes import Attribute, AttributeType
 from attestlab.policy.language.document import Category
 from attestlab.policy.sql import contexts_file

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from attestlab.core.errors import Cancelled, Unavailable
-from attestlab.lake.relations import translate_read_errors
+from attestlab.lake.sealed_connections import translate_read_errors
 from attestlab.simulation.progress import Progress
 
 if TYPE_CHECKING:

@@ -180,3 +180,62 @@ def test_process_ends_with_its_server_during_a_job() -> None:
         time.sleep(0.05)
 
     assert not Path(f"/proc/{pid}/cmdline").exists()
+
+
+def yield_pieces(count: int, length: int) -> Iterator[bytes]:
+    for number in range(count):
+        yield bytes([number % 256]) * length
+
+
+def yield_then_fail() -> Iterator[bytes]:
+    yield b"first"
+    raise ValidationFailed("no more")
+
+
+def yield_then_wait() -> Iterator[bytes]:
+    yield b"first"
+    time.sleep(600)
+
+
+def test_stream_yields_every_piece_in_order(workers: WorkerProcesses) -> None:
+    async def read() -> list[bytes]:
+        return [piece async for piece in workers.stream("t", yield_pieces, 50, 100_000, timeout_s=TIMEOUT_S)]
+
+    assert asyncio.run(read()) == list(yield_pieces(50, 100_000))
+    assert run(workers, len, "next") == 4
+
+
+def test_stream_reports_an_error_after_its_pieces(workers: WorkerProcesses) -> None:
+    async def read(pieces: list[bytes]) -> None:
+        async for piece in workers.stream("t", yield_then_fail, timeout_s=TIMEOUT_S):
+            pieces.append(piece)
+
+    read_pieces: list[bytes] = []
+    with pytest.raises(ValidationFailed, match="no more"):
+        asyncio.run(read(read_pieces))
+    assert read_pieces == [b"first"]
+
+
+def test_closing_a_stream_kills_its_process(workers: WorkerProcesses) -> None:
+    pid = run(workers, os.getpid)
+
+    async def leave() -> None:
+        stream = workers.stream("t", yield_then_wait, timeout_s=TIMEOUT_S)
+        assert await anext(stream) == b"first"
+        await stream.aclose()
+
+    asyncio.run(leave())
+    assert run(workers, os.getpid) != pid
+
+
+def test_slow_reader_of_a_stream_holds_few_pieces_and_ends_in_time(workers: WorkerProcesses) -> None:
+    async def read() -> int:
+        stream, count = workers.stream("t", yield_pieces, 1_000, 1 << 16, timeout_s=0.2), 0
+        await anext(stream)
+        await asyncio.sleep(0.2 * worker_processes.MAX_SLOWDOWN + 0.2)
+        with pytest.raises(Unavailable, match=r"over 0\.2 s"):
+            async for _ in stream:
+                count += 1
+        return count
+
+    assert asyncio.run(read()) <= worker_processes.MAX_PIECES_AHEAD

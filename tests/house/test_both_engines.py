@@ -24,6 +24,7 @@ WALKS = {
     "governance": "governance/test_issuer_requests.py::test_request_is_approved_by_another_and_executed_by_the_tenant",
     "identity": "identity/test_sessions.py::test_a_refresh_returns_the_next_token_of_the_session",
     "issuers": "issuers/test_issuers_over_http.py::test_a_new_issuer_is_active_self_signed_and_low",
+    "lake": "lake/test_lake_over_http.py::test_data_sets_are_joined_in_one_query",
     "log": "log/test_log_routes.py::test_every_path_answers_on_either_engine",
     "orgs": "orgs/test_members_over_http.py::test_accepting_an_invitation_allows_sign_in",
     "policy": "policy/test_policies_over_http.py::test_denial_names_its_rules_and_can_be_explained",

@@ -13,7 +13,7 @@ from pydantic import BaseModel, RootModel
 from attestlab.attestations.rules import Statement
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.strict_json import parse_json
-from attestlab.lake import datasets, relations
+from attestlab.lake import views
 from attestlab.log import entries
 from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.api_vocabulary import OBJECTS
@@ -53,8 +53,8 @@ MADE: dict[str, bytes] = {
     ),
     "log_entry:status.list": entries.status_list_entry(entries.FIRST_LINK, size=1, digest=b"", at=AT),
 }
-LAKE = {f"lake:{each.name}": {*each.columns} for each in datasets.ALL if each is not datasets.ENDS}
-LAKE["lake:attestations"] |= {*relations.STATUS_COLUMNS}
+LAKE = {f"lake:{view.name}": {*view.sources[0].columns} for view in views.ALL}
+LAKE["lake:attestations"] |= {*views.STATUS_COLUMNS}
 LAKE["lake:decisions"] |= {"<attribute>"}
 
 

@@ -16,7 +16,7 @@ from attestlab.cli import main as cli
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
-from support.lake import DATASETS, LakeScenario, LakeTenant
+from support.lake import CURRENT, DATASETS, LakeScenario, LakeTenant
 from support.timeouts import WAIT_TIMEOUT_S
 
 
@@ -33,6 +33,19 @@ def test_lake_from_a_notebook(lab: Installation, caller: Caller, tmp_path: Path)
     assert lab.decisions.to_parquet(tmp_path / "decisions.parquet") == 3
     assert pq.read_table(tmp_path / "decisions.parquet").num_rows == 3
     assert repr(lab.decisions) == "<decisions: 3 facts>"
+
+
+def test_data_sets_are_joined_by_name(lab: Installation, caller: Caller) -> None:
+    owner = LakeTenant.of(lab, caller, "Northfield")
+    owner.mint()
+    owner.report()
+    lake = lab.lake(caller)
+
+    joined = "select i.name, i.trust_tier from attestations a join issuers i on i.id = a.issuer_id where a.kid = $kid"
+    assert lake.sql(joined, {"kid": owner.kid}).fetchall() == [("Northfield", "SELF_SIGNED")]
+    assert lake.sql("select count(*) from signals join raw_events e on e.id = event_id").fetchall() == [(1,)]
+    assert list(lake.issuers.df()["trust_tier"].cat.categories) == ["SELF_SIGNED", "BASIC", "VERIFIED", "ENTERPRISE"]
+    assert (len(lake.risk_events), len(lake.cases), len(lake.policies), len(lake.challenges)) == (1, 0, 0, 0)
 
 
 def test_opening_and_small_sweep_load_neither_pyarrow_nor_duckdb(tmp_path: Path) -> None:
@@ -86,9 +99,10 @@ def test_documentation_lists_every_column_of_the_tenant(lake_scenario: LakeScena
     """docs/lake.md is what an analyst reads before writing a query."""
     lines = (Path(__file__).parents[2] / "docs" / "lake.md").read_text().splitlines()
     told = {line.split("`")[1]: set(re.findall("`([a-z0-9_]+)`", line)) for line in lines if line.startswith("| `")}
-    shown = {name: set(facts.rel().columns) for name, facts in lake_scenario.seen(lake_scenario.owner).items()}
+    lake = lake_scenario.lab.lake(lake_scenario.owner.caller)
+    shown = {name: set(getattr(lake, name).rel().columns) for name in (*DATASETS, *CURRENT)}
     attributes = set(lake_scenario.lab.policy_attributes.get(caller=lake_scenario.owner.caller))
 
     assert attributes <= shown["decisions"]
     shown["decisions"] -= attributes
-    assert shown == {name: told[name] - {name} for name in DATASETS}
+    assert shown == {name: told[name] - {name} for name in shown}

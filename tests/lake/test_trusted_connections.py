@@ -17,7 +17,7 @@ from attestlab.lake.parts import find_parts
 from attestlab.risk.signals.tables import RiskSignalRecord
 from support.lake import LakeScenario, LakeTenant, corrupt_parquet
 
-RAW = ("signals", "risk_events", "log_entries", "audit", "verifications")
+RAW = ("signals", "raw_events", "log_entries", "audit", "verifications")
 """The data sets whose views are the same on both kinds of connection."""
 
 

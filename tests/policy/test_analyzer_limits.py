@@ -33,10 +33,10 @@ def test_thousand_rules_are_examined_in_time(lab: Installation) -> None:
     assert lab.policies.examine(made.id, caller=caller).dead_rules == ("dead",)
 
 
-def test_analysis_what_ifs_and_verification_ignore_idempotency_keys() -> None:
+def test_analysis_queries_what_ifs_and_verification_ignore_idempotency_keys() -> None:
     """They are reads, so a repeat needs no key; every other remembers its answer."""
     ignoring = {route.path for route in all_routes() if route.method == "POST" and route.idempotency == "none"}
-    assert ignoring == {"/v1/policies/analyze", "/v1/risk/simulate", "/v1/verify"}
+    assert ignoring == {"/v1/lake/query", "/v1/policies/analyze", "/v1/risk/simulate", "/v1/verify"}
 
 
 def test_third_concurrent_proof_is_unavailable(lab: Installation) -> None:

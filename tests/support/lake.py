@@ -30,7 +30,8 @@ from attestlab.risk.normalization.store import events as risk_events
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.store import signals
 
-DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications", "signals", "risk_events")
+DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications", "signals", "raw_events")
+CURRENT = ("issuers", "policies", "cases", "challenges")
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
 
@@ -147,7 +148,7 @@ def read_recorded_ids(lab: Installation, tenant_id: UUID) -> dict[str, list[str]
             "audit": listed(events),
             "verifications": listed(outbox, outbox.c.type.startswith("verification.")),
             "signals": listed(signals),
-            "risk_events": listed(risk_events),
+            "raw_events": listed(risk_events),
         }
 
 

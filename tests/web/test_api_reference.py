@@ -20,7 +20,7 @@ from attestlab.web.routing.routes import Route
 JsonObject = dict[str, Any]
 VERBS = re.compile(
     r"(accept|activate|add|analyze|approve|archive|change|check|compromise|create|evaluate|execute|export|find|get|"
-    r"invite|list|mint|normalize|put|record|refresh|reject|remove|replace|resolve|revoke|rotate|scan|set|shadow|sign|"
+    r"invite|list|mint|normalize|put|query|record|refresh|reject|remove|replace|resolve|revoke|rotate|scan|set|shadow|sign|"
     r"simulate|supersede|update|verify)_[a-z_]+"
 )
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from threading import Thread
 from time import sleep
@@ -40,20 +41,30 @@ def _serve(jobs: IO[bytes], results: IO[bytes]) -> None:
     max_bytes = None
     while head := jobs.read(LENGTH.size):
         (length,) = LENGTH.unpack(head)
-        outcome = _run_job(jobs.read(length))
+        outcome = _run_job(jobs.read(length), results)
         max_bytes = max_bytes or _data_bytes() + MAX_GROWTH_BYTES
         is_last = _data_bytes() > max_bytes or _is_out_of_resources(outcome)
-        result = pickle.dumps((*outcome, is_last))
-        results.write(LENGTH.pack(len(result)) + result)
-        results.flush()
+        _send(results, (*outcome, is_last))
         if is_last:
             return
 
 
-def _run_job(job: bytes) -> tuple[bool, object]:
+def _send(results: IO[bytes], message: object) -> None:
+    text = pickle.dumps(message)
+    results.write(LENGTH.pack(len(text)) + text)
+    results.flush()
+
+
+def _run_job(job: bytes, results: IO[bytes]) -> tuple[bool, object]:
+    """Call the function of a job; of a generator, each piece is sent as soon as the parent takes it."""
     function, arguments = pickle.loads(job)
     try:
-        return True, function(*arguments)
+        result = function(*arguments)
+        if not isinstance(result, Generator):
+            return True, result
+        for piece in result:
+            _send(results, piece)
+        return True, None
     except AttestLabError as error:
         return False, (type(error), error.message, error.__dict__)
 

@@ -16,7 +16,7 @@ import pickle
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,6 +31,7 @@ from attestlab.core.errors import AttestLabError, Cancelled, Unavailable, WorkAb
 MAX_PROCESSES = 2
 MAX_WAITING = 16  # jobs of one tenant, including the running one
 IDLE_S = 60.0
+MAX_PIECES_AHEAD = 8  # of a stream, taken from its process before the client has received them
 MAX_SLOWDOWN = 4  # how many times `timeout_s` a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
 _COMMAND = (
@@ -75,6 +76,40 @@ class WorkerProcesses:
             Unavailable: too many jobs of the tenant are queued.
             Cancelled: the client disconnected.
         """
+        return await self._run_in_turn(tenant, _Job[Result](function, arguments, timeout_s), on_disconnect)
+
+    async def stream(
+        self,
+        tenant: Hashable,
+        function: Callable[..., Generator[bytes]],
+        *arguments: object,
+        timeout_s: float,
+        on_disconnect: OnDisconnect | None = None,
+    ) -> AsyncGenerator[bytes]:
+        """Yield what a module-level generator function yields in a child process, as in `run`.
+
+        The process waits while `MAX_PIECES_AHEAD` pieces are not received, and is killed if the generator is closed.
+
+        Raises:
+            AttestLabError, WorkAborted, Unavailable, Cancelled: see `run`; perhaps after some pieces.
+        """
+        pieces = _PieceQueue(asyncio.get_running_loop())
+        job = _Job[None](function, arguments, timeout_s, pieces)
+        running = asyncio.create_task(self._run_in_turn(tenant, job, on_disconnect))
+        running.add_done_callback(lambda _: pieces.end())
+        try:
+            while (piece := await pieces.get()) is not None:
+                yield piece
+            await running
+        finally:
+            job.cancel(Cancelled("The client disconnected."))
+            running.cancel()
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.exception()  # retrieves it, because a client that left does not
+
+    async def _run_in_turn(self, tenant: Hashable, job: _Job[Result], on_disconnect: OnDisconnect | None) -> Result:
+        """Run a job after those of the same tenant."""
         queue = self._queues.setdefault(tenant, _Queue())
         if queue.jobs >= MAX_WAITING:
             raise Unavailable(
@@ -85,7 +120,7 @@ class WorkerProcesses:
         queue.jobs += 1
         try:
             async with queue.turn:
-                return await self._run_job(_Job(function, arguments, timeout_s), on_disconnect)
+                return await self._run_job(job, on_disconnect)
         finally:
             queue.jobs -= 1
             if not queue.jobs:
@@ -98,7 +133,7 @@ class WorkerProcesses:
             AttestLabError: raised by the function.
             WorkAborted: it took over `timeout_s`, or its process died.
         """
-        job = _Job(function, arguments, timeout_s)
+        job = _Job[Result](function, arguments, timeout_s)
         with self._blocking_slots:
             return self._execute(job)
 
@@ -160,11 +195,52 @@ class _Queue:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class _Job(Generic[Result]):
-    """One function call; `reason` is the error with which it was cancelled."""
+class _PieceQueue:
+    """The pieces of one stream, from the thread that reads them from the process to the event loop."""
 
-    def __init__(self, function: Callable[..., Result], arguments: tuple[object, ...], timeout_s: float) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._free = Semaphore(MAX_PIECES_AHEAD)
+        self._is_closed = False
+
+    def put(self, piece: bytes) -> None:
+        """Add a piece; the thread waits while the queue is full and open."""
+        if not self._is_closed:
+            self._free.acquire()
+        if not self._is_closed:
+            self._loop.call_soon_threadsafe(self._pieces.put_nowait, piece)
+
+    async def get(self) -> bytes | None:
+        """Take the next piece; None is the end."""
+        piece = await self._pieces.get()
+        self._free.release()
+        return piece
+
+    def end(self) -> None:
+        self._pieces.put_nowait(None)
+
+    def close(self) -> None:
+        """Accept no further piece, and let the thread continue; any thread may call it."""
+        self._is_closed = True
+        self._free.release()
+
+
+class _Job(Generic[Result]):
+    """One function call, whose pieces, if it yields some, go to a queue.
+
+    `reason` is the error with which it was cancelled.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        arguments: tuple[object, ...],
+        timeout_s: float,
+        pieces: _PieceQueue | None = None,
+    ) -> None:
         self.reason: AttestLabError | None = None
+        self._pieces = pieces
         self._message = pickle.dumps((function, arguments))
         self._timeout_s = timeout_s
         self._worker: _Worker | None = None
@@ -176,6 +252,8 @@ class _Job(Generic[Result]):
             self.reason = self.reason or reason
             if self._worker is not None:
                 self._worker.process.kill()
+        if self._pieces is not None:
+            self._pieces.close()
 
     def execute(self, worker: _Worker) -> Callable[[], Result]:
         """Send the job to a process and wait; returns a function that returns or raises the result.
@@ -187,16 +265,26 @@ class _Job(Generic[Result]):
             if self.reason is not None:
                 raise EOFError
             self._worker = worker
-        message = f"The request took over {self._timeout_s:g} s. Send or request less data."
-        cancel = partial(self.cancel, WorkAborted(message, retry_after_s=_RETRY_AFTER_S))
+        too_long = f"The request took over {self._timeout_s:g} s. Send or request less data."
+        cancel = partial(self.cancel, WorkAborted(too_long, retry_after_s=_RETRY_AFTER_S))
         deadline = _Deadline(self._timeout_s, worker.process.pid, cancel)
         try:
             worker.send(self._message)
-            return worker.receive()
+            return self._receive_result(worker)
         finally:
             deadline.cancel()
             with self._lock:
                 self._worker = None
+
+    def _receive_result(self, worker: _Worker) -> Callable[[], Result]:
+        message = worker.receive()
+        while isinstance(message, bytes):
+            if self._pieces is None:
+                raise EOFError
+            self._pieces.put(message)
+            message = worker.receive()
+        is_done, value, worker.is_spent = message
+        return partial(_result, is_done=is_done, value=value)
 
 
 class _Deadline:
@@ -255,15 +343,14 @@ class _Worker:
         pipe.write(LENGTH.pack(len(message)) + message)
         pipe.flush()
 
-    def receive(self) -> Callable[[], Any]:  # of pickle
-        """Read the result; returns a function that returns the function's result or raises its error."""
+    def receive(self) -> Any:  # of pickle
+        """Read the next message: a piece, or the result."""
         pipe = self._pipe(self.process.stdout)
         (length,) = LENGTH.unpack(pipe.read(LENGTH.size))
         text = pipe.read(length)
         if len(text) < length:
             raise EOFError
-        is_done, value, self.is_spent = pickle.loads(text)
-        return partial(_result, is_done=is_done, value=value)
+        return pickle.loads(text)
 
     def end(self) -> None:
         self.process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, select
@@ -55,14 +56,51 @@ class SignalFilter:
     until: datetime | None = None
 
 
+class NewestScan(NamedTuple):
+    """The signals of a filter among the newest that an index finds.
+
+    `reached` is the number of the oldest signal that was looked at; None if there is no older one.
+    """
+
+    rows: Sequence[RiskSignalRecord]
+    reached: int | None
+
+
 def list_page(
-    execute: Execute, tenant_id: UUID, filter_: SignalFilter, *, before: int | None = None, limit: int = 50
+    execute: Execute,
+    tenant_id: UUID,
+    filter_: SignalFilter,
+    *,
+    before: int | None = None,
+    first: int = 0,
+    limit: int = 50,
 ) -> Sequence[RiskSignalRecord]:
-    """List a tenant's signals, newest first, before the number `before`."""
-    query = select(*signals.c).where(signals.c.tenant_id == tenant_id, *_conditions(filter_))
-    if before is not None:
-        query = query.where(signals.c.seq < before)
-    return fetch_all(execute(query.order_by(signals.c.seq.desc()).limit(limit)), RiskSignalRecord)
+    """List a tenant's signals, newest first, with numbers from `first` to before `before`."""
+    wanted = [signals.c.tenant_id == tenant_id, *_conditions(filter_), *_between(first, before)]
+    return fetch_all(
+        execute(select(*signals.c).where(*wanted).order_by(signals.c.seq.desc()).limit(limit)), RiskSignalRecord
+    )
+
+
+def scan_newest(
+    execute: Execute, tenant_id: UUID, filter_: SignalFilter, *, before: int | None, limit: int, at_most: int
+) -> NewestScan:
+    """List a tenant's signals like `list_page`, among the newest `at_most` that an index finds."""
+    indexed = _select_indexed(filter_)
+    if indexed == filter_:
+        return NewestScan(list_page(execute, tenant_id, filter_, before=before, limit=limit), None)
+    wanted = [signals.c.tenant_id == tenant_id, *_conditions(indexed), *_between(0, before)]
+    newest = select(signals.c.seq).where(*wanted).order_by(signals.c.seq.desc()).limit(at_most)
+    counted = newest.subquery()
+    count, oldest = execute(select(func.count(), func.min(counted.c.seq))).one()
+    rows = list_page(execute, tenant_id, filter_, before=before, first=oldest or 0, limit=limit)
+    return NewestScan(rows, None if count < at_most else oldest)
+
+
+def list_numbered(execute: Execute, tenant_id: UUID, numbers: Sequence[int]) -> Sequence[RiskSignalRecord]:
+    """List the tenant's signals that have these numbers, newest first."""
+    query = select(*signals.c).where(signals.c.seq.in_(numbers), signals.c.tenant_id == tenant_id)
+    return fetch_all(execute(query.order_by(signals.c.seq.desc())), RiskSignalRecord)
 
 
 def get(execute: Execute, signal_id: UUID, *, tenant_id: UUID) -> RiskSignalRecord:
@@ -116,6 +154,18 @@ def save_progress(tx: Transaction, record: BulkProgressRecord) -> None:
 def delete_progress(tx: Transaction, *, before: datetime) -> None:
     """Delete the progress of requests that were last written before a moment."""
     tx.exec(delete(progress).where(progress.c.updated_at < before))
+
+
+def _select_indexed(filter_: SignalFilter) -> SignalFilter:
+    """Return the conditions whose signals an index finds, newest first."""
+    if filter_.entity_type is None or filter_.entity_id is None:
+        return SignalFilter()
+    return SignalFilter(entity_type=filter_.entity_type, entity_id=filter_.entity_id)
+
+
+def _between(first: int, before: int | None) -> list[ColumnElement[bool]]:
+    conditions = [] if before is None else [signals.c.seq < before]
+    return [*conditions, signals.c.seq >= first] if first else conditions
 
 
 def _conditions(filter_: SignalFilter) -> list[ColumnElement[bool]]:

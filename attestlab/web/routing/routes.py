@@ -132,7 +132,8 @@ class Route:
     @property
     def has_etag(self) -> bool:
         """Whether its success carries an entity tag; that of a streamed body would be known at its end only."""
-        return self.method == "GET" and self.result is not StreamedResponse
+        returns = self.handler.returns
+        return self.method == "GET" and StreamedResponse not in (returns, *get_args(returns))
 
     @property
     def path_types(self) -> Mapping[str, type]:
@@ -296,13 +297,14 @@ def _require_media_type(result: object, handler: Handler, options: RouteOptions)
 def _result_of(handler: Handler, respond: Handler | None) -> object:
     """Return the type of the response's model: that of `respond`, or else of the handler.
 
-    A handler may also return `RawResponse`, such as a model that another process has rendered, or `CommittedError`.
+    A handler may also return `RawResponse` or `StreamedResponse`, such as a model that another process has rendered,
+    or `CommittedError`.
 
     Raises:
         TypeError: `respond` does not take what the handler returns.
     """
     if respond is None:
-        return _without(handler.returns, CommittedError, RawResponse)
+        return _without(handler.returns, CommittedError, RawResponse, StreamedResponse)
     if respond.hint("result") != _without(handler.returns, CommittedError):
         raise TypeError(f"{respond.name} takes {respond.hint('result')}, not {handler.returns}.")
     return respond.returns

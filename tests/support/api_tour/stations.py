@@ -245,6 +245,14 @@ def _visit_cases(tour: TourRecorder, case_id: str) -> None:
     tour.call("get_risk_settings", key)
 
 
+def visit_lake(tour: TourRecorder) -> None:
+    key = tour.account.with_key
+    tour.call("list_lake_datasets", key)
+    tour.call("get_lake_dataset", key, name="cases", columns="entity_id,status,outcome")
+    sql = "select outcome, count(*) as n from signals join cases on cases.id = case_id where score >= ? group by 1"
+    tour.call("query_lake", key, {"sql": sql, "parameters": [80]})
+
+
 def visit_operations(tour: TourRecorder) -> None:
     with make_client(tour.access.url) as anyone:
         tour.call("check_health", anyone)
@@ -277,5 +285,5 @@ def visit_errors(tour: TourRecorder) -> None:
 
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
-    *(visit_log, visit_policies, visit_risk, visit_operations, visit_errors),
+    *(visit_log, visit_policies, visit_risk, visit_lake, visit_operations, visit_errors),
 )

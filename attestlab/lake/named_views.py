@@ -1,0 +1,88 @@
+"""Finds the data sets that a query names, and opens a connection that has those and no others.
+
+DuckDB itself decides which tables a query reads: a first guess is parsed from the text, then DuckDB begins the query,
+and a data set that it misses is added. So subqueries, CTEs with a data set's name and table functions are treated
+as the query's execution treats them. A data set that the caller may not read is never opened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+import duckdb
+
+from attestlab.core.errors import PermissionDenied
+from attestlab.lake import views
+from attestlab.lake.relations import TenantLake
+from attestlab.lake.sealed_connections import require_one_query
+from attestlab.lake.views import LakeView
+
+Result = TypeVar("Result")
+
+EXAMPLE = "select count(*) from signals"
+_MISSING_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
+
+
+def run_on_needed_views(
+    lake: TenantLake,
+    query: str,
+    run: Callable[[duckdb.DuckDBPyConnection], Result],
+    *,
+    scopes: Collection[str] | None = None,
+    has_plain_types: bool = False,
+) -> Result:
+    """Run a query on a sealed connection that has the data sets that it names, all as of one moment.
+
+    `run` begins the query. `scopes` are those of the caller; None is every scope. For `has_plain_types` see
+    `open_sealed`.
+
+    Raises:
+        ValidationFailed: it is not exactly one query, or not SQL.
+        PermissionDenied: the caller lacks the scope of a data set that the query reads; `details` names both.
+        duckdb.Error: DuckDB rejects the query.
+    """
+    with lake.open_views([]) as empty:
+        require_one_query(empty, query, example=EXAMPLE)
+        wanted = [view for view in _guess_views(empty, query) if is_readable(view, scopes)]
+    while True:
+        try:
+            return run(lake.open_views(wanted, has_plain_types=has_plain_types))
+        except duckdb.CatalogException as error:
+            missing = _find_missing_view(error)
+            if missing is None or missing in wanted:
+                raise
+            require_readable(missing, scopes)
+            wanted.append(missing)
+
+
+def is_readable(view: LakeView, scopes: Collection[str] | None) -> bool:
+    """Whether a caller with these scopes may read a data set."""
+    return scopes is None or view.scope is None or view.scope in scopes
+
+
+def require_readable(view: LakeView, scopes: Collection[str] | None) -> None:
+    """Require that a caller with these scopes may read a data set.
+
+    Raises:
+        PermissionDenied: a scope is missing.
+    """
+    if not is_readable(view, scopes):
+        message = f"The data set {view.name} requires the scope {view.scope}."
+        raise PermissionDenied(message, details={"required_scope": str(view.scope), "data_set": view.name})
+
+
+def _guess_views(connection: duckdb.DuckDBPyConnection, query: str) -> list[LakeView]:
+    """Return the data sets that the text names; perhaps not all of them."""
+    try:
+        names = connection.get_table_names(query)
+    except duckdb.Error:
+        return []
+    return [view for view in views.ALL if view.name in {name.lower() for name in names}]
+
+
+def _find_missing_view(error: duckdb.CatalogException) -> LakeView | None:
+    """Return the data set that a query names and its connection lacks."""
+    found = _MISSING_TABLE.search(str(error))
+    return views.BY_NAME.get(found[1].lower()) if found else None

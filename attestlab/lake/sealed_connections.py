@@ -1,0 +1,92 @@
+"""DuckDB connections for the text of a caller: they have the given tables and can access nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+import duckdb
+import pyarrow as pa
+from pyarrow import dataset as datasets
+
+from attestlab.core.errors import ValidationFailed
+from attestlab.lake.parts import report_unreadable_part
+from attestlab.lake.query_errors import explain_error
+
+MEMORY_LIMIT = "1GB"  # of one connection; it cannot spill to disk, because it may not access files
+_STREAM_ERROR = re.compile("IOError|OSError|[Ss]tream|get_next")
+"""DuckDB's message if pyarrow cannot continue reading a part; there is no specific error class."""
+
+_SEALED_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": MEMORY_LIMIT,
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,  # variables of the calling code are not tables
+}
+
+Tables = list[pa.Table | datasets.Dataset]
+"""pyarrow tables and data sets; all rows are the caller's, each once."""
+
+
+def open_sealed(
+    tables: Mapping[str, Tables], views: Mapping[str, str] | None = None, *, has_plain_types: bool = False
+) -> duckdb.DuckDBPyConnection:
+    """Open a connection that has these tables, each the union of its parts, and can access nothing else.
+
+    `views` are the queries of further views. Names are ours, never a caller's. With `has_plain_types`, results in
+    Arrow have types that every program reads: sums of whole numbers are decimals and UUIDs are texts. Otherwise these
+    are extension types of DuckDB, which a DuckDB on the other side restores.
+    """
+    connection = duckdb.connect(":memory:", config=_SEALED_CONFIG)
+    for name, members in tables.items():
+        for number, table in enumerate(members):
+            connection.register(f"{name}_{number}", table)
+        union = " UNION ALL BY NAME ".join(f"SELECT * FROM {name}_{number}" for number in range(len(members)))
+        connection.execute(f"CREATE VIEW {name} AS {union}")
+    for name, query in (views or {}).items():
+        connection.execute(f"CREATE VIEW {name} AS {query}")
+    connection.execute(f"SET arrow_lossless_conversion = {str(not has_plain_types).lower()}")
+    connection.execute("SET TimeZone = 'UTC'")  # otherwise times are in the machine's zone
+    measure_progress(connection)
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+@contextmanager
+def translate_read_errors() -> Iterator[None]:
+    """Translate read errors of parts: one with an intact schema may be damaged inside, which shows only during
+    reading.
+
+    Raises:
+        Unavailable: a part is damaged, or was removed meanwhile.
+    """
+    try:
+        yield
+    except (duckdb.InvalidInputException, duckdb.IOException, pa.ArrowException) as error:
+        if not _STREAM_ERROR.search(str(error)):
+            raise
+        raise report_unreadable_part() from error
+
+
+def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make DuckDB measure the progress of queries without printing; in Jupyter that requires a package for widgets."""
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
+
+
+def require_one_query(connection: duckdb.DuckDBPyConnection, query: str, *, example: str) -> None:
+    """Require one SELECT; the message of the error has the `example`.
+
+    Raises:
+        ValidationFailed: it is something else, or not SQL.
+    """
+    try:
+        statements = connection.extract_statements(query)
+    except duckdb.Error as error:
+        raise explain_error(error, query) from error
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        raise ValidationFailed(f"Send one query that reads, such as `{example}`.")

@@ -1,0 +1,117 @@
+"""The data sets as analysts query them: the SQL of each one's view over its sources, and the scope that it needs.
+
+The types of a view never depend on its rows. A status, tier, rating or verdict is an enumeration, which Arrow has as a
+dictionary and pandas as a category; its values and their order are those of the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from attestlab.attestations.rules import Status, Verdict
+from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
+from attestlab.lake import current_rows, datasets
+from attestlab.lake.current_rows import CurrentRows
+from attestlab.lake.datasets import Dataset
+from attestlab.log.entries import EntryType
+from attestlab.orgs.rules import Scope
+from attestlab.policy.rules import PolicyStatus
+from attestlab.policy.sql.compiler import literal
+from attestlab.risk.rules import CaseOutcome, CaseStatus
+
+Source = Dataset | CurrentRows
+
+STATUS_COLUMNS = {
+    "status": "coalesce(ended.status, 'VALID')",
+    "ended_at": "ended.at",
+    "ended_index": "ended.log_index",
+    "superseded_by": "ended.superseded_by",
+}
+"""The columns that the view of attestations adds to those of their mints."""
+
+_ATTESTATIONS = (
+    f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in STATUS_COLUMNS.items())} "
+    "FROM {attestations} AS minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
+    "FROM {ends} AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id"
+)
+
+
+@dataclass(frozen=True)
+class LakeView:
+    """A data set that analysts query; its rows are those of its first source.
+
+    `time` is the column that a period selects by. `enums` are the columns with enumerated values. Without a `scope`,
+    every credential of a tenant may read it.
+    """
+
+    sources: tuple[Source, ...]
+    time: str
+    scope: Scope | None = None
+    enums: Mapping[str, Iterable[type[StrEnum]]] = field(default_factory=dict)
+    joined: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in SQL, in paths and in Python."""
+        return self.sources[0].name
+
+    @property
+    def key(self) -> str:
+        """The column that orders rows of the same time."""
+        source = self.sources[0]
+        return source.number if isinstance(source, Dataset) else "id"
+
+    def select(self, tables: Mapping[str, str], attributes: Sequence[str] = ()) -> str:
+        """Return the SQL of the view; `tables` are the tables of its sources by name.
+
+        `attributes` are SQL for the columns of a decision's context.
+        """
+        if attributes:
+            return f"SELECT {', '.join([*datasets.DECISIONS.columns, *attributes])} FROM {tables[self.name]}"
+        rows = f"({self.joined.format_map(tables)})" if self.joined else tables[self.name]
+        typed = ", ".join(f"{name}::{_enum_type(kinds)} AS {name}" for name, kinds in self.enums.items())
+        return f"SELECT * REPLACE ({typed}) FROM {rows}" if typed else f"SELECT * FROM {rows}"
+
+
+def _enum_type(kinds: Iterable[type[StrEnum]]) -> str:
+    values = dict.fromkeys(value.value for kind in kinds for value in kind)
+    return f"ENUM({', '.join(map(literal, values))})"
+
+
+DECISIONS = LakeView((datasets.DECISIONS,), "created_at")
+ALL = (
+    DECISIONS,
+    LakeView(
+        (datasets.ATTESTATIONS, datasets.ENDS),
+        "created_at",
+        Scope.ATTESTATIONS_READ,
+        {
+            "status": [Status],
+            "snapshot_status": [IssuerStatus],
+            "snapshot_trust_tier": [TrustTier],
+            "snapshot_risk_rating": [RiskRating],
+        },
+        _ATTESTATIONS,
+    ),
+    LakeView(
+        (datasets.LOG_ENTRIES,),
+        "at",
+        enums={"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
+    ),
+    LakeView((datasets.AUDIT,), "timestamp", Scope.AUDIT_READ),
+    LakeView((datasets.SIGNALS,), "occurred_at"),
+    LakeView((datasets.RAW_EVENTS,), "occurred_at"),
+    LakeView((datasets.VERIFICATIONS,), "at", Scope.ATTESTATIONS_READ, {"verdict": [Verdict]}),
+    LakeView(
+        (current_rows.ISSUERS,),
+        "created_at",
+        Scope.ISSUERS_READ,
+        {"status": [IssuerStatus], "trust_tier": [TrustTier], "risk_rating": [RiskRating]},
+    ),
+    LakeView((current_rows.POLICIES,), "created_at", enums={"status": [PolicyStatus]}),
+    LakeView((current_rows.CASES,), "opened_at", enums={"status": [CaseStatus], "outcome": [CaseOutcome]}),
+    LakeView((current_rows.CHALLENGES,), "created_at"),
+)
+BY_NAME = {view.name: view for view in ALL}
