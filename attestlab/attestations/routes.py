@@ -220,6 +220,7 @@ def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
     prepare=_prepare_mint,
     respond=_respond_minted,
     limit=_MINT_LIMIT,
+    share_links=True,
     headers=("Location",),
     raises=(NotFound,),
 )
@@ -262,6 +263,7 @@ def _respond_superseded(request: Request, result: Minted, links: Links) -> Super
     prepare=_prepare_successor,
     respond=_respond_superseded,
     limit=_MINT_LIMIT,
+    share_links=True,
     headers=("Location",),
 )
 def supersede_attestation(
@@ -286,7 +288,13 @@ def _respond_batch(request: Request, result: list[Minted | AttestLabError], link
     return BatchOut(items=[_render_item(request, links, index, item, share) for index, item in enumerate(result)])
 
 
-@routes.post("/v1/attestations/batch", scope=Scope.ATTESTATIONS_MINT, prepare=_prepare_batch, respond=_respond_batch)
+@routes.post(
+    "/v1/attestations/batch",
+    scope=Scope.ATTESTATIONS_MINT,
+    prepare=_prepare_batch,
+    respond=_respond_batch,
+    share_links=True,
+)
 def mint_batch(
     prepared: list[PreparedAttestation | AttestLabError], tx: Transaction, attestations: Attestations
 ) -> list[Minted | AttestLabError]:

@@ -18,14 +18,15 @@ def strong_etag(body: bytes) -> str:
     return f'"{b64url_encode(sha256(body).digest()[:_TAG_BYTES])}"'
 
 
-def apply_if_none_match(answer: Response, if_none_match: str | None) -> Response:
+def apply_if_none_match(answer: Response, if_none_match: str | None, *, suffix: str = "") -> Response:
     """Adds the entity tag to a GET's response, and turns it into a 304 without a body if the client has it already.
 
+    `suffix` distinguishes the tag of another form of the same body, such as gzip.
     An error has no tag: a condition is evaluated only where the response would be a success (RFC 9110 section 13.2.1).
     """
     if answer.status >= 300:
         return answer
-    tag = answer.headers.get("ETag") or strong_etag(answer.body)
+    tag = f'{(answer.headers.get("ETag") or strong_etag(answer.body))[:-1]}{suffix}"'
     headers = {**answer.headers, "ETag": tag}
     if if_none_match is None or not _matches(if_none_match, tag):
         return answer._replace(headers=headers)

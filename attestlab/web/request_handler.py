@@ -32,7 +32,7 @@ from attestlab.core.errors import (
     ValidationFailed,
 )
 from attestlab.core.limits.rate_counters import Count
-from attestlab.web import problems
+from attestlab.web import content_coding, cross_origin, problems
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.body import reader as body_reader
 from attestlab.web.credentials import extract_credential
@@ -206,6 +206,10 @@ class RequestHandler:
     async def _respond(self) -> Response:
         head, application = self._head, self._application
         try:
+            preflight = cross_origin.answer_preflight(application.router, head)
+            if preflight is not None:
+                await application.executor.read(self._charge_address)
+                return preflight
             route, values = application.router.find(head.method, head.path)
         except AttestLabError as error:
             return await self._reject_unrouted(error)
@@ -228,7 +232,9 @@ class RequestHandler:
         call.query = validate_query(route.query, head.query)
         if route.method == "GET":
             return await self._run_read(call)
-        return await application.execute_write(call, await self._read_body(call))
+        answer = await application.execute_write(call, await self._read_body(call))
+        answer, as_gzip = content_coding.negotiate(route, answer, call.header("Accept-Encoding"))
+        return await self._compress(call, answer) if as_gzip else answer
 
     def _require_readable_body(self, route: Route) -> None:
         length = self._head.length
@@ -308,14 +314,23 @@ class RequestHandler:
         answer = render(route, request, result)
         if answer.pieces is not None:  # its tag would be known at its end only
             return answer
-        return apply_if_none_match(answer, request.headers.get("if-none-match"))
+        answer, as_gzip = content_coding.negotiate(route, answer, request.header("Accept-Encoding"))
+        suffix = content_coding.TAG_SUFFIX if as_gzip else ""
+        answer = apply_if_none_match(answer, request.header("If-None-Match"), suffix=suffix)
+        return await self._compress(request, answer) if as_gzip and answer.body else answer
+
+    async def _compress(self, request: Request, answer: Response) -> Response:
+        """Compresses a body, a large one in a thread, so that the event loop stays free."""
+        if len(answer.body) <= content_coding.INLINE_BYTES:
+            return content_coding.compress(answer)
+        return await self._application.executor.bodies.run(owner_of(request), content_coding.compress, answer)
 
     def _compose(self, *, close: bool) -> bytes:
         rate = (
             self._rate or (self._request and self._request.rate) or self._application.limiter.full_bucket(now=self._now)
         )
         return compose(
-            self._response,
+            cross_origin.share(self._route, self._response),
             request_id=self._request_id,
             date=self._application.date_header(self._now),
             rate=rate,

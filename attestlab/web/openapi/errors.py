@@ -22,6 +22,7 @@ class ErrorResponse(NamedTuple):
     headers: Sequence[str] = ()
 
 
+_PAGE: Final = "OrPage"  # the suffix of a component for routes outside of `/v1`
 RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     400: ErrorResponse(
         "ValidationError",
@@ -88,22 +89,30 @@ def error_statuses(route: Route) -> list[int]:
 
 
 def refer_to_errors(route: Route) -> dict[str, JsonObject]:
-    """Refer to the component of each error response of a route, by its status."""
+    """Refer to the component of each error response of a route, by its status.
+
+    Outside of `/v1`, a browser gets a page with the same status.
+    """
+    form = "" if route.path.startswith("/v1/") else _PAGE
     return {
-        str(status): {"$ref": f"#/components/responses/{RESPONSES[status].name}"} for status in error_statuses(route)
+        str(status): {"$ref": f"#/components/responses/{RESPONSES[status].name}{form}"}
+        for status in error_statuses(route)
     }
 
 
 def describe_errors(schema: JsonObject, examples: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     """Describe the error responses as components; `schema` is that of the envelope."""
-    return {
-        response.name: {
+    described: dict[str, JsonObject] = {}
+    for status, response in RESPONSES.items():
+        content: JsonObject = {JSON: {"schema": schema, **_example_of(examples.get(str(status)))}}
+        described[response.name] = component = {
             "description": f"{HTTPStatus(status).phrase}: {_list_codes(status)}. {response.description}",
             "headers": refer_to_headers([*EVERY_RESPONSE, *response.headers]),
-            "content": {JSON: {"schema": schema, **_example_of(examples.get(str(status)))}},
+            "content": content,
         }
-        for status, response in RESPONSES.items()
-    }
+        as_page = {**content, "text/html": {"schema": {"type": "string"}}}
+        described[response.name + _PAGE] = {**component, "content": as_page}
+    return described
 
 
 def _list_codes(status: int) -> str:

@@ -36,6 +36,9 @@ HEADERS: Final[Mapping[str, tuple[str, JsonObject]]] = {
     "Link": ('The address of the next page with `rel="next"` (RFC 8288); missing at the end.', _TEXT),
     "X-Next-Cursor": ("The cursor of the next page; missing at the end.", _TEXT),
     "Content-Disposition": ("The file name under which a browser stores the response.", _TEXT),
+    "Content-Encoding": ("`gzip` for JSON from 1 kB on, to a client whose Accept-Encoding admits it.", _TEXT),
+    "Access-Control-Allow-Origin": ("`*`: pages of any origin may read the response, without credentials.", _TEXT),
+    "Access-Control-Expose-Headers": ("The headers that such a page may read.", _TEXT),
     "Vary": ("The request headers that select among representations.", _TEXT),
 }
 

@@ -10,6 +10,8 @@ from typing import Final
 from uuid import UUID
 
 from attestlab.web.body.reader import NDJSON
+from attestlab.web.content_coding import is_json, may_compress
+from attestlab.web.cross_origin import is_shared
 from attestlab.web.openapi.errors import refer_to_errors
 from attestlab.web.openapi.headers import EVERY_RESPONSE, refer_to_headers
 from attestlab.web.openapi.schemas import SchemaKey, without_null
@@ -162,10 +164,7 @@ def _request_body(route: Route, schemas: Schemas, captured: JsonObject) -> JsonO
 
 
 def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str, JsonObject]:
-    headers = [*EVERY_RESPONSE, *route.headers]
-    headers += ["ETag"] if route.has_etag else []
-    headers += ["Idempotent-Replayed"] if route.idempotency != "none" else []
-    success: JsonObject = {"description": _describe_result(route), "headers": refer_to_headers(headers)}
+    success: JsonObject = {"description": _describe_result(route), "headers": refer_to_headers(_list_headers(route))}
     content: JsonObject = {
         media_type: {"schema": schemas[operation_id(route), media_type]} for media_type in media_types(route)
     }
@@ -178,6 +177,17 @@ def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str
     if route.has_etag:
         responses["304"] = dict(_NOT_MODIFIED)
     return {**responses, **refer_to_errors(route)}
+
+
+def _list_headers(route: Route) -> list[str]:
+    by_condition = {
+        ("ETag",): route.has_etag,
+        ("Idempotent-Replayed",): route.idempotency != "none",
+        ("Vary", "Content-Encoding"): may_compress(route) and any(map(is_json, media_types(route))),
+        ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers"): is_shared(route),
+    }
+    implied = [name for names, is_sent in by_condition.items() if is_sent for name in names]
+    return list(dict.fromkeys([*EVERY_RESPONSE, *route.headers, *implied]))
 
 
 def _describe_result(route: Route) -> str:

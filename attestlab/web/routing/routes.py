@@ -77,6 +77,7 @@ class RouteOptions(TypedDict, total=False):
     charged: bool
     page: bool
     secret: bool
+    share_links: bool
     produces: Mapping[str, object]
     headers: tuple[str, ...]
     raises: tuple[type[AttestLabError], ...]
@@ -108,6 +109,7 @@ class Route:
     page: bool = False  # a public page for people: it has a separate bucket of the client's address
     charged: bool = True  # whether a request counts towards the limit of its caller or address
     secret: bool = False  # body or response hold a secret, so its idempotency record is sealed and keyed
+    share_links: bool = False  # the response has keys of share links, so it is never compressed
     produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself
     headers: tuple[str, ...] = ()  # response headers of its own, for OpenAPI
     raises: tuple[type[AttestLabError], ...] = ()  # errors that the declaration alone does not imply, for OpenAPI
