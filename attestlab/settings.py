@@ -80,6 +80,11 @@ class Settings(BaseSettings):
         default=(), description="Networks of proxies whose X-Forwarded-For is believed, separated by commas."
     )
 
+    security_contact: str | None = Field(
+        default=None,
+        pattern=r"^(mailto:|https://|tel:)[!-~]+$",
+        description="Where people report weaknesses, such as mailto:security@example.com; no security.txt without it.",
+    )
     dns_server: str | None = Field(
         default=None, description="host:port of the DNS resolver for domain proofs; the system's when left out."
     )

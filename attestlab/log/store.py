@@ -42,6 +42,9 @@ _MOVE_HEAD = (
     .values(size=bindparam("new_size"), root=bindparam("new_root"))
 )
 _CHECKPOINT = select(*checkpoints.c).where(checkpoints.c.size == bindparam("size"))
+_CHECKPOINT_WITHIN = (
+    select(*checkpoints.c).where(checkpoints.c.size <= bindparam("size")).order_by(checkpoints.c.size.desc()).limit(1)
+)
 _COSIGNATURES_OF = (
     select(*cosignatures.c)
     .where(cosignatures.c.tree_size.in_(bindparam("sizes", expanding=True)))
@@ -140,6 +143,11 @@ def checkpoints_before(connection: Connection, size: int, limit: int) -> list[Lo
     """Up to `limit` checkpoints of sizes below `size`, newest first."""
     newest = select(*checkpoints.c).where(checkpoints.c.size < size).order_by(checkpoints.c.size.desc())
     return fetch_all(connection.execute(newest.limit(limit)), LogCheckpointRecord)
+
+
+def newest_checkpoint_within(connection: Connection, size: int) -> LogCheckpointRecord | None:
+    """The checkpoint of the largest size up to `size`; None if the log begins beyond it."""
+    return fetch_one(connection.execute(_CHECKPOINT_WITHIN, {"size": size}), LogCheckpointRecord)
 
 
 def all_checkpoints(connection: Connection) -> Iterator[LogCheckpointRecord]:

@@ -13,7 +13,7 @@ from attestlab.attestations.rules import Reason, Verdict
 
 
 class Tone(StrEnum):
-    """Tone of a line on the page: its icon, its colour, and the word that a screen reader reads."""
+    """Tone of a line on the page: its icon and its colour; the words carry the same, for readers who see neither."""
 
     GOOD = "good"
     NOTE = "note"  # passed, with a remark
@@ -21,19 +21,10 @@ class Tone(StrEnum):
     QUIET = "quiet"  # not checked
 
 
-TONE_LABELS: Final = {
-    Tone.GOOD: "Passed",
-    Tone.NOTE: "Please note",
-    Tone.BAD: "Failed",
-    Tone.QUIET: "Not checked",
-}
-
-
 class VerdictWords(NamedTuple):
-    """The texts of a verdict."""
+    """The texts of a verdict; its headline is in the template, because it names the issuer."""
 
     tone: Tone
-    headline: str
     meaning: str
     advice: str
 
@@ -41,50 +32,41 @@ class VerdictWords(NamedTuple):
 VERDICTS: Final = {
     Verdict.VALID: VerdictWords(
         Tone.GOOD,
-        "This attestation is valid",
-        "The issuer named below signed it, it stands unchanged in the public log, and it has been neither withdrawn "
-        "nor replaced.",
-        "If you received a file with it, compare that file below before you rely on it.",
+        "It is unchanged since, still in force, and recorded in the public log.",
+        "If you were also given a file, compare it below before you rely on it.",
     ),
     Verdict.ALTERED: VerdictWords(
         Tone.BAD,
-        "This is not what was attested",
         "The file that was shown differs from the one that the issuer attested.",
         "Do not rely on the file; ask the person who gave it to you for the original.",
     ),
     Verdict.REVOKED: VerdictWords(
         Tone.BAD,
-        "This attestation was withdrawn",
-        "Its issuer has revoked it, and that cannot be undone.",
+        "The issuer has revoked it, and that cannot be undone.",
         "Do not rely on it; ask the person who showed it to you, or the issuer, for one that is valid.",
     ),
     Verdict.SUPERSEDED: VerdictWords(
         Tone.NOTE,
-        "A newer version exists",
         "The issuer has replaced this attestation by another one.",
         "Look at the newer version, and rely on that one only.",
     ),
     Verdict.EXPIRED: VerdictWords(
         Tone.NOTE,
-        "This attestation has expired",
         "It was valid until a day that the issuer set, and that day has passed.",
         "Ask the person who showed it to you for one that is still valid.",
     ),
     Verdict.INVALID: VerdictWords(
         Tone.BAD,
-        "This attestation is not valid",
-        "A check failed: it cannot be shown that the issuer named below made this statement and stands by it.",
+        "A check failed: it cannot be shown that the issuer named below made this statement and keeps to it.",
         "Do not rely on it, and tell the issuer if you were given it as genuine.",
     ),
     Verdict.NOT_FOUND: VerdictWords(
         Tone.BAD,
-        "There is no such attestation",
         "No attestation has the number in this page's address.",
         "Compare the address with what you were given, character by character; if it is the same, do not rely on it.",
     ),
     Verdict.UNKNOWN_ISSUER: VerdictWords(
         Tone.BAD,
-        "The issuer is unknown",
         "The attestation exists, but the issuer that it names is not in the records.",
         "Do not rely on it.",
     ),
@@ -92,52 +74,75 @@ VERDICTS: Final = {
 
 
 class Step(NamedTuple):
-    """Texts of one of the eight steps (SPEC, `POST /v1/verify`); `silent` is shown if the step reports nothing."""
+    """Texts of one of the eight steps (SPEC, `POST /v1/verify`); `silent` and `answer` serve if it reports nothing."""
 
     name: str
-    title: str
     question: str
     tone: Tone
     silent: str
+    answer: str = "Yes"
 
 
 STEPS: Final = (
-    Step("resolve", "Found", "Is there such an attestation?", Tone.GOOD, "It is in the records."),
-    Step("content", "File", "Is the file the one that was attested?", Tone.QUIET, "No file was shown to this page."),
-    Step("status", "Status", "Is it still in force?", Tone.GOOD, "It is in force."),
-    Step("governance", "Issuer", "Does the issuer stand in good order?", Tone.GOOD, "It does."),
-    Step("key", "Key", "May the key that signed it be trusted?", Tone.GOOD, "The key is known and in use."),
-    Step("signature", "Signature", "Did that key sign exactly this?", Tone.GOOD, "It did."),
-    Step("transparency", "Public log", "Does it stand in the log, unchanged?", Tone.GOOD, "It does."),
-    Step("policy", "Policies", "Do the rules of the service let it pass?", Tone.GOOD, "They do."),
+    Step("resolve", "Is there such an attestation?", Tone.GOOD, "It is in the records under this id."),
+    Step(
+        "content",
+        "Is your file the attested one?",
+        Tone.QUIET,
+        "Choose a file above to check this step.",
+        "No file yet",
+    ),
+    Step("status", "Is it still in force?", Tone.GOOD, "It is in force."),
+    Step("governance", "Is the issuer in good standing?", Tone.GOOD, "It is."),
+    Step("key", "Can its key be trusted?", Tone.GOOD, "The key is known and in use."),
+    Step("signature", "Did that key sign exactly this?", Tone.GOOD, "It did."),
+    Step("transparency", "Is it in the public log, unchanged?", Tone.GOOD, "It is."),
+    Step("policy", "Do the rules of the service allow it?", Tone.GOOD, "They do."),
 )
 NOT_REACHED: Final = "An earlier step had settled the matter."
+NOT_REACHED_ANSWER: Final = "Not reached"
+NO_FILE_ATTESTED: Final = ("No file attested", "Only claims were attested, so no file can be compared.")
+
+
+class ReasonWords(NamedTuple):
+    """The texts of a reason: the short answer to its step's question, and a sentence."""
+
+    tone: Tone
+    answer: str
+    sentence: str
+
 
 REASONS: Final = {
-    Reason.SIGNATURE_OK: (Tone.GOOD, "The issuer's key signed exactly this statement."),
-    Reason.SIGNATURE_INVALID: (Tone.BAD, "The signature does not fit the statement."),
-    Reason.STATUS_CURRENT: (Tone.GOOD, "It is in force: not withdrawn, not replaced, not expired."),
-    Reason.ATTESTATION_REVOKED: (Tone.BAD, "The issuer has withdrawn it."),
-    Reason.ATTESTATION_SUPERSEDED: (Tone.NOTE, "The issuer has replaced it by a newer one."),
-    Reason.ATTESTATION_EXPIRED: (Tone.NOTE, "The time for which it was issued is over."),
-    Reason.ATTESTATION_NOT_FOUND: (Tone.BAD, "There is none of this number."),
-    Reason.PAYLOAD_HASH_OK: (Tone.GOOD, "The payload is the one that was attested."),
-    Reason.PAYLOAD_HASH_MISMATCH: (Tone.BAD, "The payload is not the one that was attested."),
-    Reason.DOCUMENT_HASH_OK: (Tone.GOOD, "The document is the one that was attested."),
-    Reason.DOCUMENT_HASH_MISMATCH: (Tone.BAD, "The document is not the one that was attested."),
-    Reason.DOCUMENT_HASH_NOT_STORED: (Tone.NOTE, "No document was attested, so none can be compared."),
-    Reason.GOVERNANCE_OK: (Tone.GOOD, "The issuer is active."),
-    Reason.ISSUER_SUSPENDED: (Tone.NOTE, "The issuer is suspended at present."),
-    Reason.ISSUER_REVOKED: (Tone.NOTE, "The issuer was excluded from the service."),
-    Reason.ISSUER_UNKNOWN: (Tone.BAD, "The issuer is not in the records."),
-    Reason.KEY_ROTATED: (Tone.GOOD, "The key was in use then and has been replaced by another since."),
-    Reason.KEY_REVOKED: (Tone.NOTE, "The key was revoked."),
-    Reason.KEY_COMPROMISED: (Tone.NOTE, "The key fell into other hands."),
-    Reason.KEY_NOT_FOUND: (Tone.BAD, "The key is not in the records."),
-    Reason.TRANSPARENCY_PROOF_OK: (Tone.GOOD, "It stands in the public log, and the log's signed head proves it."),
-    Reason.TRANSPARENCY_PROOF_FAILED: (Tone.BAD, "The public log does not prove it."),
-    Reason.POLICY_OK: (Tone.GOOD, "No policy objects."),
-    Reason.POLICY_DENIED: (Tone.BAD, "A policy objects."),
+    Reason.SIGNATURE_OK: ReasonWords(Tone.GOOD, "Yes", "The issuer's key signed exactly this statement."),
+    Reason.SIGNATURE_INVALID: ReasonWords(Tone.BAD, "No", "The signature does not fit the statement."),
+    Reason.STATUS_CURRENT: ReasonWords(Tone.GOOD, "Yes", "It is in force: not withdrawn, not replaced, not expired."),
+    Reason.ATTESTATION_REVOKED: ReasonWords(Tone.BAD, "No, withdrawn", "The issuer has withdrawn it."),
+    Reason.ATTESTATION_SUPERSEDED: ReasonWords(Tone.NOTE, "No, replaced", "The issuer has replaced it by a newer one."),
+    Reason.ATTESTATION_EXPIRED: ReasonWords(Tone.NOTE, "No, expired", "The time for which it was issued is over."),
+    Reason.ATTESTATION_NOT_FOUND: ReasonWords(Tone.BAD, "No", "There is none of this number."),
+    Reason.PAYLOAD_HASH_OK: ReasonWords(Tone.GOOD, "Yes", "The payload is the one that was attested."),
+    Reason.PAYLOAD_HASH_MISMATCH: ReasonWords(Tone.BAD, "No", "The payload is not the one that was attested."),
+    Reason.DOCUMENT_HASH_OK: ReasonWords(Tone.GOOD, "Yes", "The document is the one that was attested."),
+    Reason.DOCUMENT_HASH_MISMATCH: ReasonWords(Tone.BAD, "No", "The document is not the one that was attested."),
+    Reason.DOCUMENT_HASH_NOT_STORED: ReasonWords(
+        Tone.NOTE, "Cannot tell", "No document was attested, so none can be compared."
+    ),
+    Reason.GOVERNANCE_OK: ReasonWords(Tone.GOOD, "Yes, active", "The issuer is active."),
+    Reason.ISSUER_SUSPENDED: ReasonWords(Tone.NOTE, "Suspended now", "The issuer is suspended at present."),
+    Reason.ISSUER_REVOKED: ReasonWords(Tone.NOTE, "Excluded", "The issuer was excluded from the service."),
+    Reason.ISSUER_UNKNOWN: ReasonWords(Tone.BAD, "Unknown", "The issuer is not in the records."),
+    Reason.KEY_ROTATED: ReasonWords(
+        Tone.GOOD, "Yes, replaced since", "The key was in use then and has been replaced by another since."
+    ),
+    Reason.KEY_REVOKED: ReasonWords(Tone.NOTE, "Revoked", "The key was revoked."),
+    Reason.KEY_COMPROMISED: ReasonWords(Tone.NOTE, "Compromised", "The key fell into other hands."),
+    Reason.KEY_NOT_FOUND: ReasonWords(Tone.BAD, "Unknown", "The key is not in the records."),
+    Reason.TRANSPARENCY_PROOF_OK: ReasonWords(
+        Tone.GOOD, "Yes", "It is in the public log, and the log's signed head proves it."
+    ),
+    Reason.TRANSPARENCY_PROOF_FAILED: ReasonWords(Tone.BAD, "No", "The public log does not prove it."),
+    Reason.POLICY_OK: ReasonWords(Tone.GOOD, "Yes", "No policy objects."),
+    Reason.POLICY_DENIED: ReasonWords(Tone.BAD, "No", "A policy objects."),
 }
 # Added to a reason that did not decide the verdict: the log proves that the attestation is older.
 FLAGGED: Final = {
@@ -159,3 +164,6 @@ TIERS: Final = {
     "VERIFIED": "identity of the person or business verified",
     "ENTERPRISE": "legal entity validated, compliance checked",
 }
+
+# What was verified about an issuer (SPEC, Trust tier meanings); sentences call it by that and by nothing else.
+KNOWN_BY: Final = {"BASIC": "domain", "VERIFIED": "name", "ENTERPRISE": "name"}

@@ -1,4 +1,4 @@
-"""HTTP routes of the public page."""
+"""HTTP routes of an attestation's page, its badge, and its bundle."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -14,20 +14,19 @@ from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.delivery.share_links import Links
 from attestlab.log.service import Log
-from attestlab.portal import assets
-from attestlab.portal.rules import wants_json
 from attestlab.portal.service import Portal
 from attestlab.web.executor import Executor
+from attestlab.web.media_types import prefers_json
 from attestlab.web.request import Request
-from attestlab.web.response import JSON, RawResponse
+from attestlab.web.response import HTML, JSON, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 if TYPE_CHECKING:
-    from attestlab.portal.rendering import Html
+    from attestlab.portal.layout import Html
 
 routes = Routes("portal")
-_IMMUTABLE = "public, max-age=31536000, immutable"
+_SVG = "image/svg+xml"
 _VARY_ACCEPT = {"Vary": "Accept"}
 
 
@@ -65,7 +64,7 @@ async def get_attestation_page(
     """
     from attestlab.portal import rendering  # imports the template engine, which must not delay the start
 
-    as_json = wants_json(request.header("Accept"))
+    as_json = prefers_json(request.header("Accept"))
     attestation_id = _parse_id(id)
     if attestation_id is None:
         if as_json:
@@ -78,9 +77,10 @@ async def get_attestation_page(
     if as_json:
         verification = attestation_rendering.render_verification(page_data.verified, log_id=log.log_id)
         return RawResponse(verification.model_dump_json(by_alias=True).encode(), JSON, _VARY_ACCEPT, status=status)
-    if links.is_valid_key(attestation_id, query.k):
-        return _html(rendering.attestation_page(page_data, url=links.share_url(attestation_id), key=query.k))
-    return _html(rendering.attestation_page(page_data, url=links.public_url(attestation_id), key=None))
+    key = query.k if links.is_valid_key(attestation_id, query.k) else None
+    public_url = links.public_url(attestation_id)
+    url = public_url if key is None else links.share_url(attestation_id)
+    return _html(rendering.attestation_page(page_data, url=url, public_url=public_url, key=key))
 
 
 @routes.get(
@@ -123,23 +123,27 @@ async def get_shared_bundle(
 
 
 @routes.get(
-    "/a/assets/{name}",
+    "/a/{id}/badge.svg",
     scope=PUBLIC,
-    cache_control=_IMMUTABLE,
+    cache_control="no-cache",
     page=True,
-    produces={"text/css": str, "text/javascript": str, "image/svg+xml": bytes},
+    produces={_SVG: bytes},
 )
-def get_page_asset(name: str) -> RawResponse:
-    """Get a file of the page; its name changes with its content.
+async def get_badge(
+    request: Request, id: str, portal: Portal, attestations: Attestations, executor: Executor
+) -> RawResponse:
+    """Get a picture of the current verdict, for other sites to embed, linked to the page.
 
-    A style sheet or script, to be cached for a year; nothing else is served here.
+    A copy of the picture proves nothing, so caches must revalidate it. An unknown id gets a picture with status 404.
     """
-    from attestlab.portal import rendering
+    from attestlab.portal.badge import render_badge
 
-    found = assets.ASSETS.get(name)
-    if found is None:
-        raise NotFound("asset", name)
-    return RawResponse(found.content, found.media_type, rendering.NOTHING_ALLOWED)
+    attestation_id = _parse_id(id)
+    if attestation_id is None:
+        return _picture(render_badge(None))
+    page_data = await executor.read(lambda: portal.page_data(attestation_id, client_address=request.peer))
+    await record_decisions(executor, attestations, page_data.verified.policy_decisions, what="this look")
+    return _picture(render_badge(page_data))
 
 
 def _parse_id(text: str) -> UUID | None:
@@ -149,5 +153,9 @@ def _parse_id(text: str) -> UUID | None:
         return None
 
 
+def _picture(html: "Html") -> RawResponse:
+    return RawResponse(html.body, _SVG, html.headers, status=html.status)
+
+
 def _html(html: "Html") -> RawResponse:
-    return RawResponse(html.body, "text/html; charset=utf-8", {**html.headers, **_VARY_ACCEPT}, status=html.status)
+    return RawResponse(html.body, HTML, {**html.headers, **_VARY_ACCEPT}, status=html.status)

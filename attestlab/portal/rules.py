@@ -1,7 +1,6 @@
-"""Rules of the public page: visible text, readable colours and the media type, as pure functions.
+"""Rules of the pages: visible text, readable colours, and what a person searches for, as pure functions.
 
-Colours follow WCAG 2.2 (relative luminance, contrast ratio; success criterion 1.4.3),
-media types RFC 9110 section 12.5.1.
+Colours follow WCAG 2.2 (relative luminance, contrast ratio; success criterion 1.4.3).
 """
 
 from __future__ import annotations
@@ -9,8 +8,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
 
 MIN_CONTRAST = 4.5  # contrast ratio of text and background, level AA
+MAX_SEARCH_CHARS = 500
+_SHA256 = re.compile(r"(?:sha-?256[:=\s]\s*)?([0-9a-f]{64})(?![0-9a-f])")  # also a line that sha256sum prints
+_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
+_KEY = re.compile(r"[?&]k=([A-Za-z0-9_-]{22})(?![A-Za-z0-9_-])")
+_INDEX = re.compile(r"[0-9]{1,15}", re.ASCII)
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 _JOINERS = "\u200c\u200d"  # many scripts and emoji need them, and they do not reorder text
 _BREAKS = "\n\t"
@@ -91,22 +97,39 @@ def first_readable(candidates: Iterable[str | None], *, on: Iterable[str], other
     return next(fits, otherwise)
 
 
-def wants_json(accept: str | None) -> bool:
-    """Whether an Accept header prefers JSON to HTML; without a preference the client gets HTML.
+class SearchKind(StrEnum):
+    """What a text in the search box names."""
 
-    >>> wants_json("application/json"), wants_json("text/html,application/json;q=0.9"), wants_json("*/*")
-    (True, False, False)
+    ATTESTATION = "attestation"
+    INDEX = "index"
+    SHA256 = "sha256"
+    NOTHING = "nothing"
+
+
+class SearchTerm(NamedTuple):
+    """A text of the search box, recognised; `value` is canonical: a UUID, decimal digits, 64 hex digits, or the text.
+
+    `key` is the share key of a pasted link, or None.
     """
-    weights = dict(_parse_weight(part) for part in (accept or "*/*").lower().split(","))
-    return _weight(weights, "application/json") > _weight(weights, "text/html")
+
+    kind: SearchKind
+    value: str
+    key: str | None = None
 
 
-def _parse_weight(part: str) -> tuple[str, float]:
-    kind, *parameters = (piece.strip() for piece in part.split(";"))
-    given = next((value[2:] for value in parameters if value.startswith("q=")), "1")
-    return kind, float(given) if re.fullmatch(r"[01](\.[0-9]{0,3})?", given) else 0.0
+def parse_search(text: str) -> SearchTerm:
+    """Recognise what a text names: an attestation's id or link, an index of the log, or a SHA-256 in hex.
 
-
-def _weight(weights: dict[str, float], kind: str) -> float:
-    family = kind.partition("/")[0]
-    return next((weights[name] for name in (kind, f"{family}/*", "*/*") if name in weights), 0.0)
+    >>> parse_search(" 12,846 "), parse_search("sha256:" + "AB" * 32).kind.value, parse_search("diploma").kind.value
+    (SearchTerm(kind=<SearchKind.INDEX: 'index'>, value='12846', key=None), 'sha256', 'nothing')
+    """
+    stripped = text.strip()[:MAX_SEARCH_CHARS]
+    if found := _SHA256.match(stripped.lower()):
+        return SearchTerm(SearchKind.SHA256, found[1])
+    if found := _ID.search(stripped.lower()):
+        key = _KEY.search(stripped)
+        return SearchTerm(SearchKind.ATTESTATION, found[0], key and key[1])
+    digits = re.sub(r"[ ,.'_\u00a0\u202f]", "", stripped)
+    if _INDEX.fullmatch(digits):
+        return SearchTerm(SearchKind.INDEX, str(int(digits)))
+    return SearchTerm(SearchKind.NOTHING, stripped)

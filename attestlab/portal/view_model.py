@@ -4,43 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE
+from attestlab.attestations.schemas.claim_types import CLAIM_TYPES, ClaimType
 from attestlab.attestations.store import CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.steps import StepResult, VerificationResult
 from attestlab.core.encoding import b64url_decode
 from attestlab.portal import messages, rules
+from attestlab.portal.layout import format_day
 from attestlab.portal.messages import Step, Tone
 
 MAX_CLAIMS = 100
 MAX_CLAIM_CHARS = 2000
-# `strftime` would use the month names of the server's locale.
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
+MAX_UNFOLDED_CLAIMS = 12
+# The backgrounds of the page in `page.css`, on which a brand's colour must be readable.
+LIGHT_GROUNDS, DARK_GROUNDS = ("#ffffff", "#f7f8fa"), ("#171e27", "#0f141b")
+_DAY_CODES = {CLAIM_TYPES[name].code for name in ("date", "end", "moment")}
 
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One of the eight steps and its outcome."""
+    """One of the eight steps: its question, the answer, and what the answer rests on."""
 
     number: int
-    title: str
+    name: str
     question: str
     tone: Tone
+    answer: str
     lines: tuple[str, ...]
     codes: tuple[str, ...]
-    was_reached: bool = True
-
-    @property
-    def outcome(self) -> str:
-        """The outcome in a word, for readers who do not see icon and colour."""
-        return messages.TONE_LABELS[self.tone]
+    is_passed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +64,41 @@ class StandingView:
         return self.then != self.now
 
 
-def steps_of(report: VerificationResult) -> list[StepView]:
-    """Build the views of the eight steps in order; steps that were not reached are marked."""
+def steps_of(report: VerificationResult, *, has_file: bool = True) -> list[StepView]:
+    """Build the views of the eight steps in order; `has_file` if a file was attested that could be compared."""
     found = {finding.step: finding for finding in report.results}
-    return [_step(number, step, found.get(step.name)) for number, step in enumerate(messages.STEPS, 1)]
+    steps = [_step(number, step, found.get(step.name)) for number, step in enumerate(messages.STEPS, 1)]
+    if not has_file and steps[1].tone is Tone.QUIET:
+        answer, line = messages.NO_FILE_ATTESTED
+        steps[1] = replace(steps[1], answer=answer, lines=(line,))
+    return steps
 
 
 def _step(number: int, step: Step, finding: StepResult | None) -> StepView:
     if finding is None:
-        return StepView(number, step.title, step.question, Tone.QUIET, (messages.NOT_REACHED,), (), was_reached=False)
+        answer, line = messages.NOT_REACHED_ANSWER, messages.NOT_REACHED
+        return StepView(number, step.name, step.question, Tone.QUIET, answer, (line,), ())
+    tone = _tone(step, finding)
+    answers = [words.answer for reason in finding.reasons if (words := messages.REASONS[reason]).tone is tone]
+    fallback = messages.REASONS[finding.reasons[0]].answer if finding.reasons else step.answer
     lines = tuple(_lines(finding)) or (step.silent,)
     codes = tuple(reason.value for reason in finding.reasons)
-    return StepView(number, step.title, step.question, _tone(step, finding), lines, codes)
+    answer = answers[0] if answers else fallback
+    is_passed = finding.verdict is None and tone in (Tone.GOOD, Tone.NOTE)
+    return StepView(number, step.name, step.question, tone, answer, lines, codes, is_passed)
 
 
 def _tone(step: Step, finding: StepResult) -> Tone:
     if finding.verdict is not None:
         return messages.VERDICTS[finding.verdict].tone
-    tones = {messages.REASONS[reason][0] for reason in finding.reasons} or {step.tone}
+    tones = {messages.REASONS[reason].tone for reason in finding.reasons} or {step.tone}
     return next(tone for tone in (Tone.BAD, Tone.NOTE, Tone.GOOD, Tone.QUIET) if tone in tones)
 
 
 def _lines(finding: StepResult) -> Iterator[str]:
     consequences = messages.FLAGGED if finding.verdict is None else messages.ENDING
     for reason in finding.reasons:
-        yield " ".join(filter(None, (messages.REASONS[reason][1], consequences.get(reason))))
+        yield " ".join(filter(None, (messages.REASONS[reason].sentence, consequences.get(reason))))
     if finding.detail:
         yield finding.detail
 
@@ -100,8 +107,8 @@ def remarks_of(report: VerificationResult) -> list[str]:
     """List the remarks that a reader of a VALID attestation should know; empty for other verdicts."""
     if report.verdict is not Verdict.VALID:
         return []
-    noted = [reason for reason in report.reasons if messages.REASONS[reason][0] is Tone.NOTE]
-    return [f"{messages.REASONS[reason][1]} {messages.FLAGGED.get(reason, '')}".strip() for reason in noted]
+    noted = [reason for reason in report.reasons if messages.REASONS[reason].tone is Tone.NOTE]
+    return [f"{messages.REASONS[reason].sentence} {messages.FLAGGED.get(reason, '')}".strip() for reason in noted]
 
 
 def claims_of(row: AttestationRecord) -> tuple[list[ClaimView], int]:
@@ -109,16 +116,27 @@ def claims_of(row: AttestationRecord) -> tuple[list[ClaimView], int]:
     claims: dict[str, object] = json.loads(row.claims)
     known = CATALOGUE[row.schema_id].claim_types if row.schema_id in CATALOGUE else {}
     ordered = [*(name for name in known if name in claims), *(name for name in claims if name not in known)]
-    shown = [_claim(name, claims[name], is_named=name in known) for name in ordered[:MAX_CLAIMS]]
+    shown = [_claim(name, claims[name], known.get(name)) for name in ordered[:MAX_CLAIMS]]
     return shown, max(0, len(ordered) - MAX_CLAIMS)
 
 
-def _claim(name: str, value: object, *, is_named: bool) -> ClaimView:
-    label = name.replace("_", " ").capitalize() if is_named else name
+def _claim(name: str, value: object, claim_type: ClaimType | None) -> ClaimView:
+    label = _truncate(name.replace("_", " ").capitalize() if claim_type else name)
+    is_named = claim_type is not None
     if isinstance(value, str):
-        return ClaimView(_truncate(label), _truncate(value), is_code=False, is_named=is_named)
+        text = _format_if_day(value) if claim_type is not None and claim_type.code in _DAY_CODES else value
+        return ClaimView(label, _truncate(text), is_code=False, is_named=is_named)
     is_code = isinstance(value, dict | list)
-    return ClaimView(_truncate(label), _truncate(json.dumps(value, ensure_ascii=False, indent=2)), is_code, is_named)
+    return ClaimView(label, _truncate(json.dumps(value, ensure_ascii=False, indent=2)), is_code, is_named)
+
+
+def _format_if_day(text: str) -> str:
+    """Format a day such as 2026-06-30 like all days of the page; any other text stays as it is."""
+    try:
+        day = date.fromisoformat(text) if len(text) == len("2026-06-30") else None
+    except ValueError:
+        return text
+    return text if day is None else format_day(datetime(day.year, day.month, day.day))
 
 
 def _truncate(text: str) -> str:
@@ -153,28 +171,30 @@ def file_hashes_of(row: AttestationRecord) -> list[str]:
 
 
 def title_of(schema_id: str) -> str:
-    """The title of a credential's schema."""
-    return CATALOGUE[schema_id].title if schema_id in CATALOGUE else schema_id
+    """The title of a credential's schema, for headings."""
+    return CATALOGUE[schema_id].title if schema_id in CATALOGUE else "Attestation"
+
+
+def kind_of(schema_id: str) -> str:
+    """The title of a credential's schema, for the middle of a sentence.
+
+    >>> kind_of("degree"), kind_of("did-document") if "did-document" in CATALOGUE else "attestation"
+    ('degree', 'attestation')
+    """
+    title = title_of(schema_id)
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 def brand_of(issuer: CurrentIssuer | None) -> str:
     """Build CSS of the issuer's colours, each a validated `#rrggbb`; unreadable colours fall back to the defaults."""
     primary = rules.parse_color(issuer and issuer.primary_color)
     accent = rules.parse_color(issuer and issuer.accent_color)
-    badge = primary or accent or "#1f3a5f"
-    light = rules.first_readable([primary, accent], on=["#ffffff", "#f4f5f7"], otherwise="#1f3a5f")
-    dark = rules.first_readable([primary, accent], on=["#1b2027", "#12161b"], otherwise="#a9c7ee")
+    badge = primary or accent
+    if badge is None:
+        return ""
+    light = rules.first_readable([primary, accent], on=LIGHT_GROUNDS, otherwise="var(--al-text)")
+    dark = rules.first_readable([primary, accent], on=DARK_GROUNDS, otherwise="var(--al-text)")
     return (
-        f":root{{--badge:{badge};--on-badge:{rules.text_color_on(badge)};--accent:{accent or badge};--brand:{light}}}"
+        f":root{{--badge:{badge};--on-badge:{rules.text_color_on(badge)};--brand:{light}}}"
         f"@media screen and (prefers-color-scheme:dark){{:root{{--brand:{dark}}}}}"
     )
-
-
-def format_utc(at: datetime) -> str:
-    """Format a UTC time for people.
-
-    >>> from datetime import UTC
-    >>> format_utc(datetime(2026, 11, 1, 9, 5, tzinfo=UTC))
-    '1 November 2026, 09:05 UTC'
-    """
-    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}, {at:%H:%M} UTC"

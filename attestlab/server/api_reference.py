@@ -19,7 +19,7 @@ from attestlab.web.openapi.vocabulary import Vocabulary
 TAGS: Final = {
     "attestations": "Mint, read, verify, revoke and supersede attestations, and export their proofs.",
     "exports": "Attestations in the formats of others: SD-JWT VC, Open Badges, Bitstring Status List.",
-    "portal": "The public page of an attestation, for people with a link.",
+    "portal": "Pages for people: the first page and its search, the page of an attestation, this reference.",
     "issuers": "Issuers with their signing keys, logos and proofs of domain.",
     "governance": "Changes of an issuer's status and ratings, which other people approve.",
     "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",

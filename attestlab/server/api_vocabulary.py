@@ -39,6 +39,7 @@ from attestlab.policy.analysis.analyzer import FindingKind
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import AttributeType
 from attestlab.policy.language.document import Category, TargetType
+from attestlab.portal import front_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk import rules as risk_rules
 from attestlab.risk.account_takeover import shapes as login_shapes
@@ -98,6 +99,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "signed_tree_head": attestation_shapes.TreeHeadOut,
     "claim_schema": attestation_shapes.SchemaOut,
     "share_link_query": portal_routes.LinkQuery,
+    "page_search_query": front_routes.SearchQuery,
     "issuer_profile": issuer_shapes.IssuerProfileIn,
     "issuer_input": issuer_shapes.IssuerIn,
     "issuer_patch": issuer_shapes.IssuerPatch,

@@ -38,6 +38,7 @@ from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
+from attestlab.portal import front_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk.account_takeover import routes as login_routes
 from attestlab.risk.activity import routes as activity_routes
@@ -61,6 +62,7 @@ from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi.document import openapi_routes
+from attestlab.web.problems import ErrorEnvelope, HtmlPage
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
@@ -76,6 +78,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     schema_routes.routes,
     export_routes.routes,
     portal_routes.routes,
+    front_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,
@@ -148,6 +151,7 @@ def build_application(
         limiter=limiter or build_limiter(lab),
         clock=lab.clock,
         metrics=metrics,
+        page_of_error=render_error_page,
         checks_tenant_header=lab.settings.env is Stage.SANDBOX,
     )
 
@@ -168,6 +172,13 @@ def build_authenticator(lab: Installation) -> Authenticate:
         return caller
 
     return authenticate
+
+
+def render_error_page(envelope: ErrorEnvelope, *, path: str) -> HtmlPage:
+    """Render an error for a browser; the template engine is loaded with the first one."""
+    from attestlab.portal import error_pages
+
+    return error_pages.error_page(envelope, path=path)
 
 
 def build_limiter(lab: Installation) -> Limiter:

@@ -15,6 +15,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
 from attestlab.web.executor import Executor
 from attestlab.web.metrics import Metrics
+from attestlab.web.problems import PageOfError
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
 from attestlab.web.response import Response
@@ -56,6 +57,7 @@ class Application:
     """The routes of an application with their services, and what every request needs before its route runs.
 
     The handlers' services are resolved here: those in `services`, and the executor, limiter and authenticator.
+    `page_of_error` renders errors for browsers; without it, they get the envelope too.
     With `checks_tenant_header`, X-Tenant-ID must match the credential's tenant; otherwise the header is ignored.
 
     Raises:
@@ -75,6 +77,7 @@ class Application:
         limiter: Limiter,
         clock: Clock,
         metrics: Metrics,
+        page_of_error: PageOfError | None = None,
         checks_tenant_header: bool = False,
         new_request_id: Callable[[], str] = generate_request_id,
     ) -> None:
@@ -88,6 +91,7 @@ class Application:
         self.limiter = limiter
         self.clock = clock
         self.metrics = metrics
+        self.page_of_error = page_of_error
         self.checks_tenant_header = checks_tenant_header
         self.new_request_id = new_request_id
         self._date_second: datetime | None = None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
@@ -17,7 +18,7 @@ from attestlab.core import errors
 from attestlab.core.encoding import format_time
 from attestlab.core.shapes import Out, one_of
 from attestlab.web import logging_setup
-from attestlab.web.response import JSON, Response
+from attestlab.web.response import HTML, JSON, Response
 
 STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.ValidationFailed: 400,
@@ -55,6 +56,26 @@ class ErrorEnvelope(Out):
     http_status: int
     retry_after_ms: int | None = Field(default=None, exclude_if=lambda value: value is None)
     details: dict[str, object]
+
+
+class PageOfError(Protocol):
+    """Renders an error as a page for people: its HTML, and the headers that restrict it."""
+
+    def __call__(self, envelope: ErrorEnvelope, /, *, path: str) -> HtmlPage: ...
+
+
+class HtmlPage(Protocol):
+    """A finished page."""
+
+    @property
+    def body(self) -> bytes:
+        """The HTML, in UTF-8."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the page, without its media type."""
+        ...
 
 
 def http_status(error: errors.AttestLabError) -> int:
@@ -101,6 +122,18 @@ def internal_error_response(error: BaseException, request_id: str) -> Response:
         "details": {"request_id": request_id},
     }
     return Response(500, {"Content-Type": JSON}, _encode_json(envelope))
+
+
+def page_response(answer: Response, page_of: PageOfError, *, path: str) -> Response:
+    """Renders an error response as a page; status and `Retry-After` stay. If that fails, the envelope is sent."""
+    try:
+        page = page_of(ErrorEnvelope.model_validate_json(answer.body), path=path)
+    except Exception as error:
+        logging_setup.log_part_failure(error, part="error page")
+        return answer
+    return Response(
+        answer.status, {**answer.headers, **page.headers, "Content-Type": HTML, "Vary": "Accept"}, page.body
+    )
 
 
 def _encode_json(envelope: dict[str, object]) -> bytes:

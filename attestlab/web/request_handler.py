@@ -40,6 +40,7 @@ from attestlab.web.etags import apply_if_none_match
 from attestlab.web.http1.request_body import RequestBody
 from attestlab.web.http1.request_head import RequestHead
 from attestlab.web.idempotency import keys as idempotency
+from attestlab.web.media_types import prefers_html
 from attestlab.web.rate_limit.limiter import (
     BLOCK_DURATION_S,
     ClientBlocked,
@@ -120,7 +121,7 @@ class RequestHandler:
             raise
         except Exception as error:
             answered = problems.unavailable_response if is_unreachable(error) else problems.internal_error_response
-            self._response = answered(error, self._request_id)
+            self._response = self._for_browsers(answered(error, self._request_id))
 
     def take_pieces(self) -> AsyncGenerator[bytes] | None:
         """Returns the pieces of a streamed response's body, which the connection sends after `response`."""
@@ -143,7 +144,14 @@ class RequestHandler:
             refused = await self._record_error(error)
             if isinstance(refused, RateLimited):
                 self._rate = limit_for(refused, now=self._now)
-            return problems.error_response(refused, self._request_id)
+            return self._for_browsers(problems.error_response(refused, self._request_id))
+
+    def _for_browsers(self, answer: Response) -> Response:
+        """Renders an error as a page if the client prefers HTML, as browsers do."""
+        page_of = self._application.page_of_error
+        if page_of is None or not prefers_html(self._head.headers.get("accept")):
+            return answer
+        return problems.page_response(answer, page_of, path=self._head.path)
 
     async def _record_error(self, error: AttestLabError) -> AttestLabError:
         """Counts a rejected request and records a denied attempt.

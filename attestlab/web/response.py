@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from attestlab.web.routing.routes import Route
 
 JSON = "application/json"
+HTML = "text/html; charset=utf-8"
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
 # Forbids a browser that was lured to an API response to do anything with it. HTML pages send their own policy.
 _PROTECTING = (

@@ -52,8 +52,8 @@ def look(anyone: httpx.Client, attestation_id: object) -> ParsedPage:
 def says(page: ParsedPage, verdict: Verdict) -> bool:
     """Whether the page gives this verdict, with its sentences and with no other's."""
     said = messages.VERDICTS[verdict]
-    others = [other.headline for name, other in messages.VERDICTS.items() if name is not verdict]
-    sentences = (verdict.value.replace("_", " "), said.headline, said.meaning, said.advice)
+    others = [other.meaning for name, other in messages.VERDICTS.items() if name is not verdict]
+    sentences = (verdict.value.replace("_", " "), said.meaning, said.advice)
     return all(sentence in page.text for sentence in sentences) and not any(other in page.text for other in others)
 
 
@@ -69,9 +69,9 @@ def test_page_of_a_valid_attestation_is_complete(anyone: httpx.Client, lab: Inst
     shown = ("Northfield University", "northfield.example.edu", "Student name", "Ada Lovelace", "Degree")
     record = (str(attestation_id), hashlib.sha256(DOCUMENT).hexdigest(), lab.log_id, "21 November 2026, 12:00 UTC")
     assert [part for part in (*shown, *record) if part not in page.text] == []
-    assert [step.title for step in messages.STEPS if step.title not in page.text] == []
-    assert page.text.count("Passed") == 7
-    assert page.text.count("Not checked") == 1
+    assert [step.question for step in messages.STEPS if step.question not in page.text] == []
+    assert "7 of 8 steps passed" in page.text
+    assert page.text.count("No file yet") == 1
     assert {"datetime": "2027-11-21T12:00:00.000Z"} in page.all("time")
 
 
@@ -101,7 +101,7 @@ def test_page_of_a_revoked_attestation_has_reason_and_proof(
     assert says(page, Verdict.REVOKED)
     assert "The name was misspelt" in page.text
     assert "Withdrawn on 21 November 2026, 12:00 UTC" in page.text
-    assert "The signature shows who said it" not in page.text
+    assert "A signature shows who said this" not in page.text
     report = verify_bundle(Bundle.read(bundle), trust=lab.trust, now=lab.clock.now())
     assert report.verdict is Verdict.REVOKED
 
@@ -123,7 +123,7 @@ def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Ins
     page = look(anyone, attestation_id)
 
     assert says(page, Verdict.SUPERSEDED)
-    link = next(str(part["href"]) for part in page.all("a") if part.get("class") == "button")
+    link = next(str(part["href"]) for part in page.all("a") if part.get("class") == "btn")
     assert urljoin(f"/a/{attestation_id}", link) == f"/a/{newest}"
     assert says(look(anyone, newest), Verdict.VALID)
 
@@ -149,7 +149,8 @@ def test_an_invalid_one_names_the_check_that_failed(
 
     assert says(page, Verdict.INVALID)
     assert sentence in page.text
-    assert page.text.count("Failed") == 1
+    answers = page.html.partition('id="step-list"')[2]
+    assert answers.count('class="answer bad"') == 1
 
 
 @pytest.mark.tampered
@@ -207,6 +208,73 @@ def test_page_without_a_file_hash_offers_no_comparison(anyone: httpx.Client, lab
 
     assert "There is no hash stored that a file could be compared with." in page.text
     assert page.all("input") == []
+
+
+@pytest.mark.parametrize(
+    ("tier", "who"),
+    [
+        (TrustTier.SELF_SIGNED, r"An issuer \w+ has verified"),
+        (TrustTier.BASIC, r"The owner of northfield\.example\.edu"),
+        (TrustTier.VERIFIED, r"Northfield University"),
+    ],
+)
+def test_the_verdict_calls_an_issuer_by_what_was_verified_about_it(
+    anyone: httpx.Client, lab: Installation, caller: Caller, tier: TrustTier, who: str
+) -> None:
+    attestation_id = mint_document(lab, caller)
+    issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
+    if tier is not TrustTier.SELF_SIGNED:
+        lab.issuers.set_governance(issuer_id, trust_tier=tier, caller=caller)
+
+    page = look(anyone, attestation_id)
+
+    (preview,) = [str(part["content"]) for part in page.all("meta") if part.get("property") == "og:title"]
+    assert re.search(f"{who} signed this degree on [0-9]", page.text)
+    assert re.fullmatch(f"Degree by {who}", preview, re.IGNORECASE)
+
+
+def test_a_preview_of_a_link_has_no_verdict_and_no_key(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
+    attestation_id = mint_document(lab, caller)
+
+    page = look(anyone, attestation_id)
+    preview = {str(part["property"]): str(part["content"]) for part in page.all("meta") if "property" in part}
+
+    assert preview["og:url"] == lab.links.public_url(attestation_id)
+    assert [text for text in preview.values() if "VALID" in text or "Ada" in text] == []
+
+
+def test_page_of_many_claims_folds_them(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
+    claims = {"student_name": "Ada", "graduation_date": "2026-06-30", **{f"claim {n}": n for n in range(20)}}
+
+    page = look(anyone, mint_document(lab, caller, claims=claims))
+
+    assert "Show 10 more claims" in page.text
+    assert "Graduation date 30 June 2026" in page.text
+
+
+def test_badge_shows_the_verdict_of_the_moment_and_no_claim(
+    passer_by: httpx.Client, lab: Installation, caller: Caller
+) -> None:
+    attestation_id = mint_document(lab, caller)
+    path, index = f"/a/{attestation_id}/badge.svg", lab.attestations.get(attestation_id, caller=caller).log_index
+
+    valid = passer_by.get(path)
+    lab.attestations.revoke(attestation_id, reason="misspelt", caller=caller)
+    revoked = passer_by.get(path, headers={"If-None-Match": valid.headers["ETag"]})
+
+    assert (valid.status_code, valid.headers["Content-Type"]) == (200, "image/svg+xml")
+    assert valid.headers["Cache-Control"] == "no-cache"
+    assert valid.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert re.findall(r"aria-label=\"(.*?)\"", valid.text) == [f"AttestLab: Valid, unverified issuer, no. {index}"]
+    assert (revoked.status_code, "Revoked" in revoked.text) == (200, True)
+    assert [text for text in (valid.text, revoked.text) if "Ada" in text or "misspelt" in text] == []
+
+
+@pytest.mark.parametrize("path", [f"/a/{UNKNOWN}/badge.svg", "/a/nonsense/badge.svg"])
+def test_badge_of_nothing_states_that(passer_by: httpx.Client, path: str) -> None:
+    answer = passer_by.get(path)
+
+    assert (answer.status_code, "Not found" in answer.text) == (404, True)
 
 
 def test_page_without_scripts_explains_how_to_compare_the_hash(
@@ -368,10 +436,9 @@ def test_page_headers_allow_only_what_the_page_needs(
     assert {name: policy.pop(name) for name in closed} == dict.fromkeys(closed, "'none'")
     assert policy.pop("img-src") == policy.pop("form-action") == "'self'"
     assert policy.pop("require-trusted-types-for") == "'script'"
-    scripts, styles = inline(answer.text, "script"), inline(answer.text, "style")
-    assert policy.pop("script-src") == assets.csp_hash(assets.read_text("page.js"))
-    assert {*map(assets.csp_hash, scripts)} <= {assets.csp_hash(assets.read_text("page.js"))}
-    assert policy.pop("style-src") == " ".join(map(assets.csp_hash, styles))
+    styles = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
+    assert policy.pop("script-src") == "'self'"
+    assert policy.pop("style-src") == " ".join(["'self'", *map(assets.csp_hash, styles)])
     assert policy == {}
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Referrer-Policy"] == "no-referrer"
@@ -380,18 +447,14 @@ def test_page_headers_allow_only_what_the_page_needs(
     assert answer.headers["X-Robots-Tag"] == "noindex, nofollow"
 
 
-def inline(html: str, tag: str) -> list[str]:
-    return re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
-
-
 def test_no_element_has_a_handler_or_a_style_of_its_own(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
     page = look(anyone, mint_document(lab, caller))
 
     names = {name for _, attributes in page.elements for name in attributes}
-    assert [name for name in names if name.startswith("on") or name in ("style", "src", "srcdoc", "action")] == []
-    assert page.all("script") == [{}]
+    assert [name for name in names if name.startswith("on") or name in ("style", "srcdoc", "action")] == []
+    assert len(page.all("script")) == page.html.count("></script>") == 2  # each is a file
 
 
 def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
@@ -399,12 +462,13 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Insta
     linked = mint_document(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
     page = look(anyone, linked)
 
-    own = lab.links.share_url(linked)
-    assert [found for found in ELSEWHERE.findall(page.html) if not own.startswith(found)] == []
-    assert page.all("img") == []
+    own = lab.links.public_url(linked)
+    assert [found for found in ELSEWHERE.findall(page.html) if not found.startswith(own)] == []
+    assert [part["src"] for part in page.all("img")] == [f"{linked}/badge.svg"]
     assert "NU" in page.text
-    icon = anyone.get(f"/a/assets/{assets.ICON}").text.replace('xmlns="http://www.w3.org/2000/svg"', "")
-    assert ELSEWHERE.findall(icon) == []
+    for name in ("page.css", "sha256.js", "attestation.js", "home.js", "icon.svg"):
+        served = anyone.get(f"/assets/{assets.public_name(name)}").text.replace('"http://www.w3.org/2000/svg"', "")
+        assert ELSEWHERE.findall(re.sub(r"(?m)(^| )// .*$", "", served)) == []
 
 
 def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
@@ -412,10 +476,11 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, cal
     page = look(anyone, attestation_id)
 
     links = [str(part["href"]) for tag in ("a", "link") for part in page.all(tag)]
+    links += [str(part["src"]) for tag in ("img", "script") for part in page.all(tag)]
     statuses = {link: anyone.get(urljoin(f"/a/{attestation_id}", link)).status_code for link in links}
 
     assert set(statuses.values()) == {200}
-    assert len(statuses) == 4
+    assert len(statuses) == 12
 
 
 def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
@@ -429,18 +494,19 @@ def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, call
 
     assert source == f"/v1/issuers/{issuer_id}/logo"
     assert page.all("img")[0]["alt"] == ""  # the name stands beside it
-    assert look(anyone, attestation_id).all("img") == []
+    assert len(look(anyone, attestation_id).all("img")) == 1  # the badge
 
 
 def test_asset_is_cached_as_immutable_under_its_hash(anyone: httpx.Client) -> None:
-    answer = anyone.get(f"/a/assets/{assets.ICON}")
+    name = assets.public_name("icon.svg")
+    answer = anyone.get(f"/assets/{name}")
 
-    assert hashlib.sha256(answer.content).hexdigest()[:16] in assets.ICON
+    assert hashlib.sha256(answer.content).hexdigest()[:16] in name
     assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
     assert answer.headers["Content-Type"] == "image/svg+xml"
     assert "sandbox" in answer.headers["Content-Security-Policy"]
-    assert anyone.get("/a/assets/icon.svg").status_code == 404
-    assert anyone.get("/a/assets/..%2Fpage.js").status_code == 404
+    assert anyone.get("/assets/icon.svg").status_code == 404
+    assert anyone.get("/assets/..%2Fpage.css").status_code == 404
 
 
 def test_conditional_request_of_a_missing_page_is_404(anyone: httpx.Client) -> None:
@@ -466,4 +532,4 @@ def test_very_many_claims_are_cut_and_say_so(anyone: httpx.Client, lab: Installa
 
     assert "(5000 characters; the proof bundle has them all)" in page.text
     assert "21 more claims" in page.text
-    assert len(page.all("dt")) < 120
+    assert len([part for part in page.all("dt") if part.get("class") == "own"]) == 99

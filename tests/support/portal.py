@@ -43,11 +43,12 @@ def tamper_with_records(lab: Installation, *statements: Any) -> None:
 
 @dataclass
 class ParsedPage(HTMLParser):
-    """A page as a parser takes it apart: its elements with their attributes, and its text."""
+    """A page as a parser takes it apart: its elements with their attributes, and the text that is shown at first."""
 
     html: str
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    open_templates: int = 0
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -56,16 +57,21 @@ class ParsedPage(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
+        self.open_templates += tag == "template"
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open_templates -= tag == "template"
 
     def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+        if not self.open_templates:
+            self.texts.append(data)
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError(f"a comment: {data}")
 
     @property
     def text(self) -> str:
-        """All of it, style and script too, with single spaces."""
+        """All of it but the templates that scripts copy, with single spaces."""
         return " ".join(" ".join(self.texts).split())
 
     def all(self, tag: str) -> list[dict[str, str | None]]:

@@ -19,13 +19,14 @@ from support.in_process_server import make_client, serve_in_thread
 pytestmark = pytest.mark.one_world
 
 # Operations that no lab on its own can answer with a success, or whose response would repeat the document.
-WITHOUT_EXAMPLE = {"get_witnessed_checkpoint", "get_openapi"}
-BINARY = {"get_tile", "get_logo", "get_page_asset"}
-TOO_LONG = {"get_metrics"}
+WITHOUT_EXAMPLE = {"get_witnessed_checkpoint", "get_openapi", "get_security_txt"}
+BINARY = {"get_tile", "get_logo", "get_page_asset", "get_badge", "get_favicon"}
+TOO_LONG = {"get_metrics", "get_first_page", "find_attestation", "get_api_reference"}
 # Every response has these; they are HTTP's own, or protect browsers.
 UNDECLARED = {
     *("date", "content-type", "content-length", "connection", "transfer-encoding", "x-content-type-options"),
-    *("content-security-policy", "referrer-policy", "cross-origin-resource-policy"),
+    *("content-security-policy", "referrer-policy", "cross-origin-resource-policy", "cross-origin-opener-policy"),
+    *("permissions-policy", "x-frame-options", "x-robots-tag"),
 }
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 
 from sqlalchemy import Connection
 
@@ -51,6 +53,14 @@ class Cosignature:
         return cls(tree_size, key, f"{own}\n", datetime.fromtimestamp(at_s, UTC))
 
 
+@dataclass(frozen=True, slots=True)
+class Cosigned:
+    """A checkpoint that witnesses cosigned, and their names."""
+
+    tree_size: int
+    witnesses: frozenset[bytes]
+
+
 def record(tx: Transaction, cosignature: Cosignature) -> None:
     """Store a cosignature, unless it is no newer than the last one of its key in size and time."""
     known = store.last_cosignature(tx.connection, str(cosignature.key))
@@ -87,6 +97,15 @@ def newest_witnessed_size(connection: Connection, policy: TrustPolicy) -> int | 
         if policy.is_quorum(present):
             return size
     return None
+
+
+def newest_cosigned(connection: Connection, policy: TrustPolicy) -> Cosigned | None:
+    """Find the newest checkpoint that a witness of `policy` cosigned; None without one."""
+    names = {str(key): name for name, key in policy.witnesses.items()}
+    found = ((size, names[vkey]) for size, vkey in store.newest_cosigners(connection, MAX_SEARCHED) if vkey in names)
+    _, newest = next(groupby(found, key=itemgetter(0)), (None, ()))
+    pairs = list(newest)
+    return Cosigned(pairs[0][0], frozenset(name for _, name in pairs)) if pairs else None
 
 
 def link_content(tree_size: int, vkey: str, line: str) -> bytes:

@@ -150,7 +150,11 @@ def _visit_exports(tour: TourRecorder, minted: dict[str, Any], issuer_id: str) -
         share_key = minted["share_url"].rpartition("k=")[2]
         tour.call("get_attestation_page", reader, k=share_key, **place)
         tour.call("get_shared_bundle", reader, k=share_key, **place)
-        tour.call("get_page_asset", reader, name=assets.ICON)
+        tour.call("get_badge", reader, **place)
+        tour.call("get_page_asset", reader, name=assets.public_name("icon.svg"))
+        tour.call("find_attestation", reader)
+        for name in ("get_first_page", "get_api_reference", "get_favicon", "get_robots_txt"):
+            tour.call(name, reader)
         tour.call("list_schemas", reader, limit=1)
         tour.call("get_schema", reader, id="degree")
 

@@ -1,6 +1,6 @@
-// Compares a file with the attested hash, in this browser: the page's policy lets nothing be sent anywhere.
+// SHA-256 of a file in this browser, in pieces: the pages' policy lets nothing be sent anywhere.
 "use strict";
-(() => {
+globalThis.sha256OfFile = (() => {
   // SHA-256 (FIPS 180-4), in pieces: the browser's own wants a file whole in memory, and a page from https.
   const K = Int32Array.of(
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -43,7 +43,7 @@
     return tail;
   }
 
-  async function sha256(file, tell) {
+  return async function sha256OfFile(file, report) {
     const state = Int32Array.of(
       0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
     );
@@ -54,51 +54,10 @@
       const view = new DataView(bytes.buffer);
       for (let start = 0; start < whole; start += 64) compress(state, view, start);
       rest = bytes.subarray(whole);
-      if (!tell(Math.floor((100 * (at + bytes.length)) / file.size))) return null;
+      if (!report(Math.floor((100 * (at + bytes.length)) / file.size))) return null;
     }
     const tail = new DataView(padded(rest, file.size).buffer);
     for (let start = 0; start < tail.byteLength; start += 64) compress(state, tail, start);
     return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
-  }
-
-  const form = document.getElementById("check-form");
-  const input = document.getElementById("file");
-  const outcome = document.getElementById("outcome");
-  const attested = form.dataset.hashes.split(" ");
-  let newest = 0; // of several files chosen in a row only the last one is answered
-
-  function show(tone, headline, text) {
-    const strong = document.createElement("strong");
-    strong.textContent = headline;
-    outcome.className = "outcome " + tone;
-    outcome.replaceChildren(strong, document.createTextNode(text));
-  }
-
-  async function check(file, turn) {
-    let told = -1;
-    const hash = await sha256(file, (percent) => {
-      if (turn === newest && percent >= told + 10) {
-        told = percent;
-        show("quiet", "Reading the file", percent + " %");
-      }
-      return turn === newest;
-    });
-    if (turn !== newest || hash === null) return;
-    const isValid = form.dataset.verdict === "VALID";
-    const still = isValid ? "" : " Still, the verdict at the top of this page counts: do not rely on it.";
-    if (attested.includes(hash)) {
-      show(isValid ? "good" : "note", "\u2713 It matches", file.name + " is the file that was attested, bit for bit." + still);
-    } else show("bad", "\u2717 It does not match", file.name + " is not the file that was attested. Its SHA-256 is " + hash);
-  }
-
-  input.addEventListener("change", () => {
-    newest += 1;
-    const turn = newest;
-    outcome.replaceChildren();
-    if (input.files.length === 0) return;
-    check(input.files[0], turn).catch(() => {
-      if (turn === newest) show("bad", "The file could not be read", "Choose it again, or compare its SHA-256 by hand.");
-    });
-  });
-  form.hidden = false;
+  };
 })();

@@ -1,0 +1,101 @@
+"""Errors as pages for people: what happened, whether it is dangerous, one next step, and the request id.
+
+Programs get the envelope of `attestlab.web.problems`; the page shows the same code and id.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from attestlab.portal.layout import NOT_INDEXED, Html, render_page
+from attestlab.portal.messages import Tone
+from attestlab.web.problems import ErrorEnvelope
+
+MAX_DEPTH = 20
+
+
+class ErrorWords(NamedTuple):
+    """The texts of a status: `icon` is one of `icons.html`; `can_retry` if the same address may work later."""
+
+    icon: str
+    tone: Tone
+    headline: str
+    text: str
+    can_retry: bool = False
+
+
+WORDS: Final = {
+    404: ErrorWords(
+        "search",
+        Tone.QUIET,
+        "There is nothing at this address",
+        "An attestation has an address such as /a/0193b5a0-…-89ab. Compare yours with what you"
+        " were given, character by character. If it is the same, do not rely on it.",
+    ),
+    405: ErrorWords(
+        "note",
+        Tone.QUIET,
+        "This address is for programs",
+        "It takes another method than a browser's. Nothing was changed.",
+    ),
+    429: ErrorWords(
+        "clock",
+        Tone.NOTE,
+        "Please wait",
+        "Too many requests came from your address. Nothing is wrong with what you looked at, and nothing was lost.",
+        can_retry=True,
+    ),
+    500: ErrorWords(
+        "wrench",
+        Tone.BAD,
+        "The service made a mistake",
+        "It broke off and recorded why. An attestation is neither better nor worse for it: try again, or verify its"
+        " proof bundle offline.",
+        can_retry=True,
+    ),
+    503: ErrorWords(
+        "wrench",
+        Tone.NOTE,
+        "The service cannot answer right now",
+        "Its records are out of reach for a moment. An attestation is neither better nor worse for it, and nothing was"
+        " lost.",
+        can_retry=True,
+    ),
+}
+_OTHER: Final = ErrorWords("note", Tone.QUIET, "This request was refused", "Nothing was changed.")
+_UNAUTHORIZED: Final = ErrorWords(
+    "note", Tone.QUIET, "This address needs a key", "Programs send it in a header. Public pages need none."
+)
+
+
+def error_page(envelope: ErrorEnvelope, *, path: str) -> Html:
+    """Render the page of an error; `path` is the path of the request, from which the page's links lead back."""
+    status = envelope.http_status
+    words = _UNAUTHORIZED if status in (401, 403) else WORDS.get(status, _OTHER)
+    wait_ms = envelope.retry_after_ms
+    html = render_page(
+        "error.html",
+        status=status,
+        root=_root_from(path),
+        words=words,
+        headline=words.headline if wait_ms is None else f"{words.headline}: {_format_wait(wait_ms)}",
+        code=envelope.code,
+        message=envelope.message,
+        shows_message=status not in WORDS,
+        request_id=str(envelope.details.get("request_id", "")),
+    )
+    return html._replace(headers={**html.headers, **NOT_INDEXED})
+
+
+def _root_from(path: str) -> str:
+    """Build the relative address of the first page; from very deep paths the absolute one, to keep pages small."""
+    depth = path.count("/") - 1
+    return "/" if depth > MAX_DEPTH else "../" * depth or "./"
+
+
+def _format_wait(wait_ms: int) -> str:
+    seconds = max(1, math.ceil(wait_ms / 1000))
+    if seconds < 120:
+        return f"{seconds} second" + "s" * (seconds > 1)
+    return f"{math.ceil(seconds / 60)} minutes"

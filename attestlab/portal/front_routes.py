@@ -1,0 +1,147 @@
+"""HTTP routes of the first page, its search, the API reference, and the files at fixed addresses."""
+
+from typing import TYPE_CHECKING
+
+from pydantic import ConfigDict
+
+from attestlab.core.errors import NotFound
+from attestlab.core.shapes import In
+from attestlab.delivery.share_links import Links
+from attestlab.portal import assets, site_files
+from attestlab.portal.rules import MAX_SEARCH_CHARS, SearchTerm, parse_search
+from attestlab.portal.search import SearchResult
+from attestlab.portal.service import Portal
+from attestlab.settings import Settings
+from attestlab.web.executor import Executor
+from attestlab.web.request import Request
+from attestlab.web.response import HTML, RawResponse
+from attestlab.web.routing.authorization import PUBLIC
+from attestlab.web.routing.routes import Routes
+
+if TYPE_CHECKING:
+    from attestlab.portal.layout import Html
+
+routes = Routes("portal")
+_IMMUTABLE = "public, max-age=31536000, immutable"
+_DAILY = "public, max-age=86400"
+_TEXT = "text/plain; charset=utf-8"
+_ICON = "image/x-icon"
+_HTML_BODY = {"text/html": str}
+_TEXT_BODY = {"text/plain": str}
+
+
+class SearchQuery(In):
+    """The query parameters of a search; parameters that other programs add are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    q: str = ""
+    file: str | None = None
+
+
+@routes.get("/", scope=PUBLIC, cache_control="no-store", page=True, produces=_HTML_BODY)
+async def get_first_page(request: Request, portal: Portal, executor: Executor) -> RawResponse:
+    """Get the first page: a search box, and the state of the log.
+
+    It shows the newest signed head, the new entries of each of the last 90 days, and the witnesses. It needs no script.
+    """
+    from attestlab.portal import front_page  # imports the template engine, which must not delay the start
+
+    overview = await executor.run_in_thread(portal.overview, request.now)  # the first one looks at ninety days
+    return to_response(front_page.front_page(overview, now=request.now))
+
+
+@routes.get("/find", scope=PUBLIC, cache_control="no-store", page=True, produces=_HTML_BODY, headers=("Location",))
+async def find_attestation(request: Request, query: SearchQuery, portal: Portal, executor: Executor) -> RawResponse:
+    """Find what `q` names: an attestation's id or link, an index of the log, or the SHA-256 of a document.
+
+    Redirects with 303 to the attestation's page if it is one; several are listed; 404 if nothing is known. Programs
+    use `GET /v1/log/lookup`.
+    """
+    from attestlab.portal import front_page
+
+    term = parse_search(query.q[:MAX_SEARCH_CHARS])
+    result = await executor.read(lambda: portal.find(term))
+    if result.attestation_id is not None:
+        return RawResponse(b"", HTML, {"Location": _page_address(result, term)}, status=303)
+    return to_response(front_page.found_page(term, result, now=request.now, is_file=query.file is not None))
+
+
+@routes.get("/docs", scope=PUBLIC, cache_control="no-cache", page=True, produces=_HTML_BODY)
+def get_api_reference() -> RawResponse:
+    """Get the API reference for people.
+
+    It shows `/openapi.json` in a viewer that is part of the service and loads nothing from other hosts.
+    """
+    from attestlab.portal import reference
+
+    return to_response(reference.reference_page())
+
+
+@routes.get(
+    "/assets/{name}",
+    scope=PUBLIC,
+    cache_control=_IMMUTABLE,
+    page=True,
+    produces={"text/css": str, "text/javascript": str, "image/svg+xml": bytes, _ICON: bytes, "text/plain": str},
+)
+def get_page_asset(name: str) -> RawResponse:
+    """Get a file of the pages; its name changes with its content.
+
+    A style sheet, script, icon or licence, to be cached for a year; nothing else is served here.
+    """
+    from attestlab.portal import layout
+
+    found = assets.find_asset(name)
+    return RawResponse(found.content, found.media_type, layout.NOTHING_ALLOWED)
+
+
+@routes.get("/favicon.ico", scope=PUBLIC, cache_control=_DAILY, page=True, produces={_ICON: bytes})
+def get_favicon() -> RawResponse:
+    """Get the icon of the site.
+
+    Browsers look for it at this address whenever something without an icon of its own is opened.
+    """
+    from attestlab.portal import layout
+
+    found = assets.read_asset("favicon.ico")
+    return RawResponse(found.content, found.media_type, layout.NOTHING_ALLOWED)
+
+
+@routes.get("/robots.txt", scope=PUBLIC, cache_control=_DAILY, page=True, produces=_TEXT_BODY)
+def get_robots_txt() -> RawResponse:
+    """Get what crawlers should leave out (RFC 9309).
+
+    Pages of attestations are not listed, so that crawlers can read that these forbid indexing.
+    """
+    return RawResponse(site_files.ROBOTS_TXT.encode(), _TEXT)
+
+
+@routes.get(
+    "/.well-known/security.txt",
+    scope=PUBLIC,
+    cache_control=_DAILY,
+    page=True,
+    produces=_TEXT_BODY,
+    raises=(NotFound,),
+)
+def get_security_txt(request: Request, settings: Settings, links: Links) -> RawResponse:
+    """Get the address to which weaknesses are reported (RFC 9116).
+
+    It is a 404 if the operator has set no contact; the file expires after half a year.
+    """
+    if settings.security_contact is None:
+        raise NotFound("security contact", "of this service")
+    text = site_files.security_txt(settings.security_contact, portal_url=links.portal_url, now=request.now)
+    return RawResponse(text.encode(), _TEXT)
+
+
+def to_response(html: "Html", **headers: str) -> RawResponse:
+    """Convert a finished page to a response."""
+    return RawResponse(html.body, HTML, {**html.headers, **headers}, status=html.status)
+
+
+def _page_address(result: SearchResult, term: SearchTerm) -> str:
+    """Build the address of an attestation's page, relative to the search; a pasted link keeps its share key."""
+    page = f"a/{result.attestation_id}"
+    return page if term.key is None else f"{page}?k={term.key}"

@@ -1,0 +1,43 @@
+"""Content negotiation: which media type an Accept header prefers (RFC 9110 section 12.5.1)."""
+
+from __future__ import annotations
+
+import re
+
+_JSON, _HTML = "application/json", "text/html"
+_WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
+
+
+def prefers_json(accept: str | None) -> bool:
+    """Whether an Accept header prefers JSON to HTML; without a preference the client gets HTML.
+
+    >>> prefers_json("application/json"), prefers_json("text/html,application/json;q=0.9"), prefers_json("*/*")
+    (True, False, False)
+    """
+    weights = _parse_weights(accept)
+    return _weight_of(weights, _JSON) > _weight_of(weights, _HTML)
+
+
+def prefers_html(accept: str | None) -> bool:
+    """Whether an Accept header prefers HTML to JSON, as browsers do; without a preference the client gets JSON.
+
+    >>> prefers_html("text/html,application/xhtml+xml,*/*;q=0.8"), prefers_html("*/*"), prefers_html(None)
+    (True, False, False)
+    """
+    weights = _parse_weights(accept)
+    return _weight_of(weights, _HTML) > _weight_of(weights, _JSON)
+
+
+def _parse_weights(accept: str | None) -> dict[str, float]:
+    return dict(_parse_weight(part) for part in (accept or "*/*").lower().split(","))
+
+
+def _parse_weight(part: str) -> tuple[str, float]:
+    kind, *parameters = (piece.strip() for piece in part.split(";"))
+    given = next((value[2:] for value in parameters if value.startswith("q=")), "1")
+    return kind, float(given) if _WEIGHT.fullmatch(given) else 0.0
+
+
+def _weight_of(weights: dict[str, float], kind: str) -> float:
+    family = kind.partition("/")[0]
+    return next((weights[name] for name in (kind, f"{family}/*", "*/*") if name in weights), 0.0)
