@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from attestlab.portal import assets
 from attestlab.portal.layout import NOT_INDEXED, Html, render_page
 from attestlab.portal.messages import Tone
 from attestlab.web.problems import ErrorEnvelope
@@ -64,6 +65,8 @@ WORDS: Final = {
     ),
 }
 _OTHER: Final = ErrorWords("note", Tone.QUIET, "This request was refused", "Nothing was changed.")
+# Inside of the pages of 429, 500 and 503, because a request for the style sheet would end in the same way.
+_STYLE: Final = assets.read_asset("page.css").content.decode("utf-8")
 _UNAUTHORIZED: Final = ErrorWords(
     "note", Tone.QUIET, "This address needs a key", "Programs send it in a header. Public pages need none."
 )
@@ -73,19 +76,31 @@ def error_page(envelope: ErrorEnvelope, *, path: str) -> Html:
     """Render the page of an error; `path` is the path of the request, from which the page's links lead back."""
     status = envelope.http_status
     words = _UNAUTHORIZED if status in (401, 403) else WORDS.get(status, _OTHER)
-    wait_ms = envelope.retry_after_ms
+    headline, text = _with_wait(words, envelope)
     html = render_page(
         "error.html",
         status=status,
         root=_root_from(path),
+        inline_css=_STYLE if words.can_retry else "",
         words=words,
-        headline=words.headline if wait_ms is None else f"{words.headline}: {_format_wait(wait_ms)}",
+        headline=headline,
+        text=text,
         code=envelope.code,
         message=envelope.message,
         shows_message=status not in WORDS,
         request_id=str(envelope.details.get("request_id", "")),
     )
     return html._replace(headers={**html.headers, **NOT_INDEXED})
+
+
+def _with_wait(words: ErrorWords, envelope: ErrorEnvelope) -> tuple[str, str]:
+    """Complete headline and text of a status with the time after which the request may work."""
+    if envelope.retry_after_ms is None:
+        return words.headline, words.text
+    wait = _format_wait(envelope.retry_after_ms)
+    if envelope.http_status == 429:
+        return f"{words.headline} {wait}", words.text
+    return words.headline, f"{words.text} Try again in {wait}."
 
 
 def _root_from(path: str) -> str:

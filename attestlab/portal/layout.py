@@ -46,14 +46,14 @@ class Html(NamedTuple):
     headers: Mapping[str, str]
 
 
-def render_page(template: str, *, status: int = 200, root: str, brand: str = "", **facts: object) -> Html:
+def render_page(template: str, *, status: int = 200, root: str, inline_css: str = "", **facts: object) -> Html:
     """Render a page by the name of its template.
 
     `root` leads from the page's address to that of the first page, such as `../`, so that the pages
-    also work below a path of another server. `brand` is CSS of an issuer's validated colours.
+    also work below a path of another server. `inline_css` is our own, or an issuer's validated colours.
     """
-    text = render_text(template, root=root, brand=Markup(brand), **facts)
-    return Html(status, text.encode("utf-8"), {**_ALWAYS, "Content-Security-Policy": content_policy(brand)})
+    text = render_text(template, root=root, inline_css=Markup(inline_css), **facts)
+    return Html(status, text.encode("utf-8"), {**_ALWAYS, "Content-Security-Policy": content_policy(inline_css)})
 
 
 def render_text(template: str, **facts: object) -> str:
@@ -62,14 +62,14 @@ def render_text(template: str, **facts: object) -> str:
 
 
 @lru_cache(_CACHE_SIZE)
-def content_policy(brand: str = "") -> str:
-    """Build the CSP of a page: it allows scripts, styles and images of this host, and an issuer's colours."""
-    brand_source = f" {assets.csp_hash(brand)}" if brand else ""
+def content_policy(inline_css: str = "") -> str:
+    """Build the CSP of a page: it allows scripts, styles and images of this host, and exactly this inline style."""
+    inline_source = f" {assets.csp_hash(inline_css)}" if inline_css else ""
     return "; ".join(
         (
             "default-src 'none'",
             "script-src 'self'",
-            f"style-src 'self'{brand_source}",
+            f"style-src 'self'{inline_source}",
             "img-src 'self'",
             "connect-src 'none'",
             "form-action 'self'",

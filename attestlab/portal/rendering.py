@@ -38,7 +38,7 @@ def attestation_page(data: PageData, *, url: str, public_url: str, key: str | No
     html = render_page(
         "attestation.html",
         root=_ROOT,
-        brand=view_model.brand_of(evidence.issuer),
+        inline_css=view_model.brand_of(evidence.issuer),
         verdict=verified.verdict.value,
         words=messages.VERDICTS[verified.verdict],
         steps=steps,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from attestlab.installation import Installation
+from attestlab.portal.assets import csp_hash
 from attestlab.portal.error_pages import error_page
 from attestlab.server.app import render_error_page
 from attestlab.web import problems
@@ -61,16 +63,24 @@ def test_a_blocked_reader_is_asked_to_wait(lab: Installation) -> None:
         lab.settings = before
     refused = next(answer for answer in answers if answer.status_code == 429)
 
-    assert f"Please wait: {refused.headers['Retry-After']} second" in ParsedPage(refused.text).text
+    assert "stylesheet" not in refused.text  # a request for it would be refused too
+    assert csp_hash(re.findall(r"<style>(.*?)</style>", refused.text, re.DOTALL)[0]) in policy_of(refused)
+    assert f"Please wait {refused.headers['Retry-After']} second" in ParsedPage(refused.text).text
+
+
+def policy_of(answer: httpx.Response) -> str:
+    return answer.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("status", [500, 503])
 def test_a_failure_is_a_page_that_offers_to_try_again(status: int) -> None:
-    envelope = ErrorEnvelope(code="X", message="m", http_status=status, details={"request_id": "abc"})
+    envelope = ErrorEnvelope(
+        code="X", message="m", http_status=status, retry_after_ms=1500, details={"request_id": "abc"}
+    )
 
     page = ParsedPage(error_page(envelope, path="/a/b/c").body.decode())
 
-    assert "Try again" in page.text
+    assert "Try again in 2 seconds." in page.text
     assert {"href": "../../", "class": "btn"} in page.all("a")
 
 
