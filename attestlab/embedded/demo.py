@@ -12,7 +12,6 @@ from time import monotonic
 from attestlab.client.lab import Lab
 from attestlab.core.clock import FixedClock, truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
-from attestlab.demos.world import demo_world
 from attestlab.embedded.demo_cache import copy_world
 from attestlab.embedded.opening import serve
 from attestlab.installation import Installation
@@ -93,6 +92,8 @@ def _require_seed(seed: object) -> None:
 
 
 def _build(folder: Path, *, seed: int, history: bool) -> None:
+    from attestlab.demos.world import demo_world  # only the first call on a machine needs it
+
     bar = ProgressBar("Building the demo world, once on this machine")
     try:
         world = demo_world(folder, clock=FixedClock(WORLD_END), history=history, seed=seed, report_progress=bar.show)

@@ -29,7 +29,8 @@ class Handle(Shape):
     `shown_fields` are those of the `repr`, in this order.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # A lab uses few of its kinds of handles, so their validators are built at the first use.
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     shown_fields: ClassVar[tuple[str, ...]] = ()
     _client: ServiceClient = PrivateAttr()
 
