@@ -9,6 +9,8 @@ from typing import ClassVar, Self, Unpack
 from uuid import UUID
 
 from attestlab.client import arguments, card_contents
+from attestlab.client.analysis.arrow_reading import Parameters, RowQuery
+from attestlab.client.analysis.rows import Rows, require_text
 from attestlab.client.arguments import File
 from attestlab.client.cards import CardRow
 from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
@@ -60,6 +62,7 @@ class Lab:
         self.challenges = ChallengeCollection(self._client)
         self.lists = ListCollection(self._client)
         self.audit = AuditCollection(self._client)
+        self.verifications = Rows.of_dataset(self._client, "verifications")
 
     def mint(
         self,
@@ -106,6 +109,17 @@ class Lab:
                 "or a bundle (a dict, or the path of its JSON file)."
             ) from None
         return verify_attestation(self._client, attestation_id, file=file)
+
+    def sql(self, query: str, parameters: Parameters = None) -> Rows:
+        """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment.
+
+        The service runs it, sealed and bounded in time and memory, each time that the rows are read.
+
+        Args:
+            query: such as `select verdict, count(*) from verifications group by all`.
+            parameters: values for `?` (a list) or `$name` (a dict).
+        """
+        return Rows(self._client, RowQuery(require_text(query), parameters))
 
     def me(self) -> MeHandle:
         """Return the caller of this lab, its tenant, plan and scopes."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final, cast
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -29,6 +29,9 @@ from attestlab.core.errors import (
     ValidationFailed,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Json = Mapping[str, object]
 Parameters = Mapping[str, object]
 
@@ -37,6 +40,10 @@ MAX_RETRY_WAIT_S: Final = 30.0  # a service that asks for more gets its error re
 MAX_REDIRECTS: Final = 3
 FIRST_WAIT_S: Final = 0.2
 PAGE_ROWS: Final = 100
+
+LocalRows = AbstractContextManager["pa.RecordBatchReader"]
+# Opens the rows of a query for the caller that a request's headers name; None for a caller who signed in.
+OpenLocalRows = Callable[[Mapping[str, str], str, object], LocalRows | None]
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _READS = frozenset({"GET", "HEAD"})
 # Methods whose repetition has the same result (RFC 9110 section 9.2.2).
@@ -57,6 +64,7 @@ class ServiceClient:
         place: str,
         public_url: str,
         sleep: Callable[[float], None] = time.sleep,
+        open_local_rows: OpenLocalRows | None = None,
     ) -> None:
         self.place = place
         self.public_url = public_url
@@ -64,6 +72,7 @@ class ServiceClient:
         self._http = http
         self._headers = dict(headers)
         self._sleep = sleep
+        self._open_local_rows = open_local_rows
 
     def __repr__(self) -> str:
         return f"ServiceClient({self.place})"
@@ -71,8 +80,17 @@ class ServiceClient:
     def with_headers(self, headers: Mapping[str, str]) -> ServiceClient:
         """Return a client of the same service with another credential."""
         return ServiceClient(
-            self._http, headers=headers, place=self.place, public_url=self.public_url, sleep=self._sleep
+            self._http,
+            headers=headers,
+            place=self.place,
+            public_url=self.public_url,
+            sleep=self._sleep,
+            open_local_rows=self._open_local_rows,
         )
+
+    def open_local_rows(self, query: str, parameters: object) -> LocalRows | None:
+        """Open the rows of a query on the lake of this process; None if they come by requests."""
+        return None if self._open_local_rows is None else self._open_local_rows(self._headers, query, parameters)
 
     def get(self, path: str, parameters: Parameters | None = None) -> Json:
         """Read a JSON object."""

@@ -97,6 +97,7 @@ def _build(folder: Path, *, seed: int, history: bool) -> None:
     bar = ProgressBar("Building the demo world, once on this machine")
     try:
         world = demo_world(folder, clock=FixedClock(WORLD_END), history=history, seed=seed, report_progress=bar.show)
+        world.lab.lake.export()  # the records would take seconds for what Parquet answers in milliseconds
         world.lab.close()
     finally:
         bar.finish()

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
+from typing import cast
 from uuid import UUID
 
 import httpx
@@ -15,7 +16,7 @@ from sqlalchemy.exc import ArgumentError
 
 from attestlab.client.arguments import is_uuid
 from attestlab.client.lab import Lab
-from attestlab.client.service_client import ServiceClient
+from attestlab.client.service_client import LocalRows, ServiceClient
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.embedded.service_thread import ServiceThread
@@ -27,6 +28,7 @@ from attestlab.settings import PREFIX, Settings
 
 _HOST = "http://in.process"
 _RECORDS = "records.db"
+KEY_HEADER = "X-API-Key"
 _SCHEMES = ("sqlite", "postgresql", "postgres")
 
 
@@ -46,7 +48,17 @@ class EmbeddedDoor:
 
     def headers_of(self, tenant: UUID | str | None) -> Mapping[str, str]:
         """Return the headers of a request for a tenant; by default the operator's."""
-        return {"X-API-Key": str(self._find_tenant(tenant))}
+        return {KEY_HEADER: str(self._find_tenant(tenant))}
+
+    def open_local_rows(self, headers: Mapping[str, str], query: str, parameters: object) -> LocalRows | None:
+        """Open the rows of a query for the tenant that the headers name; None for a person who signed in."""
+        if KEY_HEADER not in headers:
+            return None
+        from attestlab.embedded import local_rows  # loads pyarrow and DuckDB, at the first rows
+
+        caller = self.installation.orgs.service_caller(UUID(headers[KEY_HEADER]))
+        given = cast("local_rows.Parameters", parameters)
+        return local_rows.open_local_rows(self.installation.lake(caller), query, given)
 
     def close(self) -> None:
         """Commit what was accepted, stop the service's thread, and close the installation."""
@@ -82,7 +94,13 @@ def serve(installation: Installation, *, place: str | None = None, on_closed: Ca
     `place` is how the lab names itself; by default the data folder.
     """
     door = EmbeddedDoor(installation, place=place, on_closed=on_closed)
-    client = ServiceClient(door.http, headers=door.headers_of(None), place=door.place, public_url=door.public_url)
+    client = ServiceClient(
+        door.http,
+        headers=door.headers_of(None),
+        place=door.place,
+        public_url=door.public_url,
+        open_local_rows=door.open_local_rows,
+    )
     return Lab(door, client)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from attestlab.client import arguments
 from attestlab.client.arguments import File, When
-from attestlab.client.collections.base import Collection
+from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
@@ -44,11 +44,12 @@ class MintOptions(TypedDict, total=False):
     signature: str
 
 
-class AttestationCollection(Collection[AttestationHandle]):
+class AttestationCollection(DatasetCollection[AttestationHandle]):
     """The tenant's attestations, newest first."""
 
     noun = "an attestation"
     path = "/v1/attestations"
+    dataset = "attestations"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AttestationHandle)

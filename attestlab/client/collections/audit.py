@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from attestlab.audit.shapes import AuditEventOut
 from attestlab.client import arguments
-from attestlab.client.collections.base import Collection
+from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import NotFound
@@ -18,11 +18,12 @@ class AuditEventHandle(AuditEventOut, Handle):
     shown_fields: ClassVar = ("timestamp", "actor_type", "actor_id", "action", "resource_type", "outcome")
 
 
-class AuditCollection(Collection[AuditEventHandle]):
+class AuditCollection(DatasetCollection[AuditEventHandle]):
     """The lines of the tenant's audit trail, newest first."""
 
     noun = "an audit line"
     path = "/v1/audit/events"
+    dataset = "audit"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AuditEventHandle)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from itertools import islice
-from typing import ClassVar, Generic, TypeVar, overload
+from os import PathLike
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, overload
 
 from attestlab.client import arguments
+from attestlab.client.analysis.arrow_reading import Parameters
+from attestlab.client.analysis.rows import DEFAULT_HEAD, Rows
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 Item = TypeVar("Item", bound=Handle)
 
@@ -66,7 +75,9 @@ class Collection(Generic[Item]):
 
     def __dir__(self) -> builtins.list[str]:
         kinds = [kind for kind in type(self).__mro__ if kind.__module__.startswith("attestlab.client.")]
-        return sorted({name for kind in kinds for name in vars(kind) if not name.startswith("_")} - {"noun", "path"})
+        return sorted(
+            {name for kind in kinds for name in vars(kind) if not name.startswith("_")} - {"dataset", "noun", "path"}
+        )
 
     def _find(self, which: object) -> Item:
         found = arguments.read_id(which, self.noun)
@@ -89,6 +100,60 @@ class Collection(Generic[Item]):
 
     def _parse(self, answer: object) -> Item:
         return self._item.parse(self._client, answer)
+
+
+class DatasetCollection(Collection[Item]):
+    """A noun whose rows the lake has too: iteration yields objects, and `df` and the like read rows."""
+
+    dataset: ClassVar[str]  # its name in SQL
+
+    @property
+    def rows(self) -> Rows:
+        """All rows of the data set."""
+        return Rows.of_dataset(self._client, self.dataset)
+
+    def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+        return self.rows.df()
+
+    def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+        return self.rows.arrow()
+
+    def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+        return self.rows.pl()
+
+    def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+        return self.rows.rel()
+
+    def sql(self, query: str, parameters: Parameters = None) -> Rows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+        return self.rows.sql(query, parameters)
+
+    def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        return self.rows.to_parquet(path)
+
+    def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+        return self.rows.head(count)
+
+    @property
+    def columns(self) -> builtins.list[str]:
+        """The names of the columns."""
+        return self.rows.columns
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the rows by the Arrow PyCapsule interface."""
+        return self.rows.__arrow_c_stream__(requested_schema)
 
 
 def _read_filter(name: str, value: object) -> object:

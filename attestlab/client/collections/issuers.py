@@ -6,7 +6,7 @@ from uuid import UUID
 
 from attestlab.client import arguments
 from attestlab.client.arguments import When
-from attestlab.client.collections.base import Collection
+from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.handles.issuers import (
     BlastRadiusHandle,
     IssuerHandle,
@@ -27,11 +27,12 @@ KeyLike = str | KeyHandle
 RequestLike = UUID | str | IssuerRequestHandle
 
 
-class IssuerCollection(Collection[IssuerHandle]):
+class IssuerCollection(DatasetCollection[IssuerHandle]):
     """The tenant's issuers, newest first; `lab.issuers["Registrar"]` finds one by name, domain or id."""
 
     noun = "an issuer"
     path = "/v1/issuers"
+    dataset = "issuers"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, IssuerHandle)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast, overload
+from os import PathLike
+from typing import TYPE_CHECKING, cast, overload
 from uuid import UUID
 
+from attestlab.client.analysis.arrow_reading import Parameters
+from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.attestations import read_attestation_id
 from attestlab.client.handles.log import (
     CheckpointHandle,
@@ -18,12 +21,56 @@ from attestlab.client.handles.log import (
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
 from attestlab.core.errors import NotFound, ValidationFailed
 
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
 
 class LogCollection:
     """The entries of the transparency log, in their order; `len` is the size of the tree."""
 
     def __init__(self, client: ServiceClient) -> None:
         self._client = client
+
+    @property
+    def rows(self) -> Rows:
+        """All entries as rows: `lab.log.rows.df()`, `lab.log.rows.sql("... from this")`."""
+        return Rows.of_dataset(self._client, "log_entries")
+
+    def df(self) -> pd.DataFrame:
+        """Read all entries as a data frame."""
+        return self.rows.df()
+
+    def arrow(self) -> pa.Table:
+        """Read all entries as a pyarrow Table."""
+        return self.rows.arrow()
+
+    def pl(self) -> pl.DataFrame:
+        """Read all entries as a Polars frame."""
+        return self.rows.pl()
+
+    def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all entries as a DuckDB relation, to filter and join in this process."""
+        return self.rows.rel()
+
+    def sql(self, query: str, parameters: Parameters = None) -> Rows:
+        """Run a SELECT on the entries, which it calls `this`."""
+        return self.rows.sql(query, parameters)
+
+    def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all entries as one Parquet file; returns their number."""
+        return self.rows.to_parquet(path)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self.rows.columns
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the entries by the Arrow PyCapsule interface."""
+        return self.rows.__arrow_c_stream__(requested_schema)
 
     def head(self) -> TreeHeadHandle:
         """Return the newest signed tree head."""

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from attestlab.client import arguments
 from attestlab.client.arguments import When
-from attestlab.client.collections.base import Collection
+from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.handles.policies import (
     AnalysisHandle,
     DecisionHandle,
@@ -33,11 +33,12 @@ PolicyOrDocument = PolicyLike | arguments.PolicyDocument
 MAX_THRESHOLDS = 2
 
 
-class PolicyCollection(Collection[PolicySummaryHandle]):
+class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     """The tenant's policies, newest first; `lab.policies["Employment checks"]` finds one by name or id."""
 
     noun = "a policy"
     path = "/v1/policies"
+    dataset = "policies"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, PolicySummaryHandle)
@@ -158,11 +159,12 @@ class PolicyCollection(Collection[PolicySummaryHandle]):
         return body
 
 
-class DecisionCollection(Collection[ExplanationHandle]):
+class DecisionCollection(DatasetCollection[ExplanationHandle]):
     """The tenant's policy decisions, newest first; `lab.decisions["dec_..."]` explains one."""
 
     noun = "a decision"
     path = "/v1/policies/decisions"
+    dataset = "decisions"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, ExplanationHandle)

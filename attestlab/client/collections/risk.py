@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from attestlab.client import arguments
 from attestlab.client.arguments import File, When
-from attestlab.client.collections.base import Collection
+from attestlab.client.collections.base import Collection, DatasetCollection
 from attestlab.client.handles.risk import (
     BulkHandle,
     CaseHandle,
@@ -36,11 +36,12 @@ from attestlab.core.errors import ValidationFailed
 NDJSON = "application/x-ndjson"
 
 
-class SignalCollection(Collection[SignalHandle]):
+class SignalCollection(DatasetCollection[SignalHandle]):
     """The tenant's risk signals, newest first."""
 
     noun = "a signal"
     path = "/v1/risk/signals"
+    dataset = "signals"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, SignalHandle)
@@ -174,11 +175,12 @@ class SignalCollection(Collection[SignalHandle]):
         return RiskSimulationHandle.parse(self._client, self._client.post("/v1/risk/simulate", body, is_read=True))
 
 
-class CaseCollection(Collection[CaseHandle]):
+class CaseCollection(DatasetCollection[CaseHandle]):
     """The tenant's cases, newest first."""
 
     noun = "a case"
     path = "/v1/risk/cases"
+    dataset = "cases"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, CaseHandle)
@@ -188,11 +190,12 @@ class CaseCollection(Collection[CaseHandle]):
         return resolve_case(self._client, arguments.read_id(case, self.noun), outcome, note)
 
 
-class ChallengeCollection(Collection[ChallengeHandle]):
+class ChallengeCollection(DatasetCollection[ChallengeHandle]):
     """The decisions to challenge a subject, newest first."""
 
     noun = "a challenge"
     path = "/v1/risk/challenges"
+    dataset = "challenges"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, ChallengeHandle)

@@ -1,0 +1,109 @@
+"""Rows of a service as Arrow: streamed over HTTP, or read from the lake of this process without a copy on the way."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from attestlab.client import arguments
+from attestlab.client.service_client import ServiceClient
+from attestlab.core.errors import Unavailable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ARROW = "application/vnd.apache.arrow.stream"
+Parameters = Sequence[object] | Mapping[str, object] | None
+
+
+class RowQuery(NamedTuple):
+    """One SELECT; `dataset` is the data set that it calls `this`, if it reads only that one."""
+
+    sql: str
+    parameters: Parameters = None
+    dataset: str | None = None
+
+    @property
+    def is_whole_dataset(self) -> bool:
+        """Whether it returns all rows of its data set."""
+        return self.dataset is not None and self.sql == ALL_ROWS
+
+
+ALL_ROWS = "SELECT * FROM this"
+
+
+@contextmanager
+def open_rows(client: ServiceClient, query: RowQuery) -> Iterator[pa.RecordBatchReader]:
+    """Open the rows of a query.
+
+    Raises:
+        ValidationFailed: it is not one SELECT, or DuckDB rejects it.
+        PermissionDenied: the caller lacks the scope of a data set.
+        Unavailable: it takes too much time or memory.
+    """
+    parameters = _read_parameters(query.parameters)
+    local = client.open_local_rows(_name_this(query), parameters)
+    with local or _open_stream(client, query, parameters) as reader:
+        yield reader
+
+
+@contextmanager
+def _open_stream(client: ServiceClient, query: RowQuery, parameters: Parameters) -> Iterator[pa.RecordBatchReader]:
+    import pyarrow as pa
+
+    if query.is_whole_dataset:
+        request = client.stream("GET", f"/v1/lake/datasets/{query.dataset}", accept=ARROW)
+    else:
+        body = {"sql": _name_this(query), "parameters": parameters}
+        request = client.stream("POST", "/v1/lake/query", body=body, accept=ARROW)
+    with request as pieces:
+        try:
+            with pa.ipc.open_stream(io.BufferedReader(PieceReader(pieces))) as reader:
+                yield reader
+        except pa.ArrowInvalid as error:
+            raise Unavailable(f"{client.place} broke the rows off. Select fewer, or retry.") from error
+
+
+class PieceReader(io.RawIOBase):
+    """A file whose bytes arrive in pieces."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Whether it can be read, which it can."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
+        """Read the next bytes into a buffer; returns their number, 0 at the end."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def _name_this(query: RowQuery) -> str:
+    """Give a query on one data set its `this`.
+
+    >>> _name_this(RowQuery("with a as (select 1) select * from this", None, "signals"))
+    'WITH this AS (SELECT * FROM signals), a as (select 1) select * from this'
+    """
+    if query.dataset is None:
+        return query.sql
+    this, text = f"WITH this AS (SELECT * FROM {query.dataset})", query.sql.lstrip()
+    word, _, rest = text.partition(" ")
+    return f"{this}, {rest}" if word.lower() == "with" else f"{this} {text}"
+
+
+def _read_parameters(parameters: Parameters) -> Parameters:
+    if parameters is None or isinstance(parameters, list | tuple):
+        return parameters
+    return arguments.read_mapping(parameters, name="parameters")

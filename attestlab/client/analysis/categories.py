@@ -1,0 +1,37 @@
+"""The values of enumerated columns in their order, for rows of which there are none: Arrow sends values with rows only.
+
+A test compares them with the views of the lake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from attestlab.attestations.rules import Status, Verdict
+from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
+from attestlab.log.entries import EntryType
+from attestlab.policy.rules import PolicyStatus
+from attestlab.risk.rules import CaseOutcome, CaseStatus
+
+_ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
+    "attestations": {
+        "status": [Status],
+        "snapshot_status": [IssuerStatus],
+        "snapshot_trust_tier": [TrustTier],
+        "snapshot_risk_rating": [RiskRating],
+    },
+    "cases": {"status": [CaseStatus], "outcome": [CaseOutcome]},
+    "issuers": {"status": [IssuerStatus], "trust_tier": [TrustTier], "risk_rating": [RiskRating]},
+    "log_entries": {"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
+    "policies": {"status": [PolicyStatus]},
+    "verifications": {"verdict": [Verdict]},
+}
+
+
+def list_categories(dataset: str | None) -> dict[str, Sequence[str]]:
+    """List the values of each enumerated column of a data set."""
+    enums = _ENUMS.get(dataset or "", {})
+    return {
+        column: list(dict.fromkeys(value.value for kind in kinds for value in kind)) for column, kinds in enums.items()
+    }

@@ -1,0 +1,151 @@
+"""`Rows`: the rows of a data set or of a query, in the form that an analyst wants. Nothing is read before that."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attestlab.client.analysis.arrow_reading import ALL_ROWS, Parameters, RowQuery, open_rows
+from attestlab.client.analysis.categories import list_categories
+from attestlab.client.service_client import ServiceClient
+from attestlab.core.errors import ValidationFailed
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+DEFAULT_HEAD = 5
+# The time by which the rows of a data set are ordered.
+_TIMES = {
+    "audit": "timestamp",
+    "cases": "opened_at",
+    "log_entries": "log_index",
+    "raw_events": "occurred_at",
+    "signals": "occurred_at",
+    "verifications": "at",
+}
+
+
+class Rows:
+    """The rows of one query; each method reads them as they are when it is called."""
+
+    def __init__(self, client: ServiceClient, query: RowQuery) -> None:
+        self._client = client
+        self._query = query
+
+    @classmethod
+    def of_dataset(cls, client: ServiceClient, name: str) -> Rows:
+        """Return the rows of a data set."""
+        return cls(client, RowQuery(ALL_ROWS, None, name))
+
+    def arrow(self) -> pa.Table:
+        """Read the rows as a pyarrow Table."""
+        with open_rows(self._client, self._query) as reader:
+            return reader.read_all()
+
+    def df(self) -> pd.DataFrame:
+        """Read the rows as a data frame.
+
+        Whole numbers are `Int64`, truth values `boolean`, times UTC, texts `str`; a status, tier, rating or verdict is
+        an ordered category. These types never depend on the rows.
+        """
+        from attestlab.client.analysis import frames
+
+        return frames.to_pandas(self.arrow(), list_categories(self._query.dataset))
+
+    def pl(self) -> pl.DataFrame:
+        """Read the rows as a Polars frame."""
+        from attestlab.client.analysis import frames
+
+        return frames.to_polars(self.arrow())
+
+    def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read the rows as a DuckDB relation, to filter and join in this process."""
+        from attestlab.client.analysis import frames
+
+        return frames.to_relation(self.arrow())
+
+    def sql(self, query: str, parameters: Parameters = None) -> Rows:
+        """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`.
+
+        The service runs it, sealed and bounded in time and memory. Pass values as `parameters`, for `?` or `$name`.
+        """
+        if self._query.dataset is None or not self._query.is_whole_dataset:
+            raise ValidationFailed("These rows are a query already. Write one query, or continue with `.rel()`.")
+        return Rows(self._client, RowQuery(require_text(query), parameters, self._query.dataset))
+
+    def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write the rows as one Parquet file, in bounded memory; returns their number."""
+        from pyarrow import parquet
+
+        target, count = Path(fspath(path)).expanduser(), 0
+        try:
+            with (
+                open_rows(self._client, self._query) as reader,
+                parquet.ParquetWriter(target, reader.schema, compression="zstd") as writer,
+            ):
+                for batch in reader:
+                    writer.write_batch(batch)
+                    count += batch.num_rows
+        except OSError as error:
+            raise ValidationFailed(f"{str(target)!r} cannot be written: {error.strerror or error}.") from None
+        return count
+
+    def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
+        """Read the first rows; of a data set the newest."""
+        _require_count(count)
+        order = ""
+        if self._query.is_whole_dataset:
+            order = f' ORDER BY "{_TIMES.get(str(self._query.dataset), "created_at")}" DESC'
+        return Rows(self._client, self._derive(f"SELECT * FROM ({{}}){order} LIMIT {count}")).df()
+
+    @property
+    def columns(self) -> builtins.list[str]:
+        """The names of the columns."""
+        with open_rows(self._client, self._derive("SELECT * FROM ({}) LIMIT 0")) as reader:
+            return builtins.list(reader.schema.names)
+
+    def __len__(self) -> int:
+        with open_rows(self._client, self._derive("SELECT count(*) AS count FROM ({})")) as reader:
+            return int(reader.read_all()["count"][0].as_py())
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        with open_rows(self._client, self._query) as reader:
+            for batch in reader:
+                yield from batch.to_pylist()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the rows by the Arrow PyCapsule interface, which DuckDB, Polars and pandas read."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        name = self._query.dataset or "query"
+        return f"Rows({name}: {self._query.sql[:120]!r})"
+
+    def __dir__(self) -> builtins.list[str]:
+        return sorted(name for name in vars(Rows) if not name.startswith("_") and name != "of_dataset")
+
+    def _derive(self, template: str) -> RowQuery:
+        """Return a query on the result of this one; `{}` is its place."""
+        return self._query._replace(sql=template.format(self._query.sql.rstrip().rstrip(";")))
+
+
+def _require_count(count: object) -> None:
+    if not isinstance(count, int) or count < 0:
+        raise ValidationFailed(f"head({count!r}): pass a number from 0.")
+
+
+def require_text(query: object) -> str:
+    """Require SQL as text.
+
+    Raises:
+        ValidationFailed: it is something else.
+    """
+    if not isinstance(query, str) or not query.strip():
+        raise ValidationFailed(f"{query!r} is no SQL. Pass one SELECT as text.")
+    return query
