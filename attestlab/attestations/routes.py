@@ -216,6 +216,7 @@ def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
     scope=Scope.ATTESTATIONS_MINT,
     status=201,
     payload=True,
+    form_part="mint",
     idempotency="required",
     prepare=_prepare_mint,
     respond=_respond_minted,

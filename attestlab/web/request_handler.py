@@ -35,6 +35,7 @@ from attestlab.core.limits.rate_counters import Count
 from attestlab.web import content_coding, cross_origin, problems
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.body import reader as body_reader
+from attestlab.web.body.form import find_boundary
 from attestlab.web.credentials import extract_credential
 from attestlab.web.etags import apply_if_none_match
 from attestlab.web.http1.request_body import RequestBody
@@ -249,7 +250,8 @@ class RequestHandler:
         if length == 0:
             return
         body_reader.require_length(length or 0, limit_bytes=route.body_limit, member=route.large_member)
-        body_reader.require_media_type(self._head.headers, ndjson=route.ndjson)
+        takes_form = route.form_part is not None
+        body_reader.require_media_type(self._head.headers, ndjson=route.ndjson, form=takes_form)
 
     def _admit(self, request: Request) -> None:
         """Authenticates the caller, charges the request and checks authorization.
@@ -297,9 +299,7 @@ class RequestHandler:
             request.ndjson = await body_reader.read_ndjson(self._body, limit_bytes=route.body_limit)
             request.canonical = request.ndjson
             return None
-        sent = await body_reader.read_body(
-            self._body, limit_bytes=route.body_limit, member=route.large_member, run_in_thread=run_in_thread
-        )
+        sent = await self._read_sent(route, run_in_thread)
         if sent is None:
             if route.body_optional:
                 return None
@@ -312,6 +312,19 @@ class RequestHandler:
         if not body_reader.is_large(sent):
             return validate_body(route.body, sent.text, sent.document)
         return await bodies.run(owner, _validate_large_body, request, route.body, sent)
+
+    async def _read_sent(self, route: Route, run_in_thread: body_reader.RunInThread) -> body_reader.ParsedBody | None:
+        """Reads a JSON body, or a form that stands for one."""
+        member = route.large_member
+        if route.form_part is not None and member is not None:
+            boundary = find_boundary(self._head.headers.get("content-type", ""))
+            if boundary is not None:
+                return await body_reader.read_form(
+                    self._body, boundary, json_part=route.form_part, member=member, run_in_thread=run_in_thread
+                )
+        return await body_reader.read_body(
+            self._body, limit_bytes=route.body_limit, member=member, run_in_thread=run_in_thread
+        )
 
     async def _run_read(self, request: Request) -> Response:
         route = request.route

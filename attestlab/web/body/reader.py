@@ -6,11 +6,13 @@ scanned and hashed in pieces in a thread, and the next piece is read only after 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
+from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType, ValidationFailed
 from attestlab.core.strict_json import parse_json, require_value_count
+from attestlab.web.body.form import Form, FormScanner, find_boundary
 from attestlab.web.body.payload_stream import (
     PAYLOAD_LIMIT_CHARS,
     REST_LIMIT_BYTES,
@@ -41,11 +43,12 @@ class ParsedBody(NamedTuple):
     payload: Payload | None
 
 
-def require_media_type(headers: Mapping[str, str], *, ndjson: bool = False) -> None:
-    """Rejects a body that is not declared as uncompressed JSON, or NDJSON, in UTF-8."""
+def require_media_type(headers: Mapping[str, str], *, ndjson: bool = False, form: bool = False) -> None:
+    """Rejects a body that is not declared as uncompressed JSON or NDJSON in UTF-8, or as a form where one is taken."""
     declared = headers.get("content-type", "")
     wanted = NDJSON if ndjson else JSON
-    if declared != wanted and not _is_of_type(declared, wanted):
+    is_form = form and find_boundary(declared) is not None
+    if not is_form and declared != wanted and not _is_of_type(declared, wanted):
         raise UnsupportedMediaType.of_body(declared, f"{wanted} in UTF-8")
     if headers.get("content-encoding", "identity") != "identity":
         raise UnsupportedMediaType.of_body(f"{declared} ({headers['content-encoding']})", "it uncompressed")
@@ -81,6 +84,42 @@ async def read_body(
         sent: ParsedBody = await run_in_thread(_parse_body, collected, member)
         return sent
     return _parse_body(collected, member)
+
+
+async def read_form(
+    body: RequestBody, boundary: bytes, *, json_part: str, member: LargeMember, run_in_thread: RunInThread
+) -> ParsedBody:
+    """Reads a form of a JSON part and a file as the JSON body that it stands for, the file as its payload.
+
+    Raises:
+        PayloadTooLarge: the file or the JSON part exceeds its limit.
+        ValidationFailed: it is no such form, the part is no strict JSON object, or it contradicts the file.
+    """
+    scanner = FormScanner(boundary, json_part)
+    while batch := await _read_batch(body):
+        if len(batch) <= INLINE_BYTES:
+            scanner.feed(batch)
+        else:
+            await run_in_thread(_feed_slices, scanner, batch)
+    form = scanner.finish()
+    if len(form.text) <= INLINE_BYTES:
+        return _join_form(form, member)
+    joined: ParsedBody = await run_in_thread(_join_form, form, member)
+    return joined
+
+
+def _join_form(form: Form, member: LargeMember) -> ParsedBody:
+    """Parses the JSON part and adds what the file says, so that equal contents have one canonical form."""
+    document = _parse_text(form.text)
+    if not isinstance(document, dict):
+        raise ValidationFailed("The first part of the form must be a JSON object.")
+    if member.name in document:
+        raise ValidationFailed.of(member.field, "sent_twice", f"Send the file as a part, or as {member.name}.")
+    if document.get("content_type", form.content_type) != form.content_type:
+        message = f"The type of the file's part is {form.content_type}. Omit content_type, or send the same."
+        raise ValidationFailed.of("/content_type", "contradicting", message)
+    document |= {"content_type": form.content_type, member.name: ""}
+    return ParsedBody(json.dumps(document).encode(), document, form.payload)
 
 
 async def read_ndjson(body: RequestBody, *, limit_bytes: int) -> bytes:
@@ -150,7 +189,7 @@ def _parse_text(text: bytes) -> object:
     return parse_json(text)
 
 
-def _feed_slices(scanner: PayloadScanner, batch: bytes) -> None:
+def _feed_slices(scanner: PayloadScanner | FormScanner, batch: bytes) -> None:
     """Scans in slices, so that the event loop can run in between."""
     for start in range(0, len(batch), _SLICE_BYTES):
         scanner.feed(batch[start : start + _SLICE_BYTES])

@@ -9,6 +9,7 @@ from types import NoneType
 from typing import Final
 from uuid import UUID
 
+from attestlab.web.body.form import FILE_LIMIT_BYTES, FILE_PART, FORM
 from attestlab.web.body.reader import NDJSON
 from attestlab.web.content_coding import is_json, may_compress
 from attestlab.web.cross_origin import is_shared
@@ -160,7 +161,17 @@ def _request_body(route: Route, schemas: Schemas, captured: JsonObject) -> JsonO
         return None
     content = {"schema": schemas[operation_id(route), "body"]}
     _add_example(content, captured)
-    return {"required": not route.body_optional, "content": {JSON: content}}
+    form = {} if route.form_part is None else {FORM: _describe_form(content["schema"], route.form_part)}
+    return {"required": not route.body_optional, "content": {JSON: content, **form}}
+
+
+def _describe_form(schema: JsonObject, json_part: str) -> JsonObject:
+    """Describe a form of the JSON body without its payload, and then the file."""
+    file = {"type": "string", "format": "binary", "description": f"The raw file, at most {FILE_LIMIT_BYTES:,} bytes."}
+    json_body = {**schema, "description": "The JSON body without `payload_b64url`; the first part."}
+    members = {json_part: json_body, FILE_PART: file}
+    encoding = {json_part: {"contentType": JSON}}
+    return {"schema": {"type": "object", "properties": members, "required": [*members]}, "encoding": encoding}
 
 
 def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str, JsonObject]:

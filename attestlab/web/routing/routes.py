@@ -70,6 +70,7 @@ class RouteOptions(TypedDict, total=False):
     body_limit: int
     content: bool
     payload: bool
+    form_part: str
     ndjson: bool
     idempotency: Idempotency
     cache_control: str
@@ -100,6 +101,7 @@ class Route:
     body_limit: int = BODY_LIMIT_BYTES  # without the payload, if the route takes one
     content: bool = False  # a huge `content_b64url` is spooled to a file, `request.payload.file`
     payload: bool = False  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
+    form_part: str | None = None  # the JSON part of a form (`multipart/form-data`), whose file is the payload
     ndjson: bool = False  # the body is NDJSON, unparsed in `request.ndjson`; the route parses it line by line
     idempotency: Idempotency = "none"
     prepare: Handler | None = None

@@ -58,7 +58,7 @@ class TourRecorder:
                 path = path.replace(f"{{{each['name']}}}", str(value))
             else:
                 (query if each["in"] == "query" else headers)[each["name"]] = str(value)
-        (media_type,) = operation.get("requestBody", {}).get("content", {"application/json": None})
+        media_type, *_ = operation.get("requestBody", {}).get("content", {"application/json": None})
         content = None if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
         if content is not None:
             headers["Content-Type"] = media_type
