@@ -46,7 +46,7 @@ _LIST = "issuers"
 _KEYS = "keys"
 # Earlier versions accepted SVG, and such logos are still served. An SVG that a browser opens directly is a page:
 # these headers forbid it to load or run anything.
-_LOGO_TYPES = ("image/png", "image/jpeg", "image/webp", "image/svg+xml")
+_LOGO_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/svg+xml")
 _SANDBOX_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",

@@ -51,7 +51,15 @@ async def get_first_page(request: Request, portal: Portal, executor: Executor) -
     return to_response(front_page.front_page(overview, now=request.now))
 
 
-@routes.get("/find", scope=PUBLIC, cache_control="no-store", page=True, produces=_HTML_BODY, headers=("Location",))
+@routes.get(
+    "/find",
+    scope=PUBLIC,
+    cache_control="no-store",
+    page=True,
+    produces=_HTML_BODY,
+    headers=("Location",),
+    raises=(NotFound,),
+)
 async def find_attestation(request: Request, query: SearchQuery, portal: Portal, executor: Executor) -> RawResponse:
     """Find what `q` names: an attestation's id or link, an index of the log, or the SHA-256 of a document.
 
