@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from multiprocessing import Value
+from multiprocessing import Barrier, Value
 from pathlib import Path
 
 import pytest
@@ -117,17 +118,19 @@ def test_drafts_of_builders_that_were_killed_are_removed(tmp_path: Path) -> None
 
 
 def test_two_processes_build_one_world_once(tmp_path: Path) -> None:
-    built = Value("i", 0)
+    built, all_at_once = Value("i", 0), Barrier(3)
 
     def count(folder: Path) -> None:
         with built.get_lock():
             built.value += 1
+        time.sleep(0.3)  # long enough for the others to come
         fill(folder)
 
     children = []
     for number in range(3):
         child = os.fork()
         if child == 0:
+            all_at_once.wait()
             copy_world("7", tmp_path / f"copy{number}", count, caches=tmp_path)
             os._exit(0)
         children.append(child)
