@@ -187,7 +187,20 @@ def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str
     responses = {str(route.status): success}
     if route.has_etag:
         responses["304"] = dict(_NOT_MODIFIED)
-    return {**responses, **refer_to_errors(route)}
+    responses |= refer_to_errors(route)
+    if route.page and route.path_types:
+        responses["404"] = _describe_unknown(content, schemas["", "error"])
+    return responses
+
+
+def _describe_unknown(content: JsonObject, error: JsonObject) -> JsonObject:
+    """Describe the 404 of a page for people: in each of its forms, it may show that the object is unknown."""
+    forms = {media_type: {"schema": part["schema"]} for media_type, part in content.items() if media_type != JSON}
+    return {
+        "description": "The object is unknown: a page or a picture that shows so, or the error for programs.",
+        "headers": refer_to_headers(EVERY_RESPONSE),
+        "content": {JSON: {"schema": error}, "text/html": {"schema": {"type": "string"}}, **forms},
+    }
 
 
 def _list_headers(route: Route) -> list[str]:
