@@ -20,7 +20,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake.jobs import QUERY_TIMEOUT_S, LakeConnectionInfo, Parameters
-from attestlab.lake.sealed_connections import require_one_query, translate_read_errors
+from attestlab.lake.sealed_connections import require_one_query, restore_duckdb_errors, translate_read_errors
 
 if TYPE_CHECKING:
     from attestlab.lake.relations import TenantLake
@@ -77,7 +77,7 @@ def run_query_in_child(
 
     lake = open_lake(info)
     try:
-        with translate_read_errors(), translate_resource_errors():
+        with translate_read_errors(), translate_resource_errors(), restore_duckdb_errors():
             if dataset is None:
                 return named_views.run_on_needed_views(lake, query, run)
             return run(lake.open_views([views.BY_NAME[dataset]], alias="this"))

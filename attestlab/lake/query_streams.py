@@ -20,7 +20,7 @@ from attestlab.lake.jobs import ClientQuery, DatasetRequest, LakeConnectionInfo,
 from attestlab.lake.json_rows import describe_columns, render_rows
 from attestlab.lake.query_errors import explain_error
 from attestlab.lake.rules import MAX_JSON_ROWS, RowFormat
-from attestlab.lake.sealed_connections import translate_read_errors
+from attestlab.lake.sealed_connections import restore_duckdb_errors, translate_read_errors
 from attestlab.lake.views import LakeView
 
 ROWS_A_BATCH = 20_480
@@ -76,9 +76,9 @@ def _quote(name: str) -> str:
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, query: str, parameters: Parameters) -> pa.RecordBatchReader:
-    """Begin a query; its rows are computed as they are read."""
+    """Begin a query; its rows are computed as they are read, which those of `connection.execute` are not."""
     queries.limit_memory()
-    return connection.execute(query, parameters).to_arrow_reader(ROWS_A_BATCH)
+    return connection.sql(query, params=parameters).to_arrow_reader(ROWS_A_BATCH)
 
 
 def _encode(rows: pa.RecordBatchReader, row_format: RowFormat) -> Iterator[bytes]:
@@ -152,7 +152,7 @@ class _Taken(io.RawIOBase):
 def _translate_errors(query: str) -> Iterator[None]:
     """Translate the errors of DuckDB into those of a request."""
     try:
-        with translate_read_errors(), queries.translate_resource_errors():
+        with translate_read_errors(), queries.translate_resource_errors(), restore_duckdb_errors():
             yield
     except duckdb.Error as error:
         raise explain_error(error, query) from None

@@ -71,6 +71,23 @@ def translate_read_errors() -> Iterator[None]:
         raise report_unreadable_part() from error
 
 
+@contextmanager
+def restore_duckdb_errors() -> Iterator[None]:
+    """Restore the class of DuckDB's errors that reach a reader of Arrow batches, which has the message only.
+
+    Raises:
+        duckdb.Error: DuckDB failed.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        kind, separator, _ = str(error).partition(" Error: ")
+        if not separator:
+            raise
+        name = f"{kind.title().replace(' ', '')}Exception"
+        raise getattr(duckdb, name, duckdb.Error)(str(error)) from error
+
+
 def measure_progress(connection: duckdb.DuckDBPyConnection) -> None:
     """Make DuckDB measure the progress of queries without printing; in Jupyter that requires a package for widgets."""
     with suppress(duckdb.InvalidInputException):

@@ -194,6 +194,11 @@ def test_consumers_read_no_data_set(tenant_clients: TenantClients) -> None:
         ("select\nnope from signals", 'does not fit the data sets: Referenced column "nope" not found'),
         ("select * from read_text('/etc/passwd')", "cannot open files"),
         ("select cast(entity_id as int) from signals", "The query failed: Could not convert string 'ada'"),
+        (
+            "select (case range when 9999 then 'x' end)::int from range(10000)",
+            "The query failed: Could not convert string",
+        ),
+        ("select (case range when 90000 then 'x' end)::int from range(90001)", "The query failed: Could not convert"),
         ("select ?", "Values were not provided"),
         ("select getenv('PATH')", "getenv"),
     ],
@@ -214,6 +219,18 @@ def test_json_has_ten_thousand_rows_and_says_if_there_are_more(key: httpx.Client
     assert (len(exact["rows"]), exact["truncated"]) == (10_000, False)
     assert (len(more["rows"]), more["truncated"], more["rows"][-1]) == (10_000, True, [9_999])
     assert read_arrow(ask(key, "select range as n from range(10001)", Accept=ARROW)).num_rows == 10_001
+
+
+def test_rows_are_computed_as_the_client_receives_them(tenant_clients: TenantClients) -> None:
+    """A process with a gigabyte of memory sends the first of ten gigabytes at once."""
+    sql = "select range, repeat('x', 1000) from range(10000000) where range >= ?"
+    with (
+        tenant_clients.with_key() as key,
+        key.stream("POST", QUERY, json={"sql": sql, "parameters": [0]}, headers={"Accept": ARROW}) as answer,
+    ):
+        assert len(next(answer.iter_raw(1 << 20))) == 1 << 20
+    with tenant_clients.with_key() as key:
+        assert read_json(key, "select 1")["rows"] == [[1]]  # the process of the client that left has ended
 
 
 def test_values_are_exact_in_json(key: httpx.Client) -> None:
