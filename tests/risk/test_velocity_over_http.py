@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
-from attestlab.risk.velocity.service import HORIZON
+from attestlab.risk.velocity.service import HORIZON, to_microseconds
 from attestlab.risk.velocity.store import occurrences
+from attestlab.risk.velocity.tables import VelocityEventRecord
 from support.risk import get, list_ids, post
 
 pytestmark = pytest.mark.one_world
@@ -101,3 +103,20 @@ def test_pruning_deletes_what_no_window_needs(lab: Installation, key: httpx.Clie
     with lab.storage.read() as connection:
         left = [row.entity_id for row in connection.execute(occurrences.select())]
     assert left == ["eve"]
+
+
+def test_counts_stay_at_a_thousand(lab: Installation, key: httpx.Client, clock: FixedClock) -> None:
+    """So an address with a hundred thousand occurrences a day costs no more than another."""
+    tenant_id, now = UUID(key.get("/v1/me").json()["tenant_id"]), to_microseconds(clock.now())
+    with lab.storage.write() as tx:
+        for number in range(1_010):
+            tx.add(occurrences, VelocityEventRecord(tenant_id, "user", "ada", "login", now - number, number))
+
+    assert record(key)["windows"] == dict.fromkeys(["1m", "5m", "1h", "24h"], 1_000)
+
+
+def test_actions_of_an_entity_are_listed_by_name(key: httpx.Client) -> None:
+    for action in ("mint", "Verify", "mint", "login_2"):
+        post(key, "velocity/record", {"entity_type": "user", "entity_id": "ada", "action": action.lower()})
+
+    assert list(get(key, "entities/user/ada")["windows"]) == ["login_2", "mint", "verify"]
