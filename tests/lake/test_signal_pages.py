@@ -11,6 +11,7 @@ import pytest
 
 from attestlab.core.db.tables import Execute
 from attestlab.installation import Installation
+from attestlab.lake import exported_signals
 from attestlab.lake.parts import find_parts
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.risk.rules import Entity, EntityType
@@ -74,6 +75,7 @@ def _filters(lab: Installation) -> Iterator[SignalFilter]:
 def pages(lab: Installation, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> SignalPages:
     monkeypatch.setattr(service, "MIN_SCANNED", 3)
     monkeypatch.setattr(service, "SCANNED_PER_ROW", 1)
+    monkeypatch.setattr(exported_signals, "FIRST_RANGE", 10)
     lab.lake.rows_a_part = 25
     other = lab.orgs.service_caller(lab.orgs.create_tenant("Other", plan=Plan.PROFESSIONAL).tenant_id)
     made = SignalPages(lab, (caller, other), random.Random(5))
