@@ -155,7 +155,8 @@ def _find_then_remove(*arguments: object):  # type: ignore[no-untyped-def]
 
 
 def test_signals_that_only_the_lake_has_change_no_page(pages: SignalPages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pages.lab.risk.signals, "_find_exported", lambda *_, before, limit: ExportedNumbers([before - 1] * limit, 0)
-    )
+    def find_lost(*_: object, before: int, limit: int) -> ExportedNumbers:
+        return ExportedNumbers(range(10**9, 10**9 + limit), before)
+
+    monkeypatch.setattr(pages.lab.risk.signals, "_find_exported", find_lost)
     pages.require_equal_pages()
