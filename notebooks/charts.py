@@ -20,8 +20,10 @@ with capture_output():  # hvPlot displays the scripts of interactive charts, whi
 if TYPE_CHECKING:
     import pandas as pd
 
-    from attestlab.risk.entities.service import EntityGraph
+    from attestlab.client.handles.risk import GraphHandle
+    from attestlab.risk.entities.shapes import EntityNameOut, NodeOut
 
+_Name = tuple[str, str]  # the type and id of an entity
 BLUE, ORANGE, TEAL, MAGENTA, SLATE, RED = "#4C78DB", "#D9730D", "#12998A", "#BF5796", "#76839A", "#D9534F"
 _SERIES = [SLATE, BLUE, TEAL, MAGENTA, ORANGE]
 _KINDS = {"user": BLUE, "ip": ORANGE, "device": RED, "issuer": MAGENTA, "document": SLATE, "attestation": TEAL}
@@ -74,11 +76,11 @@ def draw_contributions(factors: Sequence[Mapping[str, object]], *, title: str) -
     )
 
 
-def draw_graph(graph: EntityGraph, *, title: str) -> hv.Element:
+def draw_graph(graph: GraphHandle, *, title: str) -> hv.Element:
     """Draw an entity and what surrounds it: each kind of entity has its own ring and colour."""
     rings = _arrange(graph)
     places = {each: place for ring in rings.values() for each, place in ring.items()}
-    lines = hv.Segments([(*places[edge.source], *places[edge.target]) for edge in graph.edges])
+    lines = hv.Segments([(*places[_name(edge.source)], *places[_name(edge.target)]) for edge in graph.edges])
     drawn = lines.opts(color=_GRID, linewidth=0.8, backend="matplotlib")
     for kind, ring in rings.items():
         noun = _NOUNS.get(kind, kind) if len(ring) == 1 else _PLURALS.get(kind, f"{kind}s")
@@ -87,22 +89,24 @@ def draw_graph(graph: EntityGraph, *, title: str) -> hv.Element:
     return drawn.opts(title=title, legend_position="right", **_ROUND)
 
 
-def _arrange(graph: EntityGraph) -> dict[str, dict[object, tuple[float, float]]]:
+def _arrange(graph: GraphHandle) -> dict[str, dict[_Name, tuple[float, float]]]:
     """Place the entities by kind on rings, each near the entity of an inner ring that it is linked to."""
-    kinds = list(dict.fromkeys(node.entity.type.value for node in graph.nodes))
-    order = {node.entity: number for number, node in enumerate(graph.nodes)}
+    kinds = list(dict.fromkeys(node.type for node in graph.nodes))
+    order = {_name(node): number for number, node in enumerate(graph.nodes)}
     nearest = dict.fromkeys(order, -1)
     for edge in graph.edges:
-        inner, outer = sorted((edge.source, edge.target), key=lambda each: kinds.index(each.type.value))
+        inner, outer = sorted((_name(edge.source), _name(edge.target)), key=lambda each: kinds.index(each[0]))
         nearest[outer] = max(nearest[outer], order[inner])
     rings = {}
     for radius, kind in enumerate(kinds):
-        members = sorted(
-            (each for each in order if each.type.value == kind), key=lambda each: (nearest[each], order[each])
-        )
+        members = sorted((each for each in order if each[0] == kind), key=lambda each: (nearest[each], order[each]))
         turn = 2 * math.pi / len(members)
         rings[kind] = {
             each: (radius * math.cos(turn * (number + 0.5)), radius * math.sin(turn * (number + 0.5)))
             for number, each in enumerate(members)
         }
     return rings
+
+
+def _name(entity: NodeOut | EntityNameOut) -> _Name:
+    return entity.type, entity.id
