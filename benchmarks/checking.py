@@ -103,12 +103,12 @@ def mint_in_groups(settings: Settings, entries: int) -> None:
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="first").issuer.id
     request = MintRequest(issuer_id=issuer, kid="first", schema="degree", claims=CLAIMS)
 
-    def draft() -> PreparedAttestation:
+    def prepare_attestation() -> PreparedAttestation:
         clock.advance(BETWEEN_MINTS)  # ids begin with their time
         return lab.attestations.prepare(request, caller=caller)
 
     for _ in range(entries // MINTS_A_COMMIT):
-        drafts = [draft() for _ in range(MINTS_A_COMMIT)]
+        drafts = [prepare_attestation() for _ in range(MINTS_A_COMMIT)]
         with lab.storage.write() as tx:
             for each in drafts:
                 lab.attestations.issue_or_raise(each, tx=tx)

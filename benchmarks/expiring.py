@@ -76,12 +76,12 @@ def _mint_expired(data: Path) -> None:
         issuer_id=issuer, kid="brief", schema="degree", claims=world.CLAIMS, expiry_at=clock.now() + LONG_AGO / 2
     )
 
-    def draft() -> PreparedAttestation:
+    def prepare_attestation() -> PreparedAttestation:
         clock.advance(BETWEEN_MINTS)  # ids begin with their time; within one millisecond they would have no order
         return lab.attestations.prepare(request, caller=caller)
 
     for _ in range(DUE // MINTS_A_COMMIT):
-        drafts = [draft() for _ in range(MINTS_A_COMMIT)]
+        drafts = [prepare_attestation() for _ in range(MINTS_A_COMMIT)]
         with lab.storage.write() as tx:
             for each in drafts:
                 lab.attestations.issue_or_raise(each, tx=tx)

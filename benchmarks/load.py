@@ -163,9 +163,9 @@ class LoadRun:
             self._in_flight -= 1
 
     def _summarise(self) -> Load:
-        ordered = sorted(self._latencies)
+        ordered = sorted(self._latencies) or [self._plan.seconds]  # a disk can stall for the whole of a short window
         p50, p99 = (1000 * ordered[int(share * (len(ordered) - 1))] for share in (0.50, 0.99))
-        return Load(self._responses, len(ordered) / self._plan.seconds, p50, p99)
+        return Load(self._responses, len(self._latencies) / self._plan.seconds, p50, p99)
 
 
 def _run_plans(job: Any) -> list[Load]:

@@ -94,9 +94,13 @@ def _missing_sql(value: str, one_in: int, salt: int, what: str = "i") -> str:
 
 
 def read_complete_contexts(path: Path, count: int) -> list[dict[str, Any]]:
-    """Return the first contexts without missing values; engines treat those differently, and only time is compared."""
+    """Return the first contexts without missing values; engines treat those differently, and only time is compared.
+
+    Attributes that the file lacks, as those of risk, are in no context.
+    """
     with duckdb.connect() as connection:
-        names = ", ".join(f'"{name}"' for name in PLATFORM)
-        whole = " AND ".join(f'"{name}" IS NOT NULL' for name in PLATFORM)
-        rows = connection.execute(f"SELECT {names} FROM '{path}' WHERE {whole} LIMIT {count}").fetchall()
-    return [dict(zip(PLATFORM, row, strict=True)) for row in rows]
+        contexts = connection.read_parquet(str(path))
+        names = [name for name in contexts.columns if name in PLATFORM]
+        complete = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
+        rows = contexts.filter(complete).project(", ".join(f'"{name}"' for name in names)).limit(count).fetchall()
+    return [dict(zip(names, row, strict=True)) for row in rows]

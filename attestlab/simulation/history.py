@@ -115,7 +115,7 @@ class DecisionHistory:
         return f"SELECT {_select_list(columns)} FROM minted WHERE {' AND '.join(conditions)}"
 
     @property
-    def whole(self) -> DecisionHistory:
+    def without_window(self) -> DecisionHistory:
         """The same history without a window."""
         return replace(self, start=None, end=None)
 

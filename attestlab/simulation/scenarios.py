@@ -96,11 +96,6 @@ class Scenario:
     sets: ScenarioSets
     baseline_digest: str = ""
 
-    @classmethod
-    def alone(cls, draft: PolicySetMember) -> Scenario:
-        """Build a scenario with a draft and no other policy, in which everything was allowed."""
-        return cls(draft, ScenarioSets.of([TargetSets(None, (), _only_enforced([draft]))], draft))
-
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The draft's enforced rules, in decision order."""

@@ -235,9 +235,9 @@ class Simulation:
     def excluded_rows(self) -> int:
         """The number of rows of the history outside the window."""
         history = self.history
-        if not isinstance(history, DecisionHistory) or history == history.whole:
+        if not isinstance(history, DecisionHistory) or history == history.without_window:
             return 0
-        seen, whole = history, history.whole
+        seen, whole = history, history.without_window
         windowed = self.session.with_connection(lambda connection: seen.raw(connection, {}))
         all_of_it = self.session.with_connection(lambda connection: whole.raw(connection, {}))
         ((count,),) = self.session.run(

@@ -92,7 +92,7 @@ def judged(schema_id: str, claims: dict[str, Any]) -> set[str]:
     return faults
 
 
-def refused(schema_id: str, claims: Any) -> set[str]:
+def refused_claims(schema_id: str, claims: Any) -> set[str]:
     """The claims at fault, as our checker sees them."""
     try:
         check_claims(schema_id, claims)
@@ -201,10 +201,10 @@ def test_claim_type_accepts_only_its_values(kind: str):
     )
 
     for value in VALID_CLAIMS[kind]:
-        assert refused(schema_id, {**make_claims(schema_id), claim: value}) == set(), value
+        assert refused_claims(schema_id, {**make_claims(schema_id), claim: value}) == set(), value
         assert judged(schema_id, {**make_claims(schema_id), claim: value}) == set(), value
     for value in INVALID_CLAIMS[kind]:
-        assert refused(schema_id, {**make_claims(schema_id), claim: value}) == {claim}, value
+        assert refused_claims(schema_id, {**make_claims(schema_id), claim: value}) == {claim}, value
         assert judged(schema_id, {**make_claims(schema_id), claim: value}) == {claim}, value
 
 
@@ -217,7 +217,7 @@ def test_validation_agrees_with_the_published_schema(schema_id: str):
     @given(claims=claims_about(schema_id))
     @settings(max_examples=examples(15, many=40), deadline=None)
     def agree(claims: dict[str, Any]) -> None:
-        assert refused(schema_id, claims) == judged(schema_id, claims)
+        assert refused_claims(schema_id, claims) == judged(schema_id, claims)
 
     agree()
 

@@ -43,7 +43,7 @@ ONLY_ONLINE = {
 
 
 @dataclass
-class Scene:
+class ReasonScenario:
     """A tenant at work, the clock, and what a verifier holds in hand: offline the same policies as the service."""
 
     governance: GovernanceScenario
@@ -99,118 +99,118 @@ class Scene:
 
 
 @pytest.fixture
-def scene(lab: Installation, caller: Caller, clock: FixedClock) -> Iterator[Scene]:
+def scenario(lab: Installation, caller: Caller, clock: FixedClock) -> Iterator[ReasonScenario]:
     with open_governance_scenario(lab) as governance:
-        yield Scene(governance, clock)
+        yield ReasonScenario(governance, clock)
 
 
-def sound(scene: Scene) -> str:
-    return scene.minted()
+def sound(scenario: ReasonScenario) -> str:
+    return scenario.minted()
 
 
-def its_payload(scene: Scene) -> str:
-    scene.shows, scene.file = {"payload_b64url": b64url_encode(FILE)}, FILE
-    return scene.minted(**PAYLOAD)
+def its_payload(scenario: ReasonScenario) -> str:
+    scenario.shows, scenario.file = {"payload_b64url": b64url_encode(FILE)}, FILE
+    return scenario.minted(**PAYLOAD)
 
 
-def another_payload(scene: Scene) -> str:
-    scene.shows, scene.payload = {"payload_b64url": b64url_encode(b"another")}, b"another"
-    return scene.minted(**PAYLOAD)
+def another_payload(scenario: ReasonScenario) -> str:
+    scenario.shows, scenario.payload = {"payload_b64url": b64url_encode(b"another")}, b"another"
+    return scenario.minted(**PAYLOAD)
 
 
-def its_document(scene: Scene) -> str:
-    scene.shows, scene.file = {"document_hash_hex": HASH}, FILE
-    return scene.minted(document_hash=HASH)
+def its_document(scenario: ReasonScenario) -> str:
+    scenario.shows, scenario.file = {"document_hash_hex": HASH}, FILE
+    return scenario.minted(document_hash=HASH)
 
 
-def another_document(scene: Scene) -> str:
-    scene.shows, scene.file = {"document_hash_hex": "00" * 32}, b"another"
-    return scene.minted(document_hash=HASH)
+def another_document(scenario: ReasonScenario) -> str:
+    scenario.shows, scenario.file = {"document_hash_hex": "00" * 32}, b"another"
+    return scenario.minted(document_hash=HASH)
 
 
-def no_document(scene: Scene) -> str:
-    scene.shows, scene.file = {"document_hash_hex": HASH}, FILE
-    return scene.minted()
+def no_document(scenario: ReasonScenario) -> str:
+    scenario.shows, scenario.file = {"document_hash_hex": HASH}, FILE
+    return scenario.minted()
 
 
-def revoked(scene: Scene) -> str:
-    made = scene.minted()
-    scene.post(f"/v1/attestations/{made}/revoke", reason="typo")
+def revoked(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.post(f"/v1/attestations/{made}/revoke", reason="typo")
     return made
 
 
-def superseded(scene: Scene) -> str:
-    made, issuer = scene.minted(), scene.governance.issuer
+def superseded(scenario: ReasonScenario) -> str:
+    made, issuer = scenario.minted(), scenario.governance.issuer
     named = {"kid": issuer["keys"][0]["kid"], "alg": issuer["keys"][0]["alg"], "schema": "degree"}
-    scene.post(f"/v1/attestations/{made}/supersede", claims={"student_name": "Ada"}, **named)
+    scenario.post(f"/v1/attestations/{made}/supersede", claims={"student_name": "Ada"}, **named)
     return made
 
 
-def expired(scene: Scene) -> str:
-    made = scene.minted(expiry_at=format_time(scene.clock.now() + timedelta(minutes=1)))
-    scene.clock.advance(timedelta(minutes=2))
+def expired(scenario: ReasonScenario) -> str:
+    made = scenario.minted(expiry_at=format_time(scenario.clock.now() + timedelta(minutes=1)))
+    scenario.clock.advance(timedelta(minutes=2))
     return made
 
 
-def unknown(scene: Scene) -> str:
+def unknown(scenario: ReasonScenario) -> str:
     return str(uuid4())
 
 
-def suspended_issuer(scene: Scene) -> str:
-    made = scene.minted()
-    scene.governance.decide("SUSPEND_ISSUER", "admin")
+def suspended_issuer(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.governance.decide("SUSPEND_ISSUER", "admin")
     return made
 
 
-def reinstated_issuer(scene: Scene) -> str:
-    made = suspended_issuer(scene)
-    scene.governance.decide("REINSTATE_ISSUER", "reviewer")
+def reinstated_issuer(scenario: ReasonScenario) -> str:
+    made = suspended_issuer(scenario)
+    scenario.governance.decide("REINSTATE_ISSUER", "reviewer")
     return made
 
 
-def revoked_issuer(scene: Scene) -> str:
-    made = scene.minted()
-    scene.governance.decide("REVOKE_ISSUER", "admin", "reviewer")
+def revoked_issuer(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.governance.decide("REVOKE_ISSUER", "admin", "reviewer")
     return made
 
 
-def rotated_key(scene: Scene) -> str:
-    made = scene.minted()
-    scene.post(scene.key_path("rotate"), new_kid="next", alg="Ed25519")
+def rotated_key(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.post(scenario.key_path("rotate"), new_kid="next", alg="Ed25519")
     return made
 
 
-def revoked_key(scene: Scene) -> str:
-    made = scene.minted()
-    scene.post(scene.key_path("revoke"), reason="retired")
+def revoked_key(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.post(scenario.key_path("revoke"), reason="retired")
     return made
 
 
-def compromised_key(scene: Scene) -> str:
-    made = scene.minted()
-    scene.post(scene.key_path("compromise"), reason="lost")
+def compromised_key(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.post(scenario.key_path("compromise"), reason="lost")
     return made
 
 
-def stolen_key(scene: Scene) -> str:
-    stolen_at = format_time(scene.clock.now())
-    scene.clock.advance(timedelta(minutes=1))
-    made = scene.minted()
-    scene.post(scene.key_path("compromise"), reason="stolen", compromised_at=stolen_at)
+def stolen_key(scenario: ReasonScenario) -> str:
+    stolen_at = format_time(scenario.clock.now())
+    scenario.clock.advance(timedelta(minutes=1))
+    made = scenario.minted()
+    scenario.post(scenario.key_path("compromise"), reason="stolen", compromised_at=stolen_at)
     return made
 
 
-def denied_by_a_policy(scene: Scene) -> str:
-    made, governance = scene.minted(), scene.governance
-    tenant = scene.lab.orgs.service_caller(governance.tenant_clients.tenant.tenant_id)
+def denied_by_a_policy(scenario: ReasonScenario) -> str:
+    made, governance = scenario.minted(), scenario.governance
+    tenant = scenario.lab.orgs.service_caller(governance.tenant_clients.tenant.tenant_id)
     active = make_rule("active", "DENY", make_condition("status", "eq", "ACTIVE"))
     written = make_document(active, category="VERIFY", default_effect="ALLOW")
-    create_active_policy(scene.lab, tenant, written)
-    scene.policies.append(Document.read(written))
+    create_active_policy(scenario.lab, tenant, written)
+    scenario.policies.append(Document.read(written))
     return made
 
 
-ENDS: list[tuple[Callable[[Scene], str], Verdict, list[str]]] = [
+ENDS: list[tuple[Callable[[ReasonScenario], str], Verdict, list[str]]] = [
     (sound, Verdict.VALID, ["status_current", "governance_ok", *SOUND]),
     (its_payload, Verdict.VALID, ["payload_hash_ok"]),
     (another_payload, Verdict.ALTERED, ["payload_hash_mismatch"]),
@@ -232,49 +232,49 @@ ENDS: list[tuple[Callable[[Scene], str], Verdict, list[str]]] = [
 ]
 
 
-def unknown_issuer(scene: Scene) -> str:
-    made = scene.minted()
-    scene.behind_its_back(delete(issuers))
+def unknown_issuer(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.behind_its_back(delete(issuers))
     return made
 
 
-def unknown_key(scene: Scene) -> str:
-    made = scene.minted()
-    scene.behind_its_back(delete(keys))
+def unknown_key(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.behind_its_back(delete(keys))
     return made
 
 
-def key_of_another_issuer(scene: Scene) -> str:
+def key_of_another_issuer(scenario: ReasonScenario) -> str:
     """The server signs, and logs, with another key than the one that it names."""
-    governance = scene.governance
+    governance = scenario.governance
     kid, owner = governance.issuer["keys"][0]["kid"], {"tenant_id": governance.tenant_clients.tenant.tenant_id}
-    with scene.lab.storage.read() as connection:
+    with scenario.lab.storage.read() as connection:
         row = connection.execute(keys.select().where(keys.c.kid == kid)).one()
     other = signing.dump_private(signing.generate(Algorithm(row.alg)))
-    sealed = scene.lab.keyring.seal(other, **owner, issuer_id=row.issuer_id, kid=kid, alg=row.alg)
-    scene.behind_its_back(update(keys).where(keys.c.kid == kid).values(sealed=sealed))
-    return scene.minted()
+    sealed = scenario.lab.keyring.seal(other, **owner, issuer_id=row.issuer_id, kid=kid, alg=row.alg)
+    scenario.behind_its_back(update(keys).where(keys.c.kid == kid).values(sealed=sealed))
+    return scenario.minted()
 
 
-def unproven(scene: Scene) -> str:
-    made = scene.minted()
-    scene.behind_its_back(update(attestations).values(nonce=bytes(32)))
+def unproven(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.behind_its_back(update(attestations).values(nonce=bytes(32)))
     return made
 
 
-def key_revoked_before(scene: Scene) -> str:
-    made = scene.minted()
-    scene.behind_its_back(update(keys).values(status="revoked", changed_index=0))
+def key_revoked_before(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.behind_its_back(update(keys).values(status="revoked", changed_index=0))
     return made
 
 
-def issuer_revoked_before(scene: Scene) -> str:
-    made = scene.minted()
-    scene.behind_its_back(update(issuers).values(status="REVOKED", revoked_index=0))
+def issuer_revoked_before(scenario: ReasonScenario) -> str:
+    made = scenario.minted()
+    scenario.behind_its_back(update(issuers).values(status="REVOKED", revoked_index=0))
     return made
 
 
-TAMPERED: list[tuple[Callable[[Scene], str], Verdict, list[str]]] = [
+TAMPERED: list[tuple[Callable[[ReasonScenario], str], Verdict, list[str]]] = [
     (unknown_issuer, Verdict.UNKNOWN_ISSUER, ["issuer_unknown"]),
     (unknown_key, Verdict.INVALID, ["key_not_found"]),
     (key_of_another_issuer, Verdict.INVALID, ["signature_invalid"]),
@@ -285,36 +285,36 @@ TAMPERED: list[tuple[Callable[[Scene], str], Verdict, list[str]]] = [
 NOT_IN_THE_LOG = (key_revoked_before, issuer_revoked_before)  # rows that lie; a bundle goes by the log's entries
 
 
-def named(rows: list[tuple[Callable[[Scene], str], Verdict, list[str]]]) -> list[str]:
+def named(rows: list[tuple[Callable[[ReasonScenario], str], Verdict, list[str]]]) -> list[str]:
     return [row[0].__name__ for row in rows]
 
 
 @pytest.mark.parametrize(("happens", "verdict", "reasons"), ENDS, ids=named(ENDS))
 def test_service_and_bundle_give_the_reason(
-    scene: Scene, happens: Callable[[Scene], str], verdict: Verdict, reasons: list[str]
+    scenario: ReasonScenario, happens: Callable[[ReasonScenario], str], verdict: Verdict, reasons: list[str]
 ) -> None:
-    agrees(scene, happens(scene), verdict, reasons)
+    agrees(scenario, happens(scenario), verdict, reasons)
 
 
 @pytest.mark.tampered
 @pytest.mark.parametrize(("happens", "verdict", "reasons"), TAMPERED, ids=named(TAMPERED))
 def test_tampering_changes_the_verdict(
-    scene: Scene, happens: Callable[[Scene], str], verdict: Verdict, reasons: list[str]
+    scenario: ReasonScenario, happens: Callable[[ReasonScenario], str], verdict: Verdict, reasons: list[str]
 ) -> None:
-    made = happens(scene)
+    made = happens(scenario)
     if happens in NOT_IN_THE_LOG:
-        assert scene.online(made)[0] == verdict.value
-        assert reasons[0] in scene.online(made)[1]
+        assert scenario.online(made)[0] == verdict.value
+        assert reasons[0] in scenario.online(made)[1]
         return
-    agrees(scene, made, verdict, reasons)
+    agrees(scenario, made, verdict, reasons)
 
 
-def agrees(scene: Scene, made: str, verdict: Verdict, reasons: list[str]) -> None:
-    found, codes = scene.online(made)
+def agrees(scenario: ReasonScenario, made: str, verdict: Verdict, reasons: list[str]) -> None:
+    found, codes = scenario.online(made)
     assert (found, set(reasons) - set(codes)) == (verdict.value, set()), codes
     shown = {reason for reason in reasons if Reason(reason) not in ONLY_ONLINE}
     if shown:
-        found, codes = scene.offline(made)
+        found, codes = scenario.offline(made)
         assert (found, shown - set(codes)) == (verdict.value, set()), codes
 
 

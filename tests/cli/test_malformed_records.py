@@ -42,7 +42,7 @@ def other_schema(content: bytearray, chance: random.Random) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installation_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed installation with a tenant in its records."""
     folder = tmp_path_factory.mktemp("whole") / "data"
     Installation.init(Settings(data=folder))[0].close()
@@ -51,12 +51,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("damage", [other_page, other_head, cut_off, other_bytes, other_schema])
 def test_a_malformed_file_of_records_is_reported_without_a_traceback(
-    whole: Path, tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
+    installation_folder: Path, tmp_path: Path, damage: Callable[[bytearray, random.Random], None]
 ) -> None:
     chance = random.Random(damage.__name__)
     found = set()
     for turn in range(5):
-        folder = Path(shutil.copytree(whole, tmp_path / str(turn)))
+        folder = Path(shutil.copytree(installation_folder, tmp_path / str(turn)))
         content = bytearray((folder / "records.db").read_bytes())
         damage(content, chance)
         (folder / "records.db").write_bytes(content)

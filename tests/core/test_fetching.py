@@ -32,11 +32,11 @@ MAX_TAKEN_BYTES = 64 << 20  # more than the buffers of a connection hold
 Fetch = Callable[[Fetcher, str, FetchLimits], Fetched]
 
 
-def posted(fetcher: Fetcher, url: str, limits: FetchLimits) -> Fetched:
+def post_with_limits(fetcher: Fetcher, url: str, limits: FetchLimits) -> Fetched:
     return asyncio.run(fetcher.post(url, b"content", limits))
 
 
-@pytest.fixture(params=[Fetcher.fetch, posted], ids=["sync", "async"])
+@pytest.fixture(params=[Fetcher.fetch, post_with_limits], ids=["sync", "async"])
 def fetch(request: pytest.FixtureRequest) -> Iterator[Callable[..., Fetched]]:
     """Either form of a fetch."""
     with closing(Fetcher()) as fetcher:

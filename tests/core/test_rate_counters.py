@@ -94,11 +94,11 @@ def test_window_from_a_clock_slightly_ahead_ends_within_its_length(counters: Cou
 
 
 def test_window_from_a_clock_years_ahead_ends_after_correction(counters: Counters) -> None:
-    def counted(at: datetime) -> list[bool]:
+    def try_four_requests(at: datetime) -> list[bool]:
         return [counters.count("window", limit=3, window_s=600, now=at).allowed for _ in range(4)]
 
-    assert counted(NOON + TEN_YEARS) == [True, True, True, False]
-    assert counted(NOON) == [True, True, True, False]
+    assert try_four_requests(NOON + TEN_YEARS) == [True, True, True, False]
+    assert try_four_requests(NOON) == [True, True, True, False]
     assert counters.count("window", limit=3, window_s=600, now=NOON).retry_after_s <= 600
 
 

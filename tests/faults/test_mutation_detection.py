@@ -78,7 +78,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     verify(lab, told[0].id, times=130)
     verify(lab, told[1].id, times=3, presented=bytes(32))
     for number in range(5):
-        remember(lab, str(number))
+        store_response(lab, str(number))
     for name in ("w1", "w2"):
         cosign(lab, name)
     lab.orgs.add_consumer("ada@people.example", "correct horse battery staple", name="Ada")
@@ -198,7 +198,7 @@ def cosign(lab: Installation, name: str) -> None:
             cosignatures.record(tx, cosignature)
 
 
-def remember(lab: Installation, key: str) -> None:
+def store_response(lab: Installation, key: str) -> None:
     """An answer that is kept under an Idempotency-Key, each in a commit of its own."""
     place, request = (hashlib.sha256(f"{what} {key}".encode()).digest() for what in ("place", "request"))
     with lab.storage.write() as tx:

@@ -107,7 +107,7 @@ def test_dropped_connections_are_replaced_after_one_failure(through: tuple[TcpPr
     proxy, url = through
     with storage_at(url) as storage:
         ask(storage)
-        proxy.forget()
+        proxy.drop_connections()
 
         assert failure_of(lambda: ask(storage))
         assert ask(storage) == 1

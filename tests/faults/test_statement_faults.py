@@ -149,7 +149,7 @@ def mint_with_fault(live: Live, clients: list[MintingClient], number: int, fault
 
     gate = live.lab.storage.begin()
     with StatementCounter(live.lab, fail).watched(), ThreadPoolExecutor(len(clients)) as threads:
-        done = [threads.submit(attempt, live, client) for client in clients]
+        done = [threads.submit(mint_once, live, client) for client in clients]
         live.serving.wait_for_writes(len(clients))
         live.lab.storage.rollback(gate)
         for one in done:
@@ -162,7 +162,7 @@ def mint_with_fault(live: Live, clients: list[MintingClient], number: int, fault
     return bool(failed_at)
 
 
-def attempt(live: Live, client: MintingClient) -> None:
+def mint_once(live: Live, client: MintingClient) -> None:
     with live.client() as http:
         client.step(http)
 

@@ -144,7 +144,7 @@ class Noted:
         return self.texts.get(name, [])
 
 
-def proven(lab: Installation, caller: Caller, noted: Noted) -> bool:
+def prove_domain(lab: Installation, caller: Caller, noted: Noted) -> bool:
     """A new issuer of the caller's, whose record stands in `noted` and nowhere else, proves its domain."""
     profile = {"name": "Northfield University", "domain": "northfield.example.edu"}
     issuer_id = lab.issuers.create(profile, caller=caller).issuer.id
@@ -159,9 +159,9 @@ def test_installation_uses_the_configured_resolver(empty_database: str, tmp_path
 
     made, initialised = Installation.init(settings, resolver=noted)
     caller = made.orgs.service_caller(initialised.tenant.tenant_id)
-    assert proven(made, caller, noted)
+    assert prove_domain(made, caller, noted)
     made.close()
 
     opened = Installation.open(settings, resolver=noted)
-    assert proven(opened, caller, noted)
+    assert prove_domain(opened, caller, noted)
     opened.close()

@@ -44,16 +44,16 @@ def change(log_instance: LogInstance, statement: str, **values: Any) -> list[Pro
 @pytest.fixture
 def full_world(log_instance: LogInstance, clock: FixedClock) -> LogInstance:
     """Two full tiles, five checkpoints, and a chain of two status entries, on either engine."""
-    return filled(log_instance, clock)
+    return fill(log_instance, clock)
 
 
 @pytest.fixture
 def file_world(sqlite_log_instance: LogInstance, clock: FixedClock) -> LogInstance:
     """The same in a SQLite file, for questions that no engine answers differently."""
-    return filled(sqlite_log_instance, clock)
+    return fill(sqlite_log_instance, clock)
 
 
-def filled(log_instance: LogInstance, clock: FixedClock) -> LogInstance:
+def fill(log_instance: LogInstance, clock: FixedClock) -> LogInstance:
     log_instance.grow(300)
     subject = entries.key_subject(ISSUER_ID, "k")
     for status in ("pending", "active"):

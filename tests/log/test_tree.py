@@ -57,7 +57,7 @@ class Stored:
     def __init__(self) -> None:
         self.tiles: dict[tuple[int, int], bytes] = {}
 
-    def keep(self, update: TreeUpdate) -> Tree:
+    def store(self, update: TreeUpdate) -> Tree:
         self.tiles.update({place: rows[0] for place, rows in update.full_tiles.items()})
         return update.tree
 
@@ -71,7 +71,7 @@ class Stored:
 def grown_to(size: int, *, step: int = 97) -> tuple[Tree, Stored]:
     tree, stored = Tree(), Stored()
     for start in range(0, size, step):
-        tree = stored.keep(tree.with_leaves(LEAVES[start : min(start + step, size)]))
+        tree = stored.store(tree.with_leaves(LEAVES[start : min(start + step, size)]))
     return tree, stored
 
 

@@ -19,7 +19,7 @@ from attestlab.orgs.rules import Caller
 TEXT = "Choose a password: https://attest.example/invitations/accept?token=secret"
 
 
-def posted(lab: Installation, caller: Caller, **changes: str) -> UUID:
+def enqueue_mail(lab: Installation, caller: Caller, **changes: str) -> UUID:
     letter = {"recipient": "ada@people.example", "subject": "Invitation", "text": TEXT, **changes}
     with lab.storage.write() as tx:
         return lab.mails.enqueue(tx, tenant_id=caller.tenant_id, at=lab.clock.now(), **letter)
@@ -30,13 +30,13 @@ def claimed(lab: Installation) -> LeasedMail | None:
         return lab.mails.lease(tx)
 
 
-def kept(lab: Installation, mail_id: UUID) -> MailRecord:
+def read_mail(lab: Installation, mail_id: UUID) -> MailRecord:
     with lab.storage.write() as tx:
         return store.get_mail(tx, mail_id)
 
 
 def test_a_mail_is_leased_by_one_process_at_a_time(lab: Installation, caller: Caller, clock: FixedClock) -> None:
-    mail_id = posted(lab, caller)
+    mail_id = enqueue_mail(lab, caller)
 
     first, second = claimed(lab), claimed(lab)
     clock.advance(LEASE_TTL)
@@ -48,7 +48,7 @@ def test_a_mail_is_leased_by_one_process_at_a_time(lab: Installation, caller: Ca
 
 
 def test_a_lease_can_be_renewed_repeatedly(lab: Installation, caller: Caller, clock: FixedClock) -> None:
-    posted(lab, caller)
+    enqueue_mail(lab, caller)
     mail = claimed(lab)
     assert mail is not None
     for _ in range(3):
@@ -59,22 +59,22 @@ def test_a_lease_can_be_renewed_repeatedly(lab: Installation, caller: Caller, cl
 
 
 def test_a_lost_lease_is_neither_renewed_nor_ended(lab: Installation, caller: Caller, clock: FixedClock) -> None:
-    mail_id = posted(lab, caller)
+    mail_id = enqueue_mail(lab, caller)
     late = claimed(lab)
     clock.advance(LEASE_TTL)
     assert late is not None
     assert claimed(lab) is not None
-    before = kept(lab, mail_id)
+    before = read_mail(lab, mail_id)
 
     with lab.storage.write() as tx:
         assert not lab.mails.renew_lease(tx, late)
         lab.mails.mark_failed(tx, late, error="TimeoutError")
 
-    assert kept(lab, mail_id) == before
+    assert read_mail(lab, mail_id) == before
 
 
 def test_a_failed_attempt_is_retried_after_its_pause(lab: Installation, caller: Caller, clock: FixedClock) -> None:
-    posted(lab, caller)
+    enqueue_mail(lab, caller)
     mail = claimed(lab)
     assert mail is not None
     with lab.storage.write() as tx:
@@ -86,8 +86,8 @@ def test_a_failed_attempt_is_retried_after_its_pause(lab: Installation, caller: 
 
 
 def test_the_text_is_stored_sealed_until_it_is_sent(lab: Installation, caller: Caller, clock: FixedClock) -> None:
-    mail_id = posted(lab, caller)
-    sealed = kept(lab, mail_id).sealed
+    mail_id = enqueue_mail(lab, caller)
+    sealed = read_mail(lab, mail_id).sealed
     mail = claimed(lab)
     assert mail is not None
     assert lab.mails.text_of(mail) == TEXT
@@ -96,22 +96,22 @@ def test_the_text_is_stored_sealed_until_it_is_sent(lab: Installation, caller: C
     with lab.storage.write() as tx:
         lab.mails.mark_sent(tx, mail_id)
 
-    assert (kept(lab, mail_id).status, kept(lab, mail_id).sealed) == (MailStatus.CARRIED, b"")
+    assert (read_mail(lab, mail_id).status, read_mail(lab, mail_id).sealed) == (MailStatus.CARRIED, b"")
     clock.advance(MAX_RETRY_PAUSE)
     assert claimed(lab) is None
 
 
 def test_a_mail_is_given_up_after_its_last_attempt(lab: Installation, caller: Caller, clock: FixedClock) -> None:
-    mail_id = posted(lab, caller)
+    mail_id = enqueue_mail(lab, caller)
     attempts = 0
     while (mail := claimed(lab)) is not None:
         attempts += 1
-        assert kept(lab, mail.id).status == MailStatus.WAITING
+        assert read_mail(lab, mail.id).status == MailStatus.WAITING
         with lab.storage.write() as tx:
             lab.mails.mark_failed(tx, mail, error="SMTPServerDisconnected")
         clock.advance(MAX_RETRY_PAUSE + timedelta(minutes=1))
 
-    row = kept(lab, mail_id)
+    row = read_mail(lab, mail_id)
     assert attempts == MAX_ATTEMPTS
     assert (row.status, row.sealed, row.last_error) == (MailStatus.FAILED, b"", "SMTPServerDisconnected")
 
@@ -130,5 +130,5 @@ def test_recipient_and_subject_must_be_one_line_each(
     lab: Installation, caller: Caller, changes: dict[str, str]
 ) -> None:
     with pytest.raises(ValidationFailed, match="one line"):
-        posted(lab, caller, **changes)
+        enqueue_mail(lab, caller, **changes)
     assert claimed(lab) is None

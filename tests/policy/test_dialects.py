@@ -93,7 +93,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     session.stop()
 
 
-def counted(policy: Policy, contexts: Sequence[Values]) -> list[DecisionGroup]:
+def group_by_evaluator(policy: Policy, contexts: Sequence[Values]) -> list[DecisionGroup]:
     """What the evaluator says of each context, in groups."""
     evaluate, order = Evaluator(policy), [rule.id for rule in policy.enforced_rules]
     found = Counter((d.allowed, tuple(sorted(d.matched, key=order.index))) for d in map(evaluate, contexts))
@@ -107,7 +107,7 @@ def agree(ask: Asked, dialect: Dialect, raw: dict[str, Any], contexts: list[dict
 
     found = ask(values, groups_sql(policy, dialect=dialect))
 
-    assert parse_groups(policy, found) == counted(policy, values)
+    assert parse_groups(policy, found) == group_by_evaluator(policy, values)
 
 
 @SOME

@@ -43,7 +43,7 @@ ELSEWHERE = re.compile(r"(?:https?:)?//\w[^\s\"'<>]*")
 UNKNOWN = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 
 
-def look(anyone: httpx.Client, attestation_id: object) -> ParsedPage:
+def open_page(anyone: httpx.Client, attestation_id: object) -> ParsedPage:
     answer = anyone.get(f"/a/{attestation_id}")
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     return ParsedPage(answer.text)
@@ -82,7 +82,7 @@ def test_an_attestation_that_has_run_out_is_expired(
     attestation_id = mint_document(lab, caller, expiry_at=clock.now() + timedelta(hours=1))
     clock.advance(timedelta(hours=1))
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
 
     assert says(page, Verdict.EXPIRED)
     assert "It was valid until 21 November 2026, 13:00 UTC" in page.text
@@ -95,7 +95,7 @@ def test_page_of_a_revoked_attestation_has_reason_and_proof(
     attestation_id = mint_document(lab, caller)
     lab.attestations.revoke(attestation_id, reason="The name was misspelt", caller=caller)
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
     bundle = anyone.get(f"/a/{attestation_id}/bundle.json").content
 
     assert says(page, Verdict.REVOKED)
@@ -120,12 +120,12 @@ def test_a_superseded_one_leads_to_the_newest_one(anyone: httpx.Client, lab: Ins
     newer = mint_document(lab, caller, supersedes=attestation_id)
     newest = mint_document(lab, caller, supersedes=newer)
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
 
     assert says(page, Verdict.SUPERSEDED)
     link = next(str(part["href"]) for part in page.all("a") if part.get("class") == "btn")
     assert urljoin(f"/a/{attestation_id}", link) == f"/a/{newest}"
-    assert says(look(anyone, newest), Verdict.VALID)
+    assert says(open_page(anyone, newest), Verdict.VALID)
 
 
 @pytest.mark.tampered
@@ -145,7 +145,7 @@ def test_an_invalid_one_names_the_check_that_failed(
     attestation_id = mint_document(lab, caller)
     tamper_with_records(lab, change)
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
 
     assert says(page, Verdict.INVALID)
     assert sentence in page.text
@@ -162,7 +162,7 @@ def test_page_without_issuer_offers_no_bundle(anyone: httpx.Client, lab: Install
         connection.commit()
         connection.invalidate()
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
 
     assert says(page, Verdict.UNKNOWN_ISSUER)
     assert "bundle.json" not in page.html
@@ -195,7 +195,7 @@ def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: I
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
     lab.issuers.set_governance(issuer_id, status=IssuerStatus.SUSPENDED, trust_tier=TrustTier.BASIC, caller=caller)
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
 
     assert says(page, Verdict.VALID)
     assert "Status Active Suspended changed" in page.text
@@ -204,7 +204,7 @@ def test_the_issuer_is_shown_as_it_was_and_as_it_is(anyone: httpx.Client, lab: I
 
 
 def test_page_without_a_file_hash_offers_no_comparison(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
-    page = look(anyone, mint_document(lab, caller, file_sha256=None, file_size=None))
+    page = open_page(anyone, mint_document(lab, caller, file_sha256=None, file_size=None))
 
     assert "There is no hash stored that a file could be compared with." in page.text
     assert page.all("input") == []
@@ -226,7 +226,7 @@ def test_the_verdict_calls_an_issuer_by_what_was_verified_about_it(
     if tier is not TrustTier.SELF_SIGNED:
         lab.issuers.set_governance(issuer_id, trust_tier=tier, caller=caller)
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
 
     (preview,) = [str(part["content"]) for part in page.all("meta") if part.get("property") == "og:title"]
     assert re.search(f"{who} signed this degree on [0-9]", page.text)
@@ -236,7 +236,7 @@ def test_the_verdict_calls_an_issuer_by_what_was_verified_about_it(
 def test_a_preview_of_a_link_has_no_verdict_and_no_key(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint_document(lab, caller)
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
     preview = {str(part["property"]): str(part["content"]) for part in page.all("meta") if "property" in part}
 
     assert preview["og:url"] == lab.links.public_url(attestation_id)
@@ -246,7 +246,7 @@ def test_a_preview_of_a_link_has_no_verdict_and_no_key(anyone: httpx.Client, lab
 def test_page_of_many_claims_folds_them(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     claims = {"student_name": "Ada", "graduation_date": "2026-06-30", **{f"claim {n}": n for n in range(20)}}
 
-    page = look(anyone, mint_document(lab, caller, claims=claims))
+    page = open_page(anyone, mint_document(lab, caller, claims=claims))
 
     assert "Show 10 more claims" in page.text
     assert "Graduation date 30 June 2026" in page.text
@@ -280,7 +280,7 @@ def test_badge_of_nothing_states_that(passer_by: httpx.Client, path: str) -> Non
 def test_page_without_scripts_explains_how_to_compare_the_hash(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    html = look(anyone, mint_document(lab, caller)).html
+    html = open_page(anyone, mint_document(lab, caller)).html
     noscript = html.partition("<noscript>")[2].partition("</noscript>")[0]
 
     assert "sha256sum" in noscript
@@ -320,7 +320,7 @@ def test_command_on_the_page_verifies_its_bundle(
     anyone: httpx.Client, lab: Installation, caller: Caller, tmp_path: Path
 ) -> None:
     attestation_id = mint_document(lab, caller)
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
     downloaded = anyone.get(f"/a/{attestation_id}/bundle.json")
     named = downloaded.headers["Content-Disposition"].partition('"')[2].rstrip('"')
     (tmp_path / named).write_bytes(downloaded.content)
@@ -450,7 +450,7 @@ def test_page_headers_allow_only_what_the_page_needs(
 def test_no_element_has_a_handler_or_a_style_of_its_own(
     anyone: httpx.Client, lab: Installation, caller: Caller
 ) -> None:
-    page = look(anyone, mint_document(lab, caller))
+    page = open_page(anyone, mint_document(lab, caller))
 
     names = {name for _, attributes in page.elements for name in attributes}
     assert [name for name in names if name.startswith("on") or name in ("style", "srcdoc", "action")] == []
@@ -460,7 +460,7 @@ def test_no_element_has_a_handler_or_a_style_of_its_own(
 def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     """Also where the issuer's logo is: it is shown only where we hold it."""
     linked = mint_document(lab, caller, profile={"logo_url": "https://logos.example.com/northfield.png"})
-    page = look(anyone, linked)
+    page = open_page(anyone, linked)
 
     own = lab.links.public_url(linked)
     assert [found for found in ELSEWHERE.findall(page.html) if not found.startswith(own)] == []
@@ -473,7 +473,7 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Insta
 
 def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     attestation_id = mint_document(lab, caller)
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
 
     links = [str(part["href"]) for tag in ("a", "link") for part in page.all(tag)]
     links += [str(part["src"]) for tag in ("img", "script") for part in page.all(tag)]
@@ -488,13 +488,13 @@ def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, call
     issuer_id = lab.attestations.get(attestation_id, caller=caller).issuer_id
     lab.logos.upload(issuer_id, b"\x89PNG\r\n\x1a\n-and-some-more", caller=caller)
 
-    page = look(anyone, attestation_id)
+    page = open_page(anyone, attestation_id)
     source = urljoin(f"/a/{attestation_id}", str(page.all("img")[0]["src"]))
     lab.logos.remove(issuer_id, caller=caller)
 
     assert source == f"/v1/issuers/{issuer_id}/logo"
     assert page.all("img")[0]["alt"] == ""  # the name stands beside it
-    assert len(look(anyone, attestation_id).all("img")) == 1  # the badge
+    assert len(open_page(anyone, attestation_id).all("img")) == 1  # the badge
 
 
 def test_asset_is_cached_as_immutable_under_its_hash(anyone: httpx.Client) -> None:
@@ -528,7 +528,7 @@ def test_head_request_returns_the_same_headers(anyone: httpx.Client, lab: Instal
 def test_very_many_claims_are_cut_and_say_so(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
     claims = {"student_name": "x" * 5000, **{f"claim {number}": number for number in range(120)}}
 
-    page = look(anyone, mint_document(lab, caller, claims=claims))
+    page = open_page(anyone, mint_document(lab, caller, claims=claims))
 
     assert "(5000 characters; the proof bundle has them all)" in page.text
     assert "21 more claims" in page.text

@@ -64,13 +64,13 @@ def sampled(simulation: Simulation) -> Iterator[list[float]]:
     """What another thread sees of it."""
     seen, done = [], threading.Event()
 
-    def look() -> None:
+    def read_progress() -> None:
         while not done.is_set():
             seen.append(simulation.progress)
             time.sleep(0.0005)
 
     with simulation.session.steps(1):  # so that no sample is of the verb before
-        thread = threading.Thread(target=look)
+        thread = threading.Thread(target=read_progress)
         thread.start()
         while not seen:
             time.sleep(0.0005)

@@ -17,12 +17,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
@@ -110,16 +110,22 @@ class OwnForkServer(ForkServer):
         self._process.communicate()
 
 
-@cache
+_own: list[OwnForkServer] = []
+_starting = threading.Lock()  # two threads of a service may want their worker processes at the same moment
+
+
 def get_fork_server() -> OwnForkServer:
     """The one of this test process."""
-    return OwnForkServer()
+    with _starting:
+        if not _own:
+            _own.append(OwnForkServer())
+        return _own[0]
 
 
 def close_fork_server() -> None:
     """Close it, where a test needed one."""
-    if get_fork_server.cache_info().currsize:
-        get_fork_server().close()
+    while _own:
+        _own.pop().close()
 
 
 class ForkedProcess:

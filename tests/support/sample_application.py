@@ -254,11 +254,11 @@ async def write(job: Callable[[Any], Any]) -> Any:
     return job(None)
 
 
-async def denied(request: Request, fault: AttestLabError) -> None:
+async def on_denied(request: Request, fault: AttestLabError) -> None:
     """Records no audit line: no test of the sample application reads one."""
 
 
-async def blocked(block: BlockedClient) -> None:
+async def on_blocked(block: BlockedClient) -> None:
     """Nor for this."""
 
 
@@ -291,8 +291,8 @@ def make_sample_application(lab: SampleServices | None = None, *, reads_inline: 
         executor=Executor(write, reads_inline=reads_inline),
         authenticate=authenticate,
         execute_write=perform,
-        on_denied=denied,
-        on_blocked=blocked,
+        on_denied=on_denied,
+        on_blocked=on_blocked,
         limiter=make_unlimited_limiter(lab.counters),
         clock=FixedClock(NOON),
         metrics=metrics,

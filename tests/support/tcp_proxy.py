@@ -37,7 +37,7 @@ class TcpProxy:
         """Forward nothing more, on no connection, and answer no new one; keep them all open."""
         self._call(self._speaks.clear)
 
-    def forget(self) -> None:
+    def drop_connections(self) -> None:
         """Forward nothing more on the connections that there are, as a firewall that forgot them; new ones work."""
         self._call(lambda: self._deaf.update(self._writers))
 

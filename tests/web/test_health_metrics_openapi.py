@@ -34,7 +34,7 @@ def test_a_process_is_ready_when_every_check_passes() -> None:
     assert "secret" not in response.text
 
 
-def counted(client: httpx.Client) -> dict[tuple[str, str, str], float]:
+def read_request_counters(client: httpx.Client) -> dict[tuple[str, str, str], float]:
     families = text_string_to_metric_families(client.get("/metrics").text)
     requests = next(family for family in families if family.name == "attestlab_http_requests")
     return {
@@ -58,7 +58,7 @@ def test_requests_are_counted_by_template_and_status() -> None:
         client.head(f"/v1/notes/{KNOWN_ID}")
         with server.connect() as connection:
             connection.send(b"nonsense\r\n\r\n").response()
-        counts = counted(client)
+        counts = read_request_counters(client)
 
     assert counts["GET", "/v1/notes/{id}", "200"] == 4
     assert counts["(any)", "(none)", "404"] == 2

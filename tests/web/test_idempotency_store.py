@@ -50,7 +50,7 @@ def claimed(lab: Installation, wanted: IdempotencyKey) -> Response | None:
     return known
 
 
-def kept(lab: Installation) -> int:
+def count_records(lab: Installation) -> int:
     with lab.storage.read() as connection:
         return connection.scalar(select(func.count()).select_from(idempotency_store.answers)) or 0
 
@@ -82,7 +82,7 @@ def test_records_with_a_future_time_expire_after_a_day(lab: Installation, clock:
     claimed(lab, intent(lab, "a day later"))
     claimed(lab, intent(lab, "a moment later"))
 
-    assert kept(lab) == 2
+    assert count_records(lab) == 2
     assert claimed(lab, intent(lab, "ahead 0")) is None
 
 
@@ -94,7 +94,7 @@ def test_after_a_day_a_record_is_deleted_and_its_key_is_free(lab: Installation, 
     clock.advance(timedelta(hours=10))
 
     assert claimed(lab, intent(lab, "key 0")) is None
-    assert kept(lab) == MANY - 6 + 1, "six of twenty are older than a day, and one is new"
+    assert count_records(lab) == MANY - 6 + 1, "six of twenty are older than a day, and one is new"
     with lab.storage.read() as connection:
         assert idempotency.lookup(connection, intent(lab, "key 1")) is None
 
@@ -107,7 +107,7 @@ def test_the_chain_continues_after_all_records_expired(lab: Installation, clock:
 
     claimed(lab, intent(lab, "three"))
 
-    assert kept(lab) == 1
+    assert count_records(lab) == 1
     with lab.storage.read() as connection:
         assert connection.scalar(select(idempotency_store.answers.c.seq)) == 2
 

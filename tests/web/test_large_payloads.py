@@ -40,7 +40,7 @@ asyncio.run(serve())
 
 
 @pytest.fixture
-def alone() -> Iterator[tuple[int, int]]:
+def sample_server() -> Iterator[tuple[int, int]]:
     """Runs the sample server in its own process; yields its port and process id."""
     tests, root = Path(__file__).parents[1], Path(__file__).parents[2]
     environ = {**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{root}"}
@@ -75,9 +75,9 @@ def expected_sha256(chars: int) -> str:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-def test_four_concurrent_payloads_of_maximum_size_fit_in_600_mb(alone: tuple[int, int]) -> None:
+def test_four_concurrent_payloads_of_maximum_size_fit_in_600_mb(sample_server: tuple[int, int]) -> None:
     """The payloads need almost no memory: they are hashed as they arrive."""
-    port, pid = alone
+    port, pid = sample_server
     send_payload(port, 2_000_000)
     before = peak_kilobytes(pid)
     answered_while_busy: list[int] = []

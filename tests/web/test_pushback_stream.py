@@ -16,7 +16,7 @@ Story = Callable[[PushbackStream, socket.socket], Awaitable[None]]
 
 
 def run(story: Story) -> None:
-    async def within() -> None:
+    async def run_story() -> None:
         ours, theirs = socket.socketpair()
         stream = PushbackStream(ours, max_buffer_size=1_000_000, read_chunk_size=1_000)
         try:
@@ -25,7 +25,7 @@ def run(story: Story) -> None:
             stream.close()
             theirs.close()
 
-    asyncio.run(within())
+    asyncio.run(run_story())
 
 
 def test_bytes_that_were_pushed_back_come_before_those_of_the_socket() -> None:

@@ -39,7 +39,7 @@ def cut(text: bytes, places: list[int]) -> list[bytes]:
     return [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-def whole(body: RequestBody) -> bytes:
+def read_whole_body(body: RequestBody) -> bytes:
     """Reads the whole body in pieces."""
 
     async def read() -> bytes:
@@ -72,7 +72,7 @@ def test_a_body_of_known_length_ends_at_its_length(text: bytes, places: list[int
     source = Pieces(*cut(text + after, places))
     body = FixedBody(source, len(text))
 
-    assert whole(body) == text
+    assert read_whole_body(body) == text
     assert body.is_finished
     assert after.startswith(source.buffer)
 
@@ -82,7 +82,7 @@ def test_chunks_are_joined(chunks: list[bytes], places: list[int], after: bytes)
     source = Pieces(*cut(chunked(chunks) + after, places))
     body = ChunkedBody(source)
 
-    assert whole(body) == b"".join(chunks)
+    assert read_whole_body(body) == b"".join(chunks)
     assert body.is_finished
     assert after.startswith(source.buffer)
 
@@ -90,14 +90,14 @@ def test_chunks_are_joined(chunks: list[bytes], places: list[int], after: bytes)
 def test_chunk_extensions_capital_digits_and_trailers_are_ignored() -> None:
     text = chunked([b"a" * 10, b"b" * 11], size=lambda n: f"0{n:X} ;name=value", trailer=b"X-Sum: 5\r\nX-More: 6\r\n")
 
-    assert whole(ChunkedBody(Pieces(text))) == b"a" * 10 + b"b" * 11
+    assert read_whole_body(ChunkedBody(Pieces(text))) == b"a" * 10 + b"b" * 11
 
 
 @pytest.mark.parametrize("extension", [";a", ";a=b", ";a;b=c", ' ; a = "b \\" c" ;d', ';a=""'])
 def test_a_chunk_extension_is_a_name_with_or_without_a_value(extension: str) -> None:
     text = chunked([b"a" * 10], size=lambda n: f"{n:x}{extension}")
 
-    assert whole(ChunkedBody(Pieces(text))) == b"a" * 10
+    assert read_whole_body(ChunkedBody(Pieces(text))) == b"a" * 10
 
 
 @pytest.mark.parametrize(
@@ -130,25 +130,25 @@ def test_a_chunk_extension_is_a_name_with_or_without_a_value(extension: str) -> 
 )
 def test_ambiguous_chunks_are_rejected(text: bytes) -> None:
     with pytest.raises(ValidationFailed, match="well-formed"):
-        whole(ChunkedBody(Pieces(text)))
+        read_whole_body(ChunkedBody(Pieces(text)))
 
 
 def test_a_flood_of_tiny_chunks_is_rejected() -> None:
     flood = b"1;" + b"x" * 1000 + b"\r\na\r\n"
 
     with pytest.raises(ValidationFailed, match="exceed"):
-        whole(ChunkedBody(Pieces(flood * (FRAMING_LIMIT_BYTES // 1000))))
+        read_whole_body(ChunkedBody(Pieces(flood * (FRAMING_LIMIT_BYTES // 1000))))
 
 
 def test_an_endless_trailer_is_rejected() -> None:
     with pytest.raises(ValidationFailed, match="exceed"):
-        whole(ChunkedBody(Pieces(b"0\r\n" + b"a: b\r\n" * (FRAMING_LIMIT_BYTES // 5))))
+        read_whole_body(ChunkedBody(Pieces(b"0\r\n" + b"a: b\r\n" * (FRAMING_LIMIT_BYTES // 5))))
 
 
 def test_a_truncated_body_is_an_error() -> None:
     for body in (FixedBody(Pieces(b"abc"), 4), ChunkedBody(Pieces(b"4\r\nabc"))):
         with pytest.raises(EOFError):
-            whole(body)
+            read_whole_body(body)
 
 
 def test_small_chunks_are_returned_together() -> None:

@@ -62,9 +62,9 @@ class MintingClient:
         assert answer.status_code == 201, answer.text
         self.answers[key], self.pending = answer, None
         if len(self.answers) % CHECKPOINT_INTERVAL == 0:
-            self.look(http)
+            self.read_checkpoint(http)
 
-    def look(self, http: httpx.Client) -> None:
+    def read_checkpoint(self, http: httpx.Client) -> None:
         """Read the public checkpoint."""
         shown = http.get("/log/checkpoint")
         if shown.status_code == 200:

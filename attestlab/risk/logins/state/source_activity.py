@@ -14,7 +14,7 @@ MAX_ACCOUNTS = 24
 MAX_DAYS = 14
 
 
-class Stranger(NamedTuple):
+class UnfamiliarUser(NamedTuple):
     """A user who failed at a source without ever having succeeded there."""
 
     at_ms: int
@@ -47,7 +47,7 @@ class SourceActivity:
     users: dict[int, int] = field(default_factory=dict)
     older_users: int = 0
     user_days: dict[int, int] = field(default_factory=dict)
-    strangers: list[Stranger] = field(default_factory=list)
+    strangers: list[UnfamiliarUser] = field(default_factory=list)
     accounts: list[Account] = field(default_factory=list)
     newest_ms: int = 0
 
@@ -59,7 +59,7 @@ class SourceActivity:
             dict(document["users"]),
             document["older_users"],
             dict(document["user_days"]),
-            [Stranger(*line) for line in document["strangers"]],
+            [UnfamiliarUser(*line) for line in document["strangers"]],
             [Account(*line) for line in document["accounts"]],
             document["newest_ms"],
         )
@@ -105,7 +105,7 @@ class SourceActivity:
         """Return the document with a stranger's failure; one for each user and hour."""
         if any(each.user == user and 0 <= at_ms - each.at_ms < HOUR_MS for each in self.strangers):
             return self
-        strangers = sorted((*self.strangers, Stranger(at_ms, user)))[-MAX_STRANGERS:]
+        strangers = sorted((*self.strangers, UnfamiliarUser(at_ms, user)))[-MAX_STRANGERS:]
         return replace(self, strangers=strangers, newest_ms=max(self.newest_ms, at_ms))
 
     def with_user(self, user: int, at_ms: int, known_ms: int, *, is_new: bool, is_new_today: bool) -> SourceActivity:
