@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access examples notebooks house lock soak spark stall mutants clean
+.PHONY: help setup run test check bench access examples notebooks lab house lock soak spark stall mutants clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,10 @@ examples: setup  ## Capture the examples of the API reference from a real server
 
 notebooks: setup  ## Execute the notebooks and store their outputs, as they are committed
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
+
+lab: setup  ## Open JupyterLab on the notebooks; it sends nothing to other hosts
+	0BIN)/jupyter lab --notebook-dir=notebooks --LabApp.news_url=None --LabApp.extension_manager=readonly \
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate 0ARGS)
 
 lock: setup  ## Resolve requirements.lock, one file for Python 3.11 to 3.13 (UPGRADE=1 for newer versions)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \

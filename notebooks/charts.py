@@ -6,7 +6,7 @@ Importing this module gives every pandas frame `.hvplot`. Colours are those of t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import holoviews as hv
@@ -28,7 +28,8 @@ BLUE, ORANGE, TEAL, MAGENTA, SLATE, RED = "#4C78DB", "#D9730D", "#12998A", "#BF5
 _SERIES = [SLATE, BLUE, TEAL, MAGENTA, ORANGE]
 _KINDS = {"user": BLUE, "ip": ORANGE, "device": RED, "issuer": MAGENTA, "document": SLATE, "attestation": TEAL}
 _NOUNS, _PLURALS = {"ip": "address"}, {"ip": "addresses"}
-_GRID = "#E3E6EB"
+_GRID, _INK = "#E3E6EB", "#16202E"
+_STATES = {"ok": "#2E9E63", "FAILED": RED, "open": "#BD7F00", "skipped": "#B4BFCD"}
 _LOOK = {
     "fontsize": {"title": 12, "labels": 10, "ticks": 9, "legend": 9, "legend_title": 9},
     "show_frame": False,
@@ -41,13 +42,69 @@ hv.Store.display_formats = ["png"]
 
 
 def draw_days(counts: pd.DataFrame, *, title: str, ylabel: str) -> hv.Element:
-    """Draw counts as stacked columns: one column for each row (its index is a date), one colour for each series.
+    """Draw counts as stacked columns, one for each day of the index; see `draw_columns`."""
+    labelled = counts.set_axis([f"{day:%-d %b}" for day in counts.index])
+    return draw_columns(labelled, title=title, ylabel=ylabel, rot=90)
+
+
+def draw_columns(counts: pd.DataFrame, *, title: str, ylabel: str, rot: int = 0) -> hv.Element:
+    """Draw counts as stacked columns: one column for each row, one colour for each series.
 
     The last series has the loudest colour, so order them from the most usual to the one to see first.
     """
-    labelled = counts.set_axis([f"{day:%-d %b}" for day in counts.index])
-    columns = labelled.hvplot.bar(stacked=True, color=hv.Cycle(_SERIES[-len(counts.columns) :]), rot=90)
+    columns = counts.hvplot.bar(stacked=True, color=hv.Cycle(_SERIES[-len(counts.columns) :]), rot=rot)
     return columns.opts(edgecolor="none", title=title, xlabel="", ylabel=ylabel, **_WIDE)
+
+
+def draw_bars(values: pd.Series, *, title: str, xlabel: str, loud: Collection[object] = ()) -> hv.Element:
+    """Draw one bar for each row, the first at the top, with its number; the rows in `loud` are red."""
+    top = float(values.max()) or 1.0
+    rows = list(enumerate(values.items()))
+    drawn = hv.Labels([(float(value) + top * 0.015, -row, f"{value:,.6g}") for row, (_, value) in rows]).opts(
+        horizontalalignment="left", color=_INK, size=9, backend="matplotlib"
+    )
+    for colour, is_loud in ((BLUE, False), (RED, True)):
+        bars = [(0, -row - 0.35, float(value), -row + 0.35) for row, (name, value) in rows if (name in loud) is is_loud]
+        drawn *= hv.Rectangles(bars).opts(color=colour, linewidth=0, backend="matplotlib")
+    names = [(-row, str(name)) for row, (name, _) in rows]
+    look = {**_WIDE, "aspect": max(1.6, 13 / (len(values) + 1))}
+    return drawn.opts(yticks=names, title=title, xlabel=xlabel, ylabel="", xlim=(0, top * 1.12), **look)
+
+
+def draw_states(states: pd.DataFrame, *, title: str) -> hv.Element:
+    """Draw a table of words as coloured cells: `ok`, `FAILED`, and in grey what was not proven or not reached."""
+    cells = [
+        (column, -row, str(states.iat[row, column]))
+        for row in range(len(states))
+        for column in range(len(states.columns))
+    ]
+    drawn = hv.Labels(cells).opts(color="white", size=9, backend="matplotlib")
+    for word, colour in _STATES.items():
+        boxes = [(x - 0.48, y - 0.42, x + 0.48, y + 0.42) for x, y, state in cells if state == word]
+        drawn = hv.Rectangles(boxes).opts(color=colour, linewidth=0, backend="matplotlib") * drawn
+    xticks = list(enumerate(map(str, states.columns)))
+    yticks = [(-row, str(name)) for row, name in enumerate(states.index)]
+    look = {**_WIDE, "aspect": max(1.6, 13 / (len(states) + 1))}
+    return drawn.opts(xticks=xticks, yticks=yticks, xlabel="", ylabel="", title=title, **look)
+
+
+def draw_counts(counts: pd.DataFrame, *, title: str) -> hv.Element:
+    """Draw a table of counts as cells, each with its number; the more, the bluer."""
+    top = float(counts.to_numpy().max()) or 1.0
+    drawn = hv.Overlay([])
+    for row, (_, numbers) in enumerate(counts.iterrows()):
+        for column, number in enumerate(numbers):
+            share = float(number) / top
+            box = hv.Rectangles([(column - 0.48, -row - 0.45, column + 0.48, -row + 0.45)])
+            drawn *= box.opts(color=BLUE, alpha=0.06 + 0.94 * share, linewidth=0, backend="matplotlib")
+            text = hv.Labels([(column, -row, f"{number:,}")])
+            drawn *= text.opts(color="white" if share > 0.45 else _INK, size=10, backend="matplotlib")
+    xticks = list(enumerate(map(str, counts.columns)))
+    yticks = [(-row, str(name)) for row, name in enumerate(counts.index)]
+    look = {**_WIDE, "aspect": max(1.6, 13 / (len(counts) + 1))}
+    return drawn.opts(
+        xticks=xticks, yticks=yticks, xlabel=str(counts.columns.name), ylabel=str(counts.index.name), title=title, **look
+    )
 
 
 def draw_lines(series: pd.DataFrame, *, title: str, ylabel: str) -> hv.Element:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from attestlab.attestations.rules import Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.client.cards import (
     CardRow,
@@ -20,6 +21,7 @@ from attestlab.client.cards import (
 )
 
 if TYPE_CHECKING:
+    from attestlab.attestations.shapes import LogOut
     from attestlab.client.handles.attestations import AttestationHandle, MintHandle, VerificationHandle
     from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
     from attestlab.client.handles.issuers import IssuerHandle
@@ -67,20 +69,22 @@ def draw_attestation(attestation: AttestationHandle | MintHandle, issuer: str | 
         CardRow("Id", write_code(attestation.id)),
     ]
     foot = join("Check it: ", write_code('attestation.verify(file="diploma.pdf")'))
-    return draw_card(_tone_of(status), status, name_schema(attestation.schema_id), rows, foot=foot)
+    return draw_card(_tone_of(status), status, _name_credential(attestation), rows, foot=foot)
 
 
 def draw_verification(verification: VerificationHandle) -> str:
     """Draw the card of a verification by the service."""
     reasons = set(verification.reasons)
-    issuer = verification.governance and verification.governance.issuer_display_name
+    file = verification.file_sha256 if verification.verdict is Verdict.ALTERED else None
     rows = [
         CardRow("Attestation", write_code(verification.attestation_id)),
-        CardRow("Issuer", issuer or verification.details.issuer_name or None),
+        CardRow("Issuer", _describe_issuer(verification)),
+        CardRow("Attested", verification.document_hash and file and write_hash(verification.document_hash)),
+        CardRow("Your file", file and write_hash(file)),
         CardRow("Steps", _show_steps(reasons, is_found="attestation_not_found" not in reasons)),
         CardRow("Reasons", ", ".join(verification.reasons)),
     ]
-    foot = None if verification.log is None else f"Entry {verification.log.leaf_index:,} of {verification.log.log_id}."
+    foot = "Later steps were skipped." if verification.log is None else _place_in_log(verification.log)
     verdict = verification.verdict.value
     return draw_card(_tone_of(verdict), verdict, _SENTENCES[verdict], rows, foot=foot)
 
@@ -114,7 +118,7 @@ def draw_issuer(issuer: IssuerHandle) -> str:
     keys = ", ".join(f"{key.kid} ({key.alg}, {key.status})" for key in issuer.keys[:MAX_LINES]) or "none"
     rows = [
         CardRow("Domain", issuer.domain),
-        CardRow("Standing", f"{_say(issuer.trust_tier)}, {issuer.risk_rating.lower()} risk"),
+        CardRow("Standing", _describe_standing(issuer.trust_tier, issuer.risk_rating)),
         CardRow("Jurisdiction", issuer.jurisdiction),
         CardRow("Keys", keys),
         CardRow("Id", write_code(issuer.id)),
@@ -195,13 +199,13 @@ def draw_tree_head(head: TreeHeadHandle) -> str:
         CardRow("Signed", write_time(head.timestamp)),
         CardRow("Log", head.origin),
     ]
-    foot = join("Did it only grow? ", write_code("lab.log.consistency(older_size)"))
+    foot = join("Keep it. Has the log only grown since? ", write_code("lab.log.consistency(head)"))
     return draw_card(CardTone.CALM, "SIGNED", f"Log of {head.tree_size:,} entries", rows, foot=foot)
 
 
 def draw_lab(place: str, rows: Sequence[CardRow]) -> str:
     """Draw the card of a lab."""
-    foot = join("Try ", write_code("lab.attestations[0]"), " or ", write_code("lab.log.head()"))
+    foot = join("Try ", write_code("lab.attestations[0]"), " or ", write_code("lab.signals.df()"))
     word = "DEMO" if place.startswith("demo") else "LAB"
     return draw_card(CardTone.CALM, word, place, rows, foot=foot)
 
@@ -210,6 +214,30 @@ def name_schema(schema_id: str) -> str:
     """Return the title of a schema, or its id if this version does not know it."""
     known = CATALOGUE.get(schema_id)
     return schema_id if known is None else known.title
+
+
+def _name_credential(attestation: AttestationHandle | MintHandle) -> str:
+    """Name the kind of a credential and its holder, whom the first claim of each schema names."""
+    title, known = name_schema(attestation.schema_id), CATALOGUE.get(attestation.schema_id)
+    claims = getattr(attestation, "claims", {})
+    holder = None if known is None else claims.get(known.required_claim)
+    return f"{title} of {holder}" if isinstance(holder, str) else title
+
+
+def _describe_issuer(verification: VerificationHandle) -> str | None:
+    now = verification.governance
+    if now is None:
+        return verification.details.issuer_name or None
+    name = now.issuer_display_name or verification.details.issuer_name
+    return f"{name}: {_describe_standing(now.issuer_trust_tier, now.issuer_risk_rating)}"
+
+
+def _describe_standing(trust_tier: str, risk_rating: str) -> str:
+    return f"{_say(trust_tier)}, {risk_rating.lower()} risk"
+
+
+def _place_in_log(place: LogOut) -> str:
+    return f"Entry {place.leaf_index:,} of {place.log_id}."
 
 
 def _show_steps(reasons: set[str], *, is_found: bool) -> Markup:

@@ -34,7 +34,11 @@ from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.identity.shapes import MeOut, TokensOut
+from attestlab.log.note.trust_policy import TrustPolicy
 
+
+_COUNTED = ("Attestations", "Issuers", "Signals", "Cases", "Decisions")
+_COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {name.lower()}) AS {name}" for name in _COUNTED)
 
 class MeHandle(MeOut, Handle):
     """The caller of this lab: a person, an API key, or this process itself."""
@@ -88,19 +92,26 @@ class Lab:
         return mint(self._client, document, issuer=issuer, schema=schema, claims=claims, options=options)
 
     def verify(
-        self, what: AttestationLike | BundleHandle | Mapping[str, object] | File, *, file: File | None = None
+        self,
+        what: AttestationLike | BundleHandle | Mapping[str, object] | File,
+        *,
+        file: File | None = None,
+        trust: TrustPolicy | str | None = None,
     ) -> VerificationHandle | OfflineVerificationHandle:
         """Verify an attestation by the service, or a bundle in this process.
 
         Args:
             what: an attestation, its id or the address of its page; or a bundle: a dict, or the path of a JSON file.
             file: the document to compare with the attested one: a path, its bytes, or an open binary file.
+            trust: for a bundle, the pinned log and witnesses as C2SP tlog-policy text (`BundleHandle.verify`).
 
         Raises:
             ValidationFailed: `what` is none of them, or `file` cannot be read.
         """
         if _may_be_bundle(what):
-            return read_bundle(self._client, what).verify(file=file)
+            return read_bundle(self._client, what).verify(file=file, trust=trust)
+        if trust is not None:
+            raise ValidationFailed("`trust` belongs to a bundle, which is verified here. Pass `attestation.bundle()`.")
         try:
             attestation_id = read_attestation_id(what)
         except ValidationFailed:
@@ -164,11 +175,11 @@ class Lab:
         with suppress(AttestLabError):
             rows.append(CardRow("Log", f"{self.log.head().tree_size:,} entries"))
             me = self.me()
-            rows += [
-                CardRow("Tenant", me.tenant_name),
-                CardRow("Caller", me.email or me.name),
-                CardRow("Plan", me.plan),
-            ]
+            rows.append(CardRow("Tenant", f"{me.tenant_name}, plan {me.plan}"))
+            rows.append(CardRow("Caller", me.email or me.name))
+        with suppress(AttestLabError, ImportError):  # the plain wheel has no reader of rows
+            (counts,) = self.sql(_COUNTS)
+            rows = [*(CardRow(name, f"{count:,}") for name, count in counts.items()), *rows]
         return rows
 
     def __dir__(self) -> list[str]:

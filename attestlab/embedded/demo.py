@@ -67,6 +67,9 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
     risk signals, up to noon of 2 November 2026, when its clock starts. The first call on a machine builds it, in some
     fifteen seconds, into the user's cache; each lab gets a copy of its own, which ends with it.
 
+    Three people can sign in with `lab.as_(address, password="only for the demo")`, for what needs a person or a second
+    one: ann@demo.example (owner), ben@demo.example (admin) and rita@demo.example (reviewer of the platform).
+
     Args:
         seed: of what is drawn; another seed is another world.
         history: False for the documents alone, without a past; then the first call takes a second.
@@ -92,11 +95,15 @@ def _require_seed(seed: object) -> None:
 
 
 def _build(folder: Path, *, seed: int, history: bool) -> None:
-    from attestlab.demos.world import demo_world  # only the first call on a machine needs it
+    from attestlab.demos.people import add_people  # only the first call on a machine needs these
+    from attestlab.demos.world import demo_world
 
     bar = ProgressBar("Building the demo world, once on this machine")
     try:
         world = demo_world(folder, clock=FixedClock(WORLD_END), history=history, seed=seed, report_progress=bar.show)
+        with world.lab.storage.write() as tx:
+            world.lab.list_statuses(tx)  # so that a bundle proves what did not change
+        add_people(world)
         world.lab.lake.export()  # the records would take seconds for what Parquet answers in milliseconds
         world.lab.close()
     finally:

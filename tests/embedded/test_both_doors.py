@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import attestlab
@@ -27,6 +29,15 @@ def doors(running: ServerProcess) -> Iterator[dict[str, Lab]]:
     ):
         yield {"in process": lab.as_("inside"), "over HTTP": outside}
 
+DRAFT = {
+    "name": "Old keys",
+    "category": "MINT",
+    "target_type": "TENANT_DEFAULT",
+    "default_effect": "ALLOW",
+    "rules": [
+        {"id": "old", "effect": "DENY", "priority": 1, "when": {"attr": "key.age_days", "op": "gt", "value": 365}}
+    ],
+}
 
 FAILURES: dict[str, Callable[[Lab], object]] = {
     "unknown attestation": lambda lab: lab.attestations["0193b5a0-7f3c-7abc-8def-0123456789ab"],
@@ -35,6 +46,8 @@ FAILURES: dict[str, Callable[[Lab], object]] = {
     "unknown policy": lambda lab: lab.policies["no such policy"],
     "bad policy": lambda lab: lab.policies.create({"name": "x"}),
     "another tenant": lambda lab: lab.as_("0193b5a0-7f3c-7abc-8def-0123456789ab").me(),
+    "list of requests needs a person": lambda lab: lab.issuers.requests(),
+    "contexts of no kind": lambda lab: lab.policies.replay(DRAFT, 7),  # type: ignore[arg-type]  # a mistake
     "needs a person": lambda lab: lab.policies.archive("0193b5a0-7f3c-7abc-8def-0123456789ab"),
 }
 
@@ -80,6 +93,21 @@ def test_both_doors_see_the_same_installation(doors: dict[str, Lab]) -> None:
     assert outside.issuers["seen by both"].to_dict() == issuer.to_dict()
     assert inside.me().tenant_id == outside.me().tenant_id
     assert inside.log.head().tree_size == outside.log.head().tree_size
+
+
+def test_both_doors_replay_contexts_of_ones_own(doors: dict[str, Lab], tmp_path: Path) -> None:
+    contexts = pa.table({"key.age_days": [3.0, 400.0, None], "more": ["a", "b", "c"]})
+    pq.write_table(contexts, tmp_path / "contexts.parquet")
+    for lab in doors.values():
+        stored = lab.policies.create(DRAFT)
+        draft = {**stored.document, "default_effect": "DENY"}
+
+        assert lab.policies.replay(stored, contexts).df()["allowed"].to_list() == [True, False, True]
+        assert lab.policies.replay(stored.name, tmp_path / "contexts.parquet").allowed == 2
+        groups = lab.policies.replay(draft, contexts.to_pandas()).groups
+        assert [(each.allowed, each.matched_rules, each.count) for each in groups] == [(False, [], 2), (False, ["old"], 1)]
+        lab.policies.evaluate("MINT", {"key.age_days": 3})
+        assert len(lab.policies.replay(stored, lab.decisions)) == len(lab.decisions)
 
 
 def test_dir_lists_no_key_and_no_plumbing(doors: dict[str, Lab]) -> None:

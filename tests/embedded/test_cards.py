@@ -125,8 +125,8 @@ def test_a_repr_is_one_short_line(shown: dict[str, object], kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("attestation", ["✓\xa0VALID", "Degree", EVIL, "Issued"]),
-        ("altered", ["✗\xa0ALTERED", "The file is not the one that was signed", "✗\xa0File"]),
+        ("attestation", ["✓\xa0VALID", f"Degree of {EVIL}", "Issued"]),
+        ("altered", ["✗\xa0ALTERED", "The file is not the one that was signed", "✗\xa0File", "Your file"]),
         ("unknown", ["✗\xa0NOT_FOUND", "✗\xa0Found"]),
         ("offline", ["✓\xa0VALID", "Verified here, offline.", "Not checked"]),
         ("bundle", ["Nothing is verified yet"]),
@@ -134,7 +134,7 @@ def test_a_repr_is_one_short_line(shown: dict[str, object], kind: str) -> None:
         ("explanation", ["MINT"]),
         ("report", ["CHANGE", "decisions replayed", "Self-check"]),
         ("head", ["entries", "Root", "Signed"]),
-        ("lab", ["Operator", "ENTERPRISE"]),
+        ("lab", ["Operator", "ENTERPRISE", "Attestations", "Signals"]),
     ],
 )
 def test_a_card_says_everything_without_its_styles(shown: dict[str, object], kind: str, words: list[str]) -> None:

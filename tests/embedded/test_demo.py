@@ -156,3 +156,16 @@ def test_the_bar_shows_each_percent_once(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().err
     assert shown.split("\r")[-1] == f"Building [{'#' * 30}] 100 %\n"
     assert shown.count("\r") == 3
+
+
+def test_a_second_person_can_sign_in_and_approve(caches: Path, temporary: Path) -> None:
+    with demo(history=False) as lab:
+        ann, ben = (lab.as_(f"{name}@demo.example", password="only for the demo") for name in ("ann", "ben"))
+        request = ann.issuers.request("SUSPEND_ISSUER", "Orchard Press", "a test")
+        ben.issuers.approve(request)
+        ann.issuers.execute(request)
+
+        assert lab.issuers["Orchard Press"].status == "SUSPENDED"
+        assert [each.status for each in ann.issuers.requests("Orchard Press")] == ["EXECUTED"]
+        assert ben.issuers.requests(status="PENDING").df().empty
+        assert lab.as_("rita@demo.example", password="only for the demo").me().roles == ["reviewer"]

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.results import Minted
+from attestlab.client.lab import Lab
 from attestlab.core.clock import SystemClock
 from attestlab.core.strict_json import parse_json
 from attestlab.demos.world import DemoWorld, demo_world
@@ -166,7 +167,7 @@ class DocumentationRun:
                 else:
                     code = block.text.replace("https://log.example", self.url)
                     exec(compile("\n" * block.line + code, block.page, "exec"), names)  # our own page
-        if isinstance(lab := names.get("lab"), Installation) and lab is not self.world.lab:
+        if isinstance(lab := names.get("lab"), Installation | Lab) and lab is not self.world.lab:
             lab.close()
         return names
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.handles.issuers import (
@@ -53,10 +54,10 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         """Change an issuer's profile; None removes a value."""
         return self._parse(self._client.patch(path_of("v1", "issuers", self._id_of(issuer)), profile))
 
-    def keys(self, issuer: IssuerLike) -> list[KeyHandle]:
+    def keys(self, issuer: IssuerLike) -> Records[KeyHandle]:
         """List an issuer's keys, newest first."""
         answers = self._client.iterate(path_of("v1", "issuers", self._id_of(issuer), "keys"))
-        return [KeyHandle.parse(self._client, answer) for answer in answers]
+        return Records((KeyHandle.parse(self._client, answer) for answer in answers), KeyHandle)
 
     def add_key(
         self,
@@ -104,6 +105,12 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         body |= {"new_trust_tier": new_trust_tier} if new_trust_tier else {}
         body |= {"new_risk_rating": new_risk_rating} if new_risk_rating else {}
         return IssuerRequestHandle.parse(self._client, self._client.post("/v1/governance/issuer-requests", body))
+
+    def requests(self, issuer: IssuerLike | None = None, *, status: str | None = None) -> Records[IssuerRequestHandle]:
+        """List the requests about an issuer, or all, newest first; for a person who signed in."""
+        filters = {"issuer_id": None if issuer is None else self._id_of(issuer), "status": status}
+        answers = self._client.iterate("/v1/governance/issuer-requests", filters)
+        return Records((IssuerRequestHandle.parse(self._client, each) for each in answers), IssuerRequestHandle)
 
     def approve(self, request: RequestLike) -> IssuerRequestHandle:
         """Approve a request, as another person than the requester."""

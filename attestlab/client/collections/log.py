@@ -15,11 +15,14 @@ from attestlab.client.handles.log import (
     ConsistencyHandle,
     EntryHandle,
     InclusionHandle,
+    SignedHead,
     TreeHeadHandle,
     VkeyHandle,
+    read_size,
+    require_root,
 )
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
-from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.errors import NotFound, ProofInvalid, ValidationFailed
 
 if TYPE_CHECKING:
     import duckdb
@@ -104,15 +107,23 @@ class LogCollection:
         proven.verify()
         return proven
 
-    def consistency(self, older: int, newer: int | None = None) -> ConsistencyHandle:
-        """Prove that the log only grew between two sizes; the newer one is the head's by default.
+    def consistency(self, older: int | SignedHead, newer: int | SignedHead | None = None) -> ConsistencyHandle:
+        """Prove that the log only grew between two sizes or heads; the newer one is the head's by default.
+
+        Two sizes prove that the service agrees with itself. A head that you kept proves that this is the log you saw.
 
         Raises:
-            ProofInvalid: the proof of the service does not hold.
+            ProofInvalid: the larger tree does not begin with the smaller one; or the log has another root than a head
+                that you kept (a fork), or fewer entries (it was rolled back).
         """
-        answer = self._client.get("/v1/log/consistency", {"from": older, "to": len(self) if newer is None else newer})
+        first, last = read_size(older), len(self) if newer is None else read_size(newer)
+        if last < first and not isinstance(older, int):
+            raise ProofInvalid(f"The log has {last:,} entries, the head that you kept {first:,}: it was rolled back.")
+        answer = self._client.get("/v1/log/consistency", {"from": first, "to": last})
         proven = ConsistencyHandle.parse(self._client, answer)
         proven.verify()
+        require_root(older, proven.from_root)
+        require_root(newer, proven.to_root)
         return proven
 
     def lookup(self, what: str | UUID | object) -> EntryHandle:

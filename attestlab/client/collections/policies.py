@@ -25,6 +25,7 @@ from attestlab.client.handles.policies import (
     name_policy,
     simulate,
 )
+from attestlab.client.handles.replays import ContextReplay, Contexts, replay_policy
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 
@@ -125,6 +126,19 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         if against is not None:
             body["against"] = next(iter(name_policy(self._client, against).values()))
         return AnalysisHandle.parse(self._client, self._client.post("/v1/policies/analyze", body, is_read=True))
+
+    def replay(self, policy: PolicyOrDocument, contexts: Contexts) -> ContextReplay:
+        """Decide contexts of your own with a policy or a draft, in this process; nothing is sent or recorded.
+
+        Args:
+            policy: a stored policy, of which the newest version decides, or a draft.
+            contexts: a data frame, or the path (or pattern) of Parquet files, with a column for each attribute, such
+                as `key.age_days`; `lab.decisions.to_parquet` writes such a file.
+
+        Raises:
+            ValidationFailed: the contexts cannot be read, or a column has another type than its attribute.
+        """
+        return replay_policy(self._client, policy, contexts)
 
     def shadow(self, policy: PolicyLike) -> PolicyHandle:
         """Evaluate and record the newest version next to the active ones, without effect."""

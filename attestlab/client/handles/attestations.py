@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import ClassVar, Protocol
 from uuid import UUID
 
+from pydantic import PrivateAttr
+
 from attestlab.attestations.shapes import AttestationOut, MintOut, RevokedOut, VerifyOut
 from attestlab.client import arguments, card_contents
 from attestlab.client.arguments import File
@@ -18,6 +20,12 @@ class VerificationHandle(VerifyOut, Handle):
     """A verification by the service: exactly one verdict, and a reason code for every check that ran."""
 
     shown_fields: ClassVar = ("verdict", "attestation_id", "reasons")
+    _file_sha256: str | None = PrivateAttr(default=None)
+
+    @property
+    def file_sha256(self) -> str | None:
+        """The SHA-256 (hex) of the file that was compared with the attested one; None without a file."""
+        return self._file_sha256
 
     def _repr_html_(self) -> str:
         return card_contents.draw_verification(self)
@@ -131,11 +139,14 @@ def verify_attestation(
 ) -> VerificationHandle:
     """Verify an attestation by the service."""
     body: dict[str, object] = {"attestation_id": attestation_id}
-    if file is not None:
-        body["document_hash_hex"] = arguments.hash_file(file).sha256
+    digest = None if file is None else arguments.hash_file(file)
+    if digest is not None:
+        body["document_hash_hex"] = digest.sha256
     if profile is not None:
         body["verification_profile_id"] = profile
-    return VerificationHandle.parse(client, client.post("/v1/verify", body, is_read=True))
+    verified = VerificationHandle.parse(client, client.post("/v1/verify", body, is_read=True))
+    verified._file_sha256 = None if digest is None else digest.sha256
+    return verified
 
 
 def revoke_attestation(client: ServiceClient, attestation_id: UUID, reason: str) -> RevocationHandle:

@@ -36,6 +36,7 @@ class OfflineVerificationHandle(Handle):
     attestation_id: UUID
     origin: str | None
     tree_size: int | None
+    as_of: int | None = None  # the status was compared with the status list of this many entries
     not_checked: list[str]
 
     def _repr_html_(self) -> str:
@@ -140,6 +141,7 @@ def _show_report(client: ServiceClient, bundle: Bundle, report: OfflineReport) -
         "attestation_id": bundle.statement.id,
         "origin": report.origin,
         "tree_size": report.tree_size,
+        "as_of": report.as_of,
         "not_checked": list(report.not_checked),
     }
     return OfflineVerificationHandle.parse(client, fields)

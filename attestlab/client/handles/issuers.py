@@ -7,10 +7,17 @@ from typing import ClassVar, Self
 from uuid import UUID
 
 from attestlab.client import arguments, card_contents
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
-from attestlab.governance.shapes import BlastRadiusOut, IssuerRequestOut
+from attestlab.governance.shapes import (
+    BlastRadiusOut,
+    IssuerRequestOut,
+    MonthCountOut,
+    RecipientCountOut,
+    SchemaCountOut,
+)
 from attestlab.issuers.shapes import IssuerOut, KeyOut, RotatedOut, WithdrawnKeyOut
 
 _MAX_SUGGESTIONS = 3
@@ -67,11 +74,17 @@ class BlastRadiusHandle(BlastRadiusOut, Handle):
 
     shown_fields: ClassVar = ("issuer_id", "kid", "attestations", "valid")
 
+    by_schema: Records[SchemaCountOut]
+    by_month: Records[MonthCountOut]
+    by_recipient: Records[RecipientCountOut]
+
 
 class IssuerHandle(IssuerOut, Handle):
     """An issuer with its keys."""
 
     shown_fields: ClassVar = ("name", "domain", "status", "trust_tier", "risk_rating", "id")
+
+    keys: Records[KeyOut]
 
     @classmethod
     def parse(cls, client: ServiceClient, answer: object) -> Self:

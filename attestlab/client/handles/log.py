@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from attestlab.client import card_contents
 from attestlab.client.handles.base import Handle
-from attestlab.core.errors import ProofInvalid
+from attestlab.core.errors import ProofInvalid, ValidationFailed
 from attestlab.log.merkle import hashing
 from attestlab.log.shapes import CheckpointOut, ConsistencyOut, EntryOut, HeadOut, InclusionOut, VkeyOut
 
@@ -26,6 +26,9 @@ class CheckpointHandle(CheckpointOut, Handle):
     """An earlier signed tree head."""
 
     shown_fields: ClassVar = ("tree_size", "root_hash", "timestamp")
+
+
+SignedHead = TreeHeadHandle | CheckpointHandle
 
 
 class EntryHandle(EntryOut, Handle):
@@ -89,3 +92,28 @@ def parse_hash(text: str) -> bytes:
     if len(raw) != hashing.HASH_BYTES:
         raise ProofInvalid(f"{text[:80]!r} is not a SHA-256 hash of the log.")
     return raw
+
+def read_size(head: int | SignedHead) -> int:
+    """Read the size of a tree: the number itself, or that of a head.
+
+    Raises:
+        ValidationFailed: it is neither.
+    """
+    if isinstance(head, TreeHeadHandle | CheckpointHandle):
+        return head.tree_size
+    if isinstance(head, int):
+        return head
+    raise ValidationFailed(f"A value of type {type(head).__name__} is no tree. Pass a size, or a head of `lab.log`.")
+
+
+def require_root(kept: int | SignedHead | None, root_hash: str) -> None:
+    """Require that a head that was kept has the root that the log proves for its size; a bare size has none.
+
+    Raises:
+        ProofInvalid: the log shows two different trees of one size.
+    """
+    if isinstance(kept, TreeHeadHandle | CheckpointHandle) and kept.root_hash != root_hash:
+        raise ProofInvalid(
+            f"The log has another root at {kept.tree_size:,} entries than the head that you kept: it was forked."
+        )
+

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
 from attestlab.client import arguments, card_contents
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import Json, ServiceClient, path_of
@@ -15,13 +16,27 @@ from attestlab.policy.shapes import (
     AnalysisOut,
     DecisionOut,
     EvaluateOut,
+    FindingOut,
     PolicyOut,
     PolicySummaryOut,
     PolicyVersionSummaryOut,
 )
-from attestlab.simulation.shapes import SimulationOut
+from attestlab.simulation.shapes import (
+    ExampleOut,
+    FlipOut,
+    GroupOut,
+    ReasonOut,
+    RuleEffectOut,
+    SimulationOut,
+    SweptOut,
+    TransitionOut,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_BY = 3  # attributes that a simulation counts by
+_SWEPT = ("value", "second_value")
 Threshold = tuple[str, str] | tuple[str, str, str] | Mapping[str, object]
 
 
@@ -57,6 +72,8 @@ class AnalysisHandle(AnalysisOut, Handle):
 
     shown_fields: ClassVar = ("findings", "equivalent")
 
+    findings: Records[FindingOut]
+
 
 class VersionHandle(PolicyVersionSummaryOut, Handle):
     """A version of a policy."""
@@ -64,10 +81,33 @@ class VersionHandle(PolicyVersionSummaryOut, Handle):
     shown_fields: ClassVar = ("policy_id", "version", "status", "author", "created_at")
 
 
+class SweptValues(Records[SweptOut]):
+    """The result for every value of one threshold, or of two, which are the columns `value` and `second_value`."""
+
+    shape: ClassVar = SweptOut
+
+    def arrow(self) -> pa.Table:
+        """Return the results as a pyarrow Table."""
+        import pyarrow as pa
+
+        counts = super().arrow()
+        columns = [*zip(*(each.values for each in self), strict=True)] or [()]
+        values = {name: pa.array(column, pa.float64()) for name, column in zip(_SWEPT, columns, strict=False)}
+        return pa.table({**values, **{name: counts[name] for name in counts.column_names if name != "values"}})
+
+
 class SimulationHandle(SimulationOut, Handle):
     """What a policy would have decided in the past, compared with what was decided."""
 
     shown_fields: ClassVar = ("policy_name", "decided", "newly_allowed", "newly_denied")
+
+    transitions: Records[TransitionOut]
+    flips: Records[FlipOut]
+    why: Records[ReasonOut]
+    examples: Records[ExampleOut]
+    groups: Records[GroupOut]
+    rules: Records[RuleEffectOut]
+    sweep: SweptValues | None
 
     def _repr_html_(self) -> str:
         return card_contents.draw_simulation(self)
@@ -141,6 +181,12 @@ class PolicyHandle(PolicyOut, _PolicyVerbs):
     """A policy with its newest document."""
 
     shown_fields: ClassVar = ("name", "category", "status", "version", "id")
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The newest document as a dict of its own, to change and to pass on: `policy.document | {"rules": [...]}`."""
+        members = ("name", "category", "target_type", "target_id", "mode", "default_effect", "rules", "tests")
+        return {name: value for name, value in self.to_dict().items() if name in members and value is not None}
 
     def _repr_html_(self) -> str:
         return card_contents.draw_policy(self, self.rules)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.account_takeover.shapes import LoginOut
-from attestlab.risk.activity.shapes import DriftOut, SourceOut
+from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
 from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut
-from attestlab.risk.entities.shapes import EntityOut, GraphOut
+from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut
 from attestlab.risk.media.shapes import ScanOut
 from attestlab.risk.normalization.shapes import NormalizedOut
 from attestlab.risk.signals.shapes import BulkOut, SignalOut
 from attestlab.risk.velocity.shapes import VelocityOut
-from attestlab.simulation.risk.shapes import RiskSimulationOut
+from attestlab.simulation.risk.shapes import CurvePointOut, RiskFlipOut, RiskRuleEffectOut, RiskSimulationOut
 
 
 class EntityHandle(EntityOut, Handle):
@@ -29,6 +30,9 @@ class GraphHandle(GraphOut, Handle):
     """The entities around one, the links between them, and the rings that they form."""
 
     shown_fields: ClassVar = ("truncated",)
+
+    nodes: Records[NodeOut]
+    edges: Records[EdgeOut]
 
     def __repr__(self) -> str:
         return f"Graph({len(self.nodes)} entities, {len(self.edges)} links, {len(self.rings)} rings)"
@@ -113,6 +117,8 @@ class DriftHandle(DriftOut, Handle):
 
     shown_fields: ClassVar = ("since", "until")
 
+    items: Records[KindDriftOut]
+
 
 class SourceHandle(SourceOut, Handle):
     """A source of signals, and whether it fell silent."""
@@ -124,6 +130,10 @@ class RiskSimulationHandle(RiskSimulationOut, Handle):
     """What a rule set would have escalated, compared with the outcomes of cases and with the live rule."""
 
     shown_fields: ClassVar = ("signals", "cost")
+
+    rules: Records[RiskRuleEffectOut]
+    curve: Records[CurvePointOut]
+    flips: Records[RiskFlipOut]
 
 
 def get_entity(client: ServiceClient, entity_type: str, entity_id: str) -> EntityHandle:

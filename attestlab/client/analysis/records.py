@@ -1,0 +1,143 @@
+"""`Records`: the parts of an answer as a list that is a table too, such as `report.flips.df()`.
+
+The columns follow from the fields of the parts, so their types never depend on the rows, also when there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from functools import partial
+from types import GenericAlias, NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeVar, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic.fields import FieldInfo
+from pydantic_core import core_schema, to_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+Part = TypeVar("Part", bound=BaseModel)
+
+_PLAIN = {bool: "bool", int: "int64", float: "double", str: "string", UUID: "string"}  # names of Arrow types
+
+
+class Records(list[Part], Generic[Part]):
+    """The parts of an answer, in its order: a list, and a table with one column for each field.
+
+    A nested object has a column for each of its fields; a mapping one for each of its keys; lists of objects are JSON.
+    """
+
+    shape: ClassVar[type[BaseModel] | None] = None  # of a class that has no parameter
+
+    def __init__(self, parts: Iterable[Part] = (), shape: type[BaseModel] | None = None) -> None:
+        super().__init__(parts)
+        self._shape = shape or self.shape
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        (shape,) = get_args(source) or (cls.shape,)
+        parts = handler.generate_schema(GenericAlias(list, (shape,)))
+        return core_schema.no_info_after_validator_function(partial(cls, shape=shape), parts)
+
+    def df(self) -> pd.DataFrame:
+        """Return the parts as a data frame, with types as those of `Rows.df`."""
+        from attestlab.client.analysis import frames
+
+        return frames.to_pandas(self.arrow(), {})
+
+    def pl(self) -> pl.DataFrame:
+        """Return the parts as a Polars frame."""
+        from attestlab.client.analysis import frames
+
+        return frames.to_polars(self.arrow())
+
+    def arrow(self) -> pa.Table:
+        """Return the parts as a pyarrow Table."""
+        import pyarrow as pa
+
+        columns = dict(() if self._shape is None else _read_columns(self._shape, self))
+        return pa.table(columns)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.arrow().column_names)
+
+    def __repr__(self) -> str:
+        noun = "" if self._shape is None else self._shape.__name__.removesuffix("Out").removesuffix("Handle")
+        return f"{type(self).__name__}({len(self)} {noun})"
+
+    def _repr_html_(self) -> str | None:
+        return self.df().to_html(notebook=True, max_rows=20)
+
+
+def _read_columns(shape: type[BaseModel], parts: Sequence[object], prefix: str = "") -> Iterator[tuple[str, pa.Array]]:
+    """Yield the columns of parts of one shape; a part that is None has no value in any of them."""
+    for name, field in shape.model_fields.items():
+        label = f"{prefix}{field.serialization_alias or field.alias or name}"
+        values = [None if part is None else getattr(part, name) for part in parts]
+        kind = _read_kind(field.annotation, field)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _read_columns(kind, values, f"{label}_")
+        elif kind is dict:
+            yield from _read_members(values)
+        else:
+            yield label, _build_column(kind, values)
+
+
+def _read_members(values: Sequence[Mapping[str, object] | None]) -> Iterator[tuple[str, pa.Array]]:
+    """Yield a column for each key of the mappings; values of several types become text."""
+    import pyarrow as pa
+
+    for key in dict.fromkeys(key for value in values for key in value or ()):
+        found = [None if value is None else value.get(key) for value in values]
+        kinds = {type(each) for each in found if each is not None}
+        if len(kinds) > 1 and not kinds <= {int, float}:
+            found = [None if each is None else str(each) for each in found]
+        yield key, pa.array(found)
+
+
+def _read_kind(annotation: object, field: FieldInfo | None = None) -> object:
+    """Return what the values of a field are: a type, the values of an enumeration, or None for anything else."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        named = [each for each in inner[1:] if isinstance(each, FieldInfo)]
+        return _read_kind(inner[0], named[0] if named else field)
+    if origin in (Union, UnionType):
+        kinds = [each for each in inner if each is not NoneType]
+        return _read_kind(kinds[0], field) if len(kinds) == 1 else None
+    if origin is Literal:
+        return tuple(map(str, inner))
+    extra = None if field is None else field.json_schema_extra
+    if isinstance(extra, Mapping) and "enum" in extra:
+        return tuple(map(str, extra["enum"]))  # type: ignore[arg-type]  # a list, as JSON Schema has it
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return tuple(str(each.value) for each in annotation)
+    if origin is list and inner[0] in _PLAIN:
+        return [inner[0]]
+    return dict if origin in (dict, Mapping) else annotation
+
+
+def _build_column(kind: object, values: Sequence[object]) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(kind, tuple):
+        places = [None if value is None else kind.index(getattr(value, "value", value)) for value in values]
+        return pa.DictionaryArray.from_arrays(pa.array(places, pa.int16()), pa.array(kind, pa.string()))
+    if isinstance(kind, list):
+        return pa.array(values, pa.list_(pa.type_for_alias(_PLAIN[kind[0]])))
+    if kind is datetime:
+        return pa.array(values, pa.timestamp("us", "UTC"))
+    if isinstance(kind, type) and kind in _PLAIN:
+        return pa.array([str(value) if isinstance(value, UUID) else value for value in values], _PLAIN[kind])
+    return pa.array([None if value is None else _write_json(value) for value in values], pa.string())
+
+
+def _write_json(value: object) -> str:
+    return value if isinstance(value, str) else to_json(value).decode()

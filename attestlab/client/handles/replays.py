@@ -1,0 +1,166 @@
+"""Replays of a policy over contexts of one's own, computed in this process by DuckDB; nothing is sent or recorded."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from attestlab.client.analysis.records import Records
+from attestlab.client.handles.policies import name_policy
+from attestlab.client.service_client import Json, ServiceClient, path_of
+from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.shapes import Shape
+from attestlab.policy.evaluation.binder import bind
+from attestlab.policy.formats.toml import parse_body, parse_toml
+from attestlab.policy.language.ast import Policy
+from attestlab.policy.language.attributes import Attribute, AttributeType, Registry
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import pyarrow as pa
+
+    from attestlab.policy.sql.replay import Replay
+
+
+class ArrowTable(Protocol):
+    """A table in memory that Arrow reads: of pandas, Polars, pyarrow or DuckDB, or rows of a lab."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the rows by the Arrow PyCapsule interface."""
+        ...
+
+
+Contexts = str | PathLike[str] | ArrowTable
+
+
+class ReplayGroup(Shape):
+    """The number of contexts on which the same rules match; the first rule decides, without one the default."""
+
+    allowed: bool
+    matched_rules: list[str]
+    count: int
+
+
+class ContextsPlace(NamedTuple):
+    """Where the contexts are: the path (or pattern) of Parquet files, and a folder to remove afterwards."""
+
+    path: str
+    folder: Path | None
+
+
+class ContextReplay:
+    """What one policy decides on each of many contexts; each method computes it when it is called."""
+
+    def __init__(self, policy: Policy, place: ContextsPlace) -> None:
+        from attestlab.policy.sql.replay import replay  # DuckDB is loaded by the first replay
+
+        if place.folder is not None:
+            weakref.finalize(self, shutil.rmtree, place.folder, ignore_errors=True)
+        self._name = policy.name
+        self._replay: Replay = replay(policy, place.path)
+
+    @cached_property
+    def groups(self) -> Records[ReplayGroup]:
+        """How many contexts each set of rules matches, the largest first."""
+        found = [
+            ReplayGroup(allowed=each.allowed, matched_rules=list(each.matched), count=each.count)
+            for each in self._replay.groups()
+        ]
+        return Records(found, ReplayGroup)
+
+    @property
+    def allowed(self) -> int:
+        """How many contexts the policy allows."""
+        return sum(each.count for each in self.groups if each.allowed)
+
+    def rel(self) -> duckdb.DuckDBPyRelation:
+        """Return the decisions as a lazy DuckDB relation: `row` (from 0), `allowed`, and the matching rules as bits."""
+        return self._replay.rel()
+
+    def df(self) -> pd.DataFrame:
+        """Return the decisions as a data frame, one row for each context, in their order: `allowed`."""
+        from attestlab.client.analysis import frames
+
+        table = self._replay.rel().project("row, allowed").order("row").project("allowed").to_arrow_table()
+        return frames.to_pandas(table, {})
+
+    def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write the decisions as Parquet, in bounded memory; returns their number."""
+        return self._replay.write(path)
+
+    def __len__(self) -> int:
+        return sum(each.count for each in self.groups)
+
+    def __repr__(self) -> str:
+        return f"ContextReplay({self._name[:60]!r}, {self.allowed:,} of {len(self):,} allowed)"
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in vars(type(self)) if not name.startswith("_"))
+
+
+def replay_policy(client: ServiceClient, policy: object, contexts: Contexts) -> ContextReplay:
+    """Replay a stored policy or a draft over contexts, which stay in this process.
+
+    Raises:
+        ValidationFailed: the policy is invalid, or the contexts cannot be read.
+    """
+    return ContextReplay(_bind_policy(client, policy), _place_contexts(contexts))
+
+
+def _bind_policy(client: ServiceClient, policy: object) -> Policy:
+    """Bind a policy to the tenant's attributes, as the service does."""
+    named = name_policy(client, policy)
+    if "policy_id" in named:
+        path = path_of("v1", "policies", named["policy_id"])
+        document = parse_toml(client.get_text(path, {"format": "toml"}))
+    else:
+        document = parse_body(named["policy"])
+    attributes = cast("list[Json]", client.get("/v1/policies/attributes")["items"])
+    return bind(document, Registry(map(_read_attribute, attributes)))
+
+
+def _read_attribute(sent: Json) -> Attribute:
+    domain = sent["domain"]
+    bounds = domain if isinstance(domain, Mapping) else {}
+    return Attribute(
+        str(sent["path"]),
+        AttributeType(str(sent["type"])),
+        values=tuple(domain) if isinstance(domain, list) else (),
+        least=bounds.get("min"),
+        most=bounds.get("max"),
+        unit=cast("str | None", sent["unit"]),
+        mutable=bool(sent["mutable"]),
+    )
+
+
+def _place_contexts(contexts: Contexts) -> ContextsPlace:
+    """Name the Parquet file of the contexts; a table in memory is written to a temporary one."""
+    if isinstance(contexts, str | PathLike):
+        return ContextsPlace(str(Path(fspath(contexts)).expanduser()), None)
+    if not hasattr(contexts, "__arrow_c_stream__"):
+        raise ValidationFailed(
+            f"A value of type {type(contexts).__name__} has no contexts. Pass a Parquet file or a data frame with a "
+            "column for each attribute, such as key.age_days."
+        )
+    folder = Path(tempfile.mkdtemp(prefix="attestlab-replay-"))
+    _write_parquet(contexts, folder / "contexts.parquet")
+    return ContextsPlace(str(folder / "contexts.parquet"), folder)
+
+
+def _write_parquet(contexts: ArrowTable, path: Path) -> None:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise Unavailable("pyarrow is not installed: pip install 'attestlab[notebook]'.") from error
+    reader: pa.RecordBatchReader = pa.RecordBatchReader.from_stream(contexts)
+    with parquet.ParquetWriter(path, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)

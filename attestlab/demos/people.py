@@ -1,0 +1,38 @@
+"""The people of a private demo world, who can sign in: a change that needs a second person can be tried.
+
+A served demo (`attestlab demo`) does not have them, because their password is public.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attestlab.core.crypto import passwords
+from attestlab.core.ids import new_id
+from attestlab.core.records import audited_write
+from attestlab.core.records.actors import COMMAND_LINE
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.demos.world import DemoWorld
+from attestlab.orgs import store
+from attestlab.orgs.rules import Role
+from attestlab.orgs.tables import UserRecord
+
+PEOPLE: Final = (
+    ("ann@demo.example", "Ann Keller", Role.OWNER),
+    ("ben@demo.example", "Ben Okafor", Role.ADMIN),
+    ("rita@demo.example", "Rita Sousa", Role.REVIEWER),
+)
+PASSWORD: Final = "only for the demo"
+
+
+def add_people(world: DemoWorld) -> None:
+    """Let an owner, an admin and a reviewer of the platform join the demo's tenant."""
+    password_hash, tenant = passwords.hash_password(PASSWORD), world.made.tenant
+    with world.lab.storage.write() as tx:
+        now = world.lab.clock.now()
+        deed = AuditContext(tenant.tenant_id, COMMAND_LINE, "user.create", now)
+        for address, name, role in PEOPLE:
+            person = UserRecord(
+                new_id(now), tenant.tenant_id, tenant.org_id, address, name, password_hash, role.value, now
+            )
+            audited_write.insert(tx, store.users, person, deed)

@@ -1,0 +1,119 @@
+"""The notebooks as files: the facade alone, short cells that a sentence explains, an assertion a section, executed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+BOOKS = sorted(FOLDER.glob("*.ipynb"))
+NAMES = ["00_tour", "01_risk_signals", "02_policy_simulation", "03_transparency_log", "04_issuer_governance"]
+DOORS = {"demo", "open", "connect", "AttestLabError"}  # of attestlab, all that a notebook uses
+MAX_LINES = 6
+Cell = dict[str, Any]
+every_book = pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+
+
+def read_cells(book: Path) -> list[Cell]:
+    cells: list[Cell] = json.loads(book.read_text())["cells"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+
+
+def code_of(book: Path) -> list[Cell]:
+    return [cell for cell in read_cells(book) if cell["cell_type"] == "code"]
+
+
+def is_magic(line: str) -> bool:
+    return line.startswith("%")
+
+
+def parse_code(cell: Cell) -> ast.Module:
+    lines = [line for line in cell["source"].splitlines() if not is_magic(line)]
+    return ast.parse("" if cell["source"].startswith("%%") else "\n".join(lines))
+
+
+def imported_modules(tree: ast.AST) -> set[str]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {alias.name for node in found if isinstance(node, ast.Import) for alias in node.names} | {
+        str(node.module) for node in found if isinstance(node, ast.ImportFrom)
+    }
+
+
+def test_there_are_five() -> None:
+    assert [book.stem for book in BOOKS] == NAMES
+
+
+@every_book
+def test_a_notebook_imports_the_facade_alone(book: Path) -> None:
+    imported = set().union(*(imported_modules(parse_code(cell)) for cell in code_of(book)))
+
+    assert {name for name in imported if name not in sys.stdlib_module_names} == {"attestlab", "charts", "pandas"}
+
+
+@every_book
+def test_a_notebook_uses_the_doors_of_the_package_only(book: Path) -> None:
+    used = {
+        node.attr
+        for cell in code_of(book)
+        for node in ast.walk(parse_code(cell))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "attestlab"
+    }
+
+    assert used - DOORS == set()
+
+
+@every_book
+def test_a_sentence_comes_before_each_short_cell(book: Path) -> None:
+    cells = read_cells(book)
+
+    assert [cell["source"] for cell in code_of(book) if len(cell["source"].strip().splitlines()) > MAX_LINES] == []
+    pairs = zip(cells, cells[1:], strict=False)
+    assert [now["source"] for last, now in pairs if last["cell_type"] == now["cell_type"] == "code"] == []
+
+
+@every_book
+def test_each_section_asserts_what_it_says(book: Path) -> None:
+    sections: dict[str, int] = {}
+    section = ""
+    for cell in read_cells(book):
+        if cell["cell_type"] == "code":
+            sections[section] = sections.get(section, 0) + cell["source"].count("assert ")
+        else:
+            section = next(iter(re.findall(r"^## (\d+\. .*)$", cell["source"], re.MULTILINE)[-1:]), section)
+
+    numbered = {name: count for name, count in sections.items() if name}
+    assert len(numbered) >= 6
+    assert [name for name, count in numbered.items() if not count] == []
+
+
+@every_book
+def test_the_first_cell_asks_and_the_last_leads_on(book: Path) -> None:
+    cells = read_cells(book)
+
+    assert [word for word in ("**Question.**", "**Data.**", "**Time.**") if word not in cells[0]["source"]] == []
+    assert cells[-1]["source"].startswith("## Next")
+    assert re.search(r"/dash/(risk|policy|log|issuers)\b", cells[-1]["source"])
+
+
+@every_book
+def test_a_notebook_is_committed_executed_with_its_pictures(book: Path) -> None:
+    code = code_of(book)
+    outputs = [output for cell in code for output in cell["outputs"]]
+
+    assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
+    assert [output for output in outputs if output["output_type"] == "error"] == []
+    drawn = sum("charts.draw_" in cell["source"] for cell in code)
+    assert drawn == sum("image/png" in output.get("data", {}) for output in outputs) > 0
+
+
+@every_book
+def test_outputs_name_no_machine(book: Path) -> None:
+    outputs = json.dumps([cell["outputs"] for cell in code_of(book)])
+
+    assert re.findall(r"/(?:home|root|tmp|work|Users)/[\w.-]+", outputs) == []
