@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import holoviews as hv
 from IPython.utils.capture import capture_output
+from matplotlib.colors import LinearSegmentedColormap
 
 with capture_output():  # hvPlot displays the scripts of interactive charts, which pictures do not need
     import hvplot.pandas
@@ -29,8 +30,9 @@ _SERIES = [SLATE, BLUE, TEAL, MAGENTA, ORANGE]
 _KINDS = {"user": BLUE, "ip": ORANGE, "device": RED, "issuer": MAGENTA, "document": SLATE, "attestation": TEAL}
 _NOUNS, _PLURALS = {"ip": "address"}, {"ip": "addresses"}
 _GRID, _INK = "#E3E6EB", "#16202E"
-_STATES = {"ok": "#2E9E63", "FAILED": RED, "open": "#BD7F00", "skipped": "#B4BFCD"}
+_STATES = {"ok": "#8FD3B0", "FAILED": "#F0908A", "open": "#F2D492", "skipped": "#EDF0F4"}  # behind dark words
 _LOOK = {
+    "fig_size": 100,  # percent; hvPlot has a size of its own
     "fontsize": {"title": 12, "labels": 10, "ticks": 9, "legend": 9, "legend_title": 9},
     "show_frame": False,
     "backend": "matplotlib",
@@ -39,6 +41,7 @@ _WIDE = {"fig_inches": 8, "aspect": 3.2, **_LOOK}
 _ROUND = {"fig_inches": (6, 5), "aspect": "equal", "xaxis": None, "yaxis": None, **_LOOK}
 
 hv.Store.display_formats = ["png"]
+hv.Store.renderers["matplotlib"].dpi = 110
 
 
 def draw_days(counts: pd.DataFrame, *, title: str, ylabel: str) -> hv.Element:
@@ -78,7 +81,7 @@ def draw_states(states: pd.DataFrame, *, title: str) -> hv.Element:
         for row in range(len(states))
         for column in range(len(states.columns))
     ]
-    drawn = hv.Labels(cells).opts(color="white", size=9, backend="matplotlib")
+    drawn = hv.Labels(cells).opts(color=_INK, size=9, backend="matplotlib")
     for word, colour in _STATES.items():
         boxes = [(x - 0.48, y - 0.42, x + 0.48, y + 0.42) for x, y, state in cells if state == word]
         drawn = hv.Rectangles(boxes).opts(color=colour, linewidth=0, backend="matplotlib") * drawn
@@ -91,20 +94,17 @@ def draw_states(states: pd.DataFrame, *, title: str) -> hv.Element:
 def draw_counts(counts: pd.DataFrame, *, title: str) -> hv.Element:
     """Draw a table of counts as cells, each with its number; the more, the bluer."""
     top = float(counts.to_numpy().max()) or 1.0
-    drawn = hv.Overlay([])
-    for row, (_, numbers) in enumerate(counts.iterrows()):
-        for column, number in enumerate(numbers):
-            share = float(number) / top
-            box = hv.Rectangles([(column - 0.48, -row - 0.45, column + 0.48, -row + 0.45)])
-            drawn *= box.opts(color=BLUE, alpha=0.06 + 0.94 * share, linewidth=0, backend="matplotlib")
-            text = hv.Labels([(column, -row, f"{number:,}")])
-            drawn *= text.opts(color="white" if share > 0.45 else _INK, size=10, backend="matplotlib")
+    rows, columns = range(len(counts)), range(len(counts.columns))
+    cells = [(column, -row, int(counts.iat[row, column])) for row in rows for column in columns]
+    shades = LinearSegmentedColormap.from_list("shades", ["#F3F6FE", "#8FAEEB"])  # dark text is readable on each
+    drawn = hv.HeatMap(cells).opts(cmap=shades, clim=(0, top), backend="matplotlib")
+    texts = hv.Labels([(x, y, f"{count:,}") for x, y, count in cells])
+    drawn *= texts.opts(color=_INK, size=10, backend="matplotlib")
     xticks = list(enumerate(map(str, counts.columns)))
     yticks = [(-row, str(name)) for row, name in enumerate(counts.index)]
     look = {**_WIDE, "aspect": max(1.6, 13 / (len(counts) + 1))}
-    return drawn.opts(
-        xticks=xticks, yticks=yticks, xlabel=str(counts.columns.name), ylabel=str(counts.index.name), title=title, **look
-    )
+    names = {"xlabel": str(counts.columns.name), "ylabel": str(counts.index.name)}
+    return drawn.opts(xticks=xticks, yticks=yticks, title=title, **names, **look)
 
 
 def draw_lines(series: pd.DataFrame, *, title: str, ylabel: str) -> hv.Element:

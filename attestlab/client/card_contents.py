@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
 
 MAX_LINES = 6
+_RESULTS = {"ok": True, "FAILED": False}
 _GOOD = frozenset({"VALID", "ACTIVE", "ALLOW"})
 _SENTENCES: Final[Mapping[str, str]] = {
     "VALID": "The attestation holds",
@@ -79,12 +80,13 @@ def draw_verification(verification: VerificationHandle) -> str:
     rows = [
         CardRow("Attestation", write_code(verification.attestation_id)),
         CardRow("Issuer", _describe_issuer(verification)),
-        CardRow("Attested", verification.document_hash and file and write_hash(verification.document_hash)),
+        CardRow("Attested", write_hash(verification.document_hash) if file and verification.document_hash else None),
         CardRow("Your file", file and write_hash(file)),
         CardRow("Steps", _show_steps(reasons, is_found="attestation_not_found" not in reasons)),
         CardRow("Reasons", ", ".join(verification.reasons)),
     ]
-    foot = "Later steps were skipped." if verification.log is None else _place_in_log(verification.log)
+    places = [] if verification.log is None else [_place_in_log(verification.log)]
+    foot = " ".join([*places, *([] if verification.valid else ["Later steps were skipped."])])
     verdict = verification.verdict.value
     return draw_card(_tone_of(verdict), verdict, _SENTENCES[verdict], rows, foot=foot)
 
@@ -92,12 +94,13 @@ def draw_verification(verification: VerificationHandle) -> str:
 def draw_offline_verification(verification: OfflineVerificationHandle) -> str:
     """Draw the card of a verification in this process."""
     verdict = verification.verdict.value
-    steps = [(name, {"ok": True, "FAILED": False}.get(result)) for name, result in verification.steps.items()]
+    steps = [(name.capitalize(), _RESULTS.get(result)) for name, result in verification.steps.items()]
+    first, *others = verification.not_checked
     rows = [
         CardRow("Attestation", write_code(verification.attestation_id)),
         CardRow("Log", verification.origin and f"{verification.origin}, {verification.tree_size:,} entries"),
         CardRow("Steps", write_steps(steps)),
-        CardRow("Not checked", "; ".join(verification.not_checked)),
+        CardRow("Not checked", f"{first}; and {len(others)} more"),
     ]
     return draw_card(_tone_of(verdict), verdict, _SENTENCES[verdict], rows, foot="Verified here, offline.")
 

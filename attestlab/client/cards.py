@@ -118,7 +118,7 @@ def join(*parts: object) -> Markup:
 def _draw_step(name: str, outcome: bool | None) -> str:
     shown = write_text(name)
     if outcome is None:
-        return f'<span style="opacity:0.6">&ndash;&nbsp;{shown}</span>'
+        return f'<span style="opacity:0.6;white-space:nowrap">&ndash;&nbsp;{shown}</span>'
     return f"✓&nbsp;{shown}" if outcome else _draw_pill(CardTone.BAD, name)
 
 

@@ -36,9 +36,9 @@ from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.identity.shapes import MeOut, TokensOut
 from attestlab.log.note.trust_policy import TrustPolicy
 
-
 _COUNTED = ("Attestations", "Issuers", "Signals", "Cases", "Decisions")
 _COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {name.lower()}) AS {name}" for name in _COUNTED)
+
 
 class MeHandle(MeOut, Handle):
     """The caller of this lab: a person, an API key, or this process itself."""

@@ -29,6 +29,7 @@ def doors(running: ServerProcess) -> Iterator[dict[str, Lab]]:
     ):
         yield {"in process": lab.as_("inside"), "over HTTP": outside}
 
+
 DRAFT = {
     "name": "Old keys",
     "category": "MINT",
@@ -105,7 +106,10 @@ def test_both_doors_replay_contexts_of_ones_own(doors: dict[str, Lab], tmp_path:
         assert lab.policies.replay(stored, contexts).df()["allowed"].to_list() == [True, False, True]
         assert lab.policies.replay(stored.name, tmp_path / "contexts.parquet").allowed == 2
         groups = lab.policies.replay(draft, contexts.to_pandas()).groups
-        assert [(each.allowed, each.matched_rules, each.count) for each in groups] == [(False, [], 2), (False, ["old"], 1)]
+        assert [(each.allowed, each.matched_rules, each.count) for each in groups] == [
+            (False, [], 2),
+            (False, ["old"], 1),
+        ]
         lab.policies.evaluate("MINT", {"key.age_days": 3})
         assert len(lab.policies.replay(stored, lab.decisions)) == len(lab.decisions)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import sys
@@ -73,7 +74,7 @@ def test_a_sentence_comes_before_each_short_cell(book: Path) -> None:
     cells = read_cells(book)
 
     assert [cell["source"] for cell in code_of(book) if len(cell["source"].strip().splitlines()) > MAX_LINES] == []
-    pairs = zip(cells, cells[1:], strict=False)
+    pairs = itertools.pairwise(cells)
     assert [now["source"] for last, now in pairs if last["cell_type"] == now["cell_type"] == "code"] == []
 
 

@@ -73,8 +73,8 @@ class Records(list[Part], Generic[Part]):
         noun = "" if self._shape is None else self._shape.__name__.removesuffix("Out").removesuffix("Handle")
         return f"{type(self).__name__}({len(self)} {noun})"
 
-    def _repr_html_(self) -> str | None:
-        return self.df().to_html(notebook=True, max_rows=20)
+    def _repr_html_(self) -> str:
+        return str(self.df().to_html(notebook=True, max_rows=20))
 
 
 def _read_columns(shape: type[BaseModel], parts: Sequence[object], prefix: str = "") -> Iterator[tuple[str, pa.Array]]:

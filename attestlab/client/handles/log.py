@@ -93,6 +93,7 @@ def parse_hash(text: str) -> bytes:
         raise ProofInvalid(f"{text[:80]!r} is not a SHA-256 hash of the log.")
     return raw
 
+
 def read_size(head: int | SignedHead) -> int:
     """Read the size of a tree: the number itself, or that of a head.
 
@@ -116,4 +117,3 @@ def require_root(kept: int | SignedHead | None, root_hash: str) -> None:
         raise ProofInvalid(
             f"The log has another root at {kept.tree_size:,} entries than the head that you kept: it was forked."
         )
-
