@@ -104,7 +104,7 @@ def test_both_doors_replay_contexts_of_ones_own(doors: dict[str, Lab], tmp_path:
         draft = {**stored.document, "default_effect": "DENY"}
 
         assert lab.policies.replay(stored, contexts).df()["allowed"].to_list() == [True, False, True]
-        assert lab.policies.replay(stored.name, tmp_path / "contexts.parquet").allowed == 2
+        assert lab.policies.replay(stored.name, tmp_path / "contexts.parquet").allowed_count == 2
         groups = lab.policies.replay(draft, contexts.to_pandas()).groups
         assert [(each.allowed, each.matched_rules, each.count) for each in groups] == [
             (False, [], 2),

@@ -76,7 +76,7 @@ class ContextReplay:
         return Records(found, ReplayGroup)
 
     @property
-    def allowed(self) -> int:
+    def allowed_count(self) -> int:
         """How many contexts the policy allows."""
         return sum(each.count for each in self.groups if each.allowed)
 
@@ -99,7 +99,7 @@ class ContextReplay:
         return sum(each.count for each in self.groups)
 
     def __repr__(self) -> str:
-        return f"ContextReplay({self._name[:60]!r}, {self.allowed:,} of {len(self):,} allowed)"
+        return f"ContextReplay({self._name[:60]!r}, {self.allowed_count:,} of {len(self):,} allowed)"
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in vars(type(self)) if not name.startswith("_"))
