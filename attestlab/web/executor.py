@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
+from attestlab.core.limits.background_share import BackgroundShare
 from attestlab.web.fair_threads import FairThreads
 from attestlab.web.outbound_calls import OutboundCalls
 
@@ -18,6 +19,7 @@ _READ_THREADS = 6  # each with a connection to the database; SQLite is read on t
 _LONG_THREADS = 6  # two proofs and two simulations may occupy some for a long time
 _BODY_THREADS = 2  # bodies are parsed under the GIL, so more threads would only wait for each other
 _PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
+_BULK_SHARE = 0.14  # of the time, next to other requests; they may be slowed by a fifth at most
 
 
 class GroupWrite(Protocol):
@@ -38,6 +40,8 @@ class Executor:
     ) -> None:
         self.write = write
         self.count_waiting = count_waiting  # the writes that are queued for the next group commit
+        self.requests = 0  # received so far
+        self.bulk = BackgroundShare(_BULK_SHARE, count_requests=lambda: self.requests)
         self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
         self.outbound = OutboundCalls()
         self._reads_inline = reads_inline

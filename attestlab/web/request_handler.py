@@ -88,6 +88,7 @@ class RequestHandler:
     def __init__(
         self, application: Application, head: RequestHead, body: RequestBody, peer: str, on_disconnect: OnDisconnect
     ) -> None:
+        application.executor.requests += 1
         self._application = application
         self._head = head
         self._body = body

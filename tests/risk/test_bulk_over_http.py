@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from time import perf_counter
 from typing import Any
 
 import httpx
@@ -123,3 +125,29 @@ def test_unacceptable_body_is_rejected(key: httpx.Client, text: str, content_typ
 
     assert answer.status_code == status, answer.text
     assert list_ids(key) == []
+
+
+def test_bulk_request_yields_most_of_the_time_to_other_requests(key: httpx.Client) -> None:
+    """
+    Next to requests without a pause it takes about seven times as long, and on a busy machine at least twice.
+    """
+    text, is_done = lines(*numbered(500)), threading.Event()
+
+    def ask() -> None:
+        while not is_done.is_set():
+            assert httpx.get(key.base_url.join("/healthz")).status_code == 200
+
+    alone_s = min(_time(key, text) for _ in range(3))
+    thread = threading.Thread(target=ask)
+    thread.start()
+    next_to_requests_s = _time(key, text)
+    is_done.set()
+    thread.join()
+
+    assert next_to_requests_s > 2 * alone_s
+
+
+def _time(key: httpx.Client, text: str) -> float:
+    began = perf_counter()
+    send(key, text, "?backfill=true")
+    return perf_counter() - began

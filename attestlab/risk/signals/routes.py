@@ -82,11 +82,12 @@ async def record_risk_signals(
     options = BulkOptions(query.backfill, progress_id)
     recorded, accepted = await executor.read(bulk.count_recorded, options), 0
     lines = bulk.read_lines(request.ndjson)
-    while (signals := await executor.bodies.run(owner, lines.parse_batch)) is not None:
+    while (signals := await _parse_batch(lines, owner, executor)) is not None:
         done = max(accepted, min(recorded, accepted + len(signals)))
         for part in _slice(signals[done - accepted :], executor):
             done += len(part)
-            await executor.write(partial(bulk.record_slice, part, done, options, caller))
+            async with executor.bulk.piece():
+                await executor.write(partial(bulk.record_slice, part, done, options, caller))
         accepted += len(signals)
     return _render_bulk(lines, accepted)
 
@@ -157,6 +158,11 @@ def build_filter(query: SignalFilters) -> SignalFilter:
         since=query.since,
         until=query.until,
     )
+
+
+async def _parse_batch(lines: SignalLines, owner: str, executor: Executor) -> Sequence[NewSignal] | None:
+    async with executor.bulk.piece():
+        return await executor.bodies.run(owner, lines.parse_batch)
 
 
 def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequence[NewSignal]]:
