@@ -454,7 +454,7 @@ def test_no_element_has_a_handler_or_a_style_of_its_own(
 
     names = {name for _, attributes in page.elements for name in attributes}
     assert [name for name in names if name.startswith("on") or name in ("style", "srcdoc", "action")] == []
-    assert len(page.all("script")) == page.html.count("></script>") == 2  # each is a file
+    assert len(page.all("script")) == page.html.count("></script>") == 3  # each is a file
 
 
 def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
@@ -466,7 +466,7 @@ def test_nothing_on_the_page_is_at_another_host(anyone: httpx.Client, lab: Insta
     assert [found for found in ELSEWHERE.findall(page.html) if not found.startswith(own)] == []
     assert [part["src"] for part in page.all("img")] == [f"{linked}/badge.svg"]
     assert "NU" in page.text
-    for name in ("page.css", "sha256.js", "attestation.js", "home.js", "icon.svg"):
+    for name in ("page.css", "sha256.js", "choose_file.js", "attestation.js", "home.js", "icon.svg"):
         served = anyone.get(f"/assets/{assets.public_name(name)}").text.replace('"http://www.w3.org/2000/svg"', "")
         assert ELSEWHERE.findall(re.sub(r"(?m)(^| )// .*$", "", served)) == []
 

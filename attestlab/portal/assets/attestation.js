@@ -32,14 +32,13 @@
   }
 
   function compareFiles(form) {
-    const input = byId("file"), outcome = byId("outcome"), verdict = byId("verdict");
+    const outcome = byId("outcome"), verdict = byId("verdict");
     const advice = byId("advice"), steps = byId("step-list"), note = byId("steps-note");
     const attested = form.dataset.hashes.split(" ");
     const first = {
       title: document.title, tone: verdict.className, verdict: [...verdict.childNodes],
       advice: advice.textContent, step: steps.children[1], note: note.textContent,
     };
-    let newest = 0; // of several files chosen in a row, only the last one is answered
 
     function reset() {
       document.title = first.title;
@@ -72,42 +71,24 @@
       outcome.replaceChildren(fill("mismatch", { file: file.name, hash }));
     }
 
-    async function check(file, turn) {
-      let reported = -1;
-      const hash = await sha256OfFile(file, (percent) => {
-        if (turn === newest && percent >= reported + 10) {
-          reported = percent;
-          outcome.textContent = "Reading the file: " + percent + " %";
-        }
-        return turn === newest;
-      });
-      if (turn !== newest || hash === null) return;
-      if (attested.includes(hash)) showMatch(file);
-      else showMismatch(file, hash);
-    }
-
-    function take(files) {
-      newest += 1;
-      const turn = newest;
-      reset();
-      if (files.length === 0) return;
-      check(files[0], turn).catch(() => {
-        if (turn === newest) outcome.textContent = "The file could not be read. Choose it again, or compare its SHA-256 by hand.";
-      });
-    }
-
-    input.addEventListener("change", () => take(input.files));
-    document.addEventListener("dragover", (event) => {
-      event.preventDefault();
-      document.body.classList.add("dragging");
-    });
-    document.addEventListener("dragleave", (event) => {
-      if (event.relatedTarget === null) document.body.classList.remove("dragging");
-    });
-    document.addEventListener("drop", (event) => {
-      event.preventDefault();
-      document.body.classList.remove("dragging");
-      take(event.dataTransfer.files);
+    let reported = -1;
+    onFileChosen(byId("file"), {
+      begin() {
+        reported = -1;
+        reset();
+      },
+      progress(file, percent) {
+        if (percent < reported + 10) return;
+        reported = percent;
+        outcome.textContent = "Reading the file: " + percent + " %";
+      },
+      hashed(file, hash) {
+        if (attested.includes(hash)) showMatch(file);
+        else showMismatch(file, hash);
+      },
+      failed() {
+        outcome.textContent = "The file could not be read. Choose it again, or compare its SHA-256 by hand.";
+      },
     });
     form.hidden = false;
   }
