@@ -1,4 +1,4 @@
-"""A small installation with facts of every type, of two tenants, and a lake with short parts."""
+"""A small installation with facts of every type, of two tenants, and a lake with short parts; a served tenant with a key."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from support.lake import LakeScenario
+from support.risk import key, tenant_clients
+
+__all__ = ["key", "lake_scenario", "tenant_clients"]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +22,7 @@ from support.attestations import make_mint_body, mint
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
 from support.orgs import TenantClients, create_api_key
-from support.risk import add_signal, open_risk_tenant, post
+from support.risk import add_signal, post
 
 pytestmark = pytest.mark.one_world
 
@@ -35,18 +34,6 @@ POLICY: dict[str, Any] = {
     **{"name": "A policy", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "DENY"},
     "rules": [{"id": "r", "effect": "ALLOW", "priority": 1, "when": {"attr": "status", "op": "eq", "value": "ACTIVE"}}],
 }
-
-
-@pytest.fixture
-def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
-    with open_risk_tenant(lab) as clients:
-        yield clients
-
-
-@pytest.fixture
-def key(tenant_clients: TenantClients) -> Iterator[httpx.Client]:
-    with tenant_clients.with_key() as client:
-        yield client
 
 
 def ask(key: httpx.Client, sql: str, parameters: object = None, **headers: str) -> httpx.Response:

@@ -2,23 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from support.risk import key, tenant_clients
 
-import httpx
-import pytest
-
-from attestlab.installation import Installation
-from support.orgs import TenantClients
-from support.risk import open_risk_tenant
-
-
-@pytest.fixture
-def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
-    with open_risk_tenant(lab) as clients:
-        yield clients
-
-
-@pytest.fixture
-def key(tenant_clients: TenantClients) -> Iterator[httpx.Client]:
-    with tenant_clients.with_key() as client:
-        yield client
+__all__ = ["key", "tenant_clients"]

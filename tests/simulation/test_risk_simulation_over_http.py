@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -14,11 +13,10 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.concurrency import ConcurrencyLimit
-from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from support.orgs import TenantClients
 from support.policies.documents import make_condition
-from support.risk import add_signal, open_risk_tenant, post
+from support.risk import add_signal, post
 from support.risk_simulations import make_rules
 
 pytestmark = pytest.mark.one_world
@@ -26,18 +24,6 @@ pytestmark = pytest.mark.one_world
 SIMULATE = "/v1/risk/simulate"
 BUSY = make_rules(make_condition("entity.signals_1h", "gte", 2))
 UNKNOWN = {"value": None, "low": 0.0, "high": 1.0}
-
-
-@pytest.fixture
-def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
-    with open_risk_tenant(lab) as clients:
-        yield clients
-
-
-@pytest.fixture
-def key(tenant_clients: TenantClients) -> Iterator[httpx.Client]:
-    with tenant_clients.with_key() as client:
-        yield client
 
 
 def simulate(key: httpx.Client, rules: list[dict[str, Any]] = BUSY, **more: Any) -> Any:

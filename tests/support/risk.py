@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import pytest
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
@@ -59,3 +60,17 @@ def put_on_list(key: httpx.Client, name: str, **changes: Any) -> Any:
     """An entry of a list."""
     entry = {"list": name, "entity_type": "user", "entity_id": "ada", "reason": "known to us", **changes}
     return post(key, "lists", entry, status=201)
+
+
+@pytest.fixture
+def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
+    """A served tenant without limits; a conftest imports this, and `key`, for its folder."""
+    with open_risk_tenant(lab) as clients:
+        yield clients
+
+
+@pytest.fixture
+def key(tenant_clients: TenantClients) -> Iterator[httpx.Client]:
+    """A client with an API key of that tenant."""
+    with tenant_clients.with_key() as client:
+        yield client
