@@ -44,7 +44,7 @@ check: setup  ## Check lint rules, format, types, import contracts and docstring
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules -q attestlab
 
-bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake selects a group
+bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake|facade selects a group
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 soak: setup  ## Run the long crash and race tests, in at most 20 minutes

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from attestlab.core.version import VERSION
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
     from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
     from attestlab.attestations.verification.steps import VerifierInput
+    from attestlab.client.asynchronous.connecting import connect_async
     from attestlab.client.connecting import connect
     from attestlab.client.lab import Lab
     from attestlab.core.errors import AttestLabError
@@ -44,6 +47,7 @@ __all__ = [
     "VerifierInput",
     "VerifierPolicies",
     "connect",
+    "connect_async",
     "demo",
     "demo_world",
     "open",
@@ -68,6 +72,7 @@ _HOMES = {
     "VerifierInput": "attestlab.attestations.verification.steps",
     "VerifierPolicies": "attestlab.attestations.bundle.verifier_policies",
     "connect": "attestlab.client.connecting",
+    "connect_async": "attestlab.client.asynchronous.connecting",
     "demo": "attestlab.embedded.demo",
     "demo_world": "attestlab.demos.world",
     "open": "attestlab.embedded.opening",
@@ -87,3 +92,10 @@ def __getattr__(name: str) -> Any:  # any of the public objects
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Register `%%attest_sql`, `%verify` and completions with IPython, which calls this for `%load_ext attestlab`."""
+    from attestlab.client import notebook
+
+    notebook.register(shell)

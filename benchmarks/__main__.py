@@ -41,6 +41,12 @@ def _risk_lake_figures(folder: Path) -> Iterator[Figure]:
     return risk_lake.figures(folder)
 
 
+def _facade_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import facade  # loaded late: it imports DuckDB and the client
+
+    return facade.figures(folder)
+
+
 def _risk_figures(folder: Path) -> Iterator[Figure]:
     from benchmarks import risk_over_http  # loaded late: only this group needs it
 
@@ -62,6 +68,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "detection_data": _detection_data_figures,
     "risk": _risk_figures,
     "risk_lake": _risk_lake_figures,
+    "facade": _facade_figures,
 }
 
 

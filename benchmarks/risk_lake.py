@@ -118,12 +118,17 @@ def fill_lake(data: Path, count: int) -> tuple[Installation, UUID]:
     lab, founded = Installation.init(Settings(data=data))
     rng = random.Random(7)
     owner = founded.tenant.tenant_id
-    write_signals(lab.lake.folder, count, [owner, *(UUID(int=rng.getrandbits(128)) for _ in range(TENANTS - 1))])
+    load_signals(lab, count, [owner, *(UUID(int=rng.getrandbits(128)) for _ in range(TENANTS - 1))])
+    return lab, owner
+
+
+def load_signals(lab: Installation, count: int, tenant_ids: list[UUID]) -> None:
+    """Write signals of the tenants into the lake, as its exporter leaves them when it has merged their parts."""
+    write_signals(lab.lake.folder, count, tenant_ids)
     Exporter(lab.storage, lab.lake.folder, rows_a_part=ROWS_A_PART, merged_lengths=MERGED_LENGTHS).compact()
     _delete_superseded(lab.lake.folder / SIGNALS.name)
     with lab.storage.write() as tx:
         hash_chain.save_head(tx.connection, recording.NUMBERED.chain, count, bytes(32))
-    return lab, owner
 
 
 def _delete_superseded(folder: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import mimetypes
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
-from io import IOBase
+from operator import index
 from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, SupportsIndex
 from uuid import UUID
 
 from attestlab.attestations.schemas.catalogue import CONTENT_TYPES, ContentType
@@ -19,6 +21,7 @@ from attestlab.core.errors import ValidationFailed
 
 _CHUNK_BYTES = 1024 * 1024
 _MAX_PATH_CHARACTERS = 4096
+_MAX_SHOWN_CHARACTERS = 60
 
 
 class ReadableFile(Protocol):
@@ -51,11 +54,9 @@ def hash_file(file: File) -> FileDigest:
         return FileDigest(hashlib.sha256(file).hexdigest(), ContentType.BINARY)
     if isinstance(file, str | PathLike):
         return _hash_path(find_file(file))
-    if isinstance(file, IOBase) or callable(getattr(file, "read", None)):
+    if callable(getattr(file, "read", None)):
         return FileDigest(_hash_stream(file), _content_type_of(str(getattr(file, "name", ""))))
-    raise ValidationFailed(
-        f"A value of type {type(file).__name__} is no file. Pass a path, the bytes, or a file opened in binary mode."
-    )
+    raise _not_a_file(file)
 
 
 def find_file(path: str | PathLike[str]) -> Path:
@@ -78,6 +79,23 @@ def is_file(text: str) -> bool:
         return False
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a path is that of an existing folder."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def show(value: object) -> str:
+    """Show a value that a person passed in at most some sixty characters of a message."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # too deep, or a number of too many digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 1] + "…"
+
+
 def is_uuid(text: str) -> bool:
     """Whether a text is a UUID."""
     try:
@@ -90,6 +108,42 @@ def is_uuid(text: str) -> bool:
 def is_path(what: object) -> bool:
     """Whether something is a path object."""
     return isinstance(what, PathLike)
+
+
+def read_path(path: object) -> Path:
+    """Read the path of a file to write.
+
+    Raises:
+        ValidationFailed: it is no path.
+    """
+    if not isinstance(path, str | PathLike) or not isinstance(fspath(path), str) or "\0" in fspath(path):
+        raise ValidationFailed(f"{show(path)} is no path. Pass the path of a file to write.")
+    try:
+        os.fsencode(path)
+        found = Path(path).expanduser()
+        is_writable = bool(found.name) and (found.is_file() or not found.exists())
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ValidationFailed(f"{quote(fspath(path))} is no path: {reason}.") from None
+    if not is_writable:
+        raise ValidationFailed(f"{quote(fspath(path))} is not a file. Pass the path of a file to write.")
+    return found
+
+
+def read_pattern(path: str | PathLike[str]) -> str:
+    """Read the path of files to read, which may be a pattern such as `past/*.parquet`.
+
+    Raises:
+        ValidationFailed: no file has such a name.
+    """
+    text = fspath(path)
+    try:
+        if not isinstance(text, str) or not text.strip() or "\0" in text or len(text) > _MAX_PATH_CHARACTERS:
+            raise ValueError
+        text.encode()
+        return str(Path(text).expanduser())
+    except (RuntimeError, ValueError):
+        raise ValidationFailed(f"{show(path)} is no path. Pass the path of a file, or a pattern.") from None
 
 
 def read_file(path: str | PathLike[str]) -> bytes:
@@ -115,10 +169,9 @@ def load_file(file: File) -> bytes:
         return bytes(file)
     if isinstance(file, str | PathLike):
         return read_file(file)
-    content = file.read()
-    if not isinstance(content, bytes):
-        raise ValidationFailed("The file is open for text. Open it for reading bytes: open(path, 'rb').")
-    return content
+    if not callable(getattr(file, "read", None)):
+        raise _not_a_file(file)
+    return _read_bytes(file, -1)
 
 
 def read_id(what: object, noun: str) -> UUID:
@@ -152,7 +205,7 @@ def read_time(when: When | None, *, name: str) -> datetime | None:
     if isinstance(when, datetime):
         if when.utcoffset() is None:
             raise ValidationFailed(f"{name}={when.isoformat()} has no UTC offset. Pass an aware datetime.")
-        return when.astimezone(UTC)
+        return _to_utc(when, name)
     if isinstance(when, date):
         return datetime.combine(when, time(0), tzinfo=UTC)
     if isinstance(when, str):
@@ -169,6 +222,70 @@ def read_mapping(value: object, *, name: str) -> dict[str, object]:
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return dict(value)
     raise ValidationFailed(f"{name} is a {type(value).__name__}. Pass a dict, such as {{'name': 'value'}}.")
+
+
+def read_text(value: object, *, name: str) -> str:
+    """Read a text, such as the id of a key.
+
+    Raises:
+        ValidationFailed: it is something else.
+    """
+    if not isinstance(value, str) or not value.strip():
+        found = "empty" if isinstance(value, str) else f"a {type(value).__name__}"
+        raise ValidationFailed(f"{name} is {found}. Pass its text.")
+    if not is_encodable(value):
+        raise ValidationFailed(f"{name} has a half of a character (a lone surrogate). Remove it.")
+    return value
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text can be sent as UTF-8: it has no half of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read_count(value: object, *, name: str) -> int:
+    """Read a number of things, from 0.
+
+    Raises:
+        ValidationFailed: it is something else.
+    """
+    count = find_whole_number(value)
+    if count is None:
+        raise ValidationFailed(f"{name} is a {type(value).__name__}. Pass a number from 0.")
+    if not 0 <= count <= sys.maxsize:
+        shown = count if abs(count) <= sys.maxsize else "out of range"
+        raise ValidationFailed(f"{name} is {shown}. Pass a number from 0.")
+    return count
+
+
+def find_whole_number(value: object) -> int | None:
+    """Return a whole number, also one of NumPy, as an int; None for something else, such as a truth value."""
+    return index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
+
+
+def iterate(values: object, *, name: str, of: str) -> Iterator[object]:
+    """Iterate over several values that a person passes; one text or one dict is not several.
+
+    Raises:
+        ValidationFailed: they are something else.
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ValidationFailed(f"{name} is a {type(values).__name__}. Pass a list of {of}.")
+    return iter(values)
+
+
+def read_texts(values: object, *, name: str) -> list[str]:
+    """Read several texts, or one.
+
+    Raises:
+        ValidationFailed: they are something else.
+    """
+    given = [values] if isinstance(values, str) else list(iterate(values, name=name, of="texts"))
+    return [read_text(each, name=name) for each in given]
 
 
 def read_policy(policy: object) -> dict[str, object]:
@@ -201,7 +318,7 @@ def _parse_policy(text: str) -> dict[str, object]:
         return {"toml": text}
     try:
         return read_mapping(json.loads(text), name="policy")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValidationFailed(f"The policy is not JSON: {error}.") from None
 
 
@@ -210,6 +327,13 @@ def _decode(raw: bytes, name: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         raise ValidationFailed(f"{quote(name)} is not text in UTF-8.") from None
+
+
+def _to_utc(when: datetime, name: str) -> datetime:
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:
+        raise ValidationFailed(f"{name}={when.isoformat()} is out of range. Pass a time of these centuries.") from None
 
 
 def _parse_time(text: str, name: str) -> datetime:
@@ -234,11 +358,25 @@ def _hash_path(path: Path) -> FileDigest:
 
 def _hash_stream(stream: ReadableFile) -> str:
     digest = hashlib.sha256()
-    while chunk := stream.read(_CHUNK_BYTES):
-        if not isinstance(chunk, bytes):
-            raise ValidationFailed("The file is open for text. Open it for reading bytes: open(path, 'rb').")
+    while chunk := _read_bytes(stream, _CHUNK_BYTES):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def _read_bytes(stream: ReadableFile, size: int) -> bytes:
+    try:
+        chunk = stream.read(size)
+    except (OSError, ValueError, TypeError) as error:  # closed, or not open for reading
+        raise ValidationFailed(f"The file cannot be read: {error}. Pass it open for reading, or its path.") from None
+    if not isinstance(chunk, bytes):
+        raise ValidationFailed("The file is open for text. Open it for reading bytes: open(path, 'rb').")
+    return chunk
+
+
+def _not_a_file(file: object) -> ValidationFailed:
+    return ValidationFailed(
+        f"A value of type {type(file).__name__} is no file. Pass a path, the bytes, or a file opened in binary mode."
+    )
 
 
 def _content_type_of(name: str) -> ContentType:

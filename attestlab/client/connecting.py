@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from time import sleep as system_sleep
+from typing import TypedDict
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx
 
+from attestlab.client.arguments import show
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import quote
@@ -18,24 +20,51 @@ from attestlab.core.version import VERSION
 
 CONNECT_TIMEOUT_S = 5.0
 DEFAULT_TIMEOUT_S = 60.0
+MAX_TIMEOUT_S = 86_400.0
+
+
+class ClientOptions(TypedDict):
+    """The arguments of an httpx client, sync or async."""
+
+    base_url: str
+    timeout: httpx.Timeout
+    headers: dict[str, str]
+    trust_env: bool
+    follow_redirects: bool
+
+
+class Destination:
+    """A service as a person names it: its address, and the headers of the API key."""
+
+    def __init__(self, url: object, api_key: object, timeout_s: object) -> None:
+        self.url = _read_url(url, is_secret_sent=api_key is not None)
+        self.headers = _read_key(api_key)
+        self.timeout_s = _read_timeout(timeout_s)
+
+    def __repr__(self) -> str:
+        return f"Destination({self.url})"
+
+    @property
+    def client_options(self) -> ClientOptions:
+        """The arguments of the HTTP client."""
+        return {
+            "base_url": self.url,
+            "timeout": httpx.Timeout(self.timeout_s, connect=min(CONNECT_TIMEOUT_S, self.timeout_s)),
+            "headers": {"User-Agent": f"attestlab/{VERSION}"},
+            # Environment variables may name a proxy, which sees what is sent: only where TLS hides it.
+            "trust_env": self.url.startswith("https:"),
+            "follow_redirects": False,
+        }
 
 
 class HttpDoor:
     """The door to a service by its address, with the API key of one tenant or without."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, timeout_s: float) -> None:
-        self.place = self.public_url = url
-        # Environment variables may name a proxy, which sees what is sent: only where TLS hides it.
-        is_secure = url.startswith("https:")
-        self.http = httpx.Client(
-            base_url=url,
-            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
-            headers={"User-Agent": f"attestlab/{VERSION}"},
-            trust_env=is_secure,
-            follow_redirects=False,
-        )
+    def __init__(self, client: ServiceClient, http: httpx.Client, headers: Mapping[str, str]) -> None:
+        self.place, self.public_url = client.place, client.public_url
+        self.http = http
         self._headers = dict(headers)
-        self._client = ServiceClient(self.http, headers=headers, place=url, public_url=url)
+        self._client = client
 
     def headers_of(self, tenant: UUID | str | None) -> Mapping[str, str]:
         """Return the headers of the API key, whose tenant is the only one that this door acts for."""
@@ -74,15 +103,20 @@ def connect(
         ServiceFailed: it is not an AttestLab service.
         AuthInvalid: the API key is not valid.
     """
-    address = _read_url(url, is_secret_sent=api_key is not None)
-    door = HttpDoor(address, _read_key(api_key), timeout_s=timeout_s)
-    client = ServiceClient(door.http, headers=door.headers_of(None), place=address, public_url=address, sleep=sleep)
+    destination = Destination(url, api_key, timeout_s)
+    return open_http_lab(destination, httpx.Client(**destination.client_options), sleep)
+
+
+def open_http_lab(destination: Destination, http: httpx.Client, sleep: Callable[[float], None]) -> Lab:
+    """Open a lab on a service, once that has answered; `http` is closed with the lab, or if there is none."""
+    url, headers = destination.url, destination.headers
+    client = ServiceClient(http, headers=headers, place=url, public_url=url, sleep=sleep)
     try:
-        client.get("/v1/log/head" if api_key is None else "/v1/me")
+        client.get("/v1/me" if headers else "/v1/log/head")
     except BaseException:
-        door.close()
+        http.close()
         raise
-    return Lab(door, client)
+    return Lab(HttpDoor(client, http, headers), client)
 
 
 def _read_url(url: object, *, is_secret_sent: bool) -> str:
@@ -105,7 +139,12 @@ def _read_url(url: object, *, is_secret_sent: bool) -> str:
     if is_secret_sent and parts.scheme == "http" and not _is_loopback(host):
         raise ValidationFailed(f"An API key is not sent over plain http to {host}. Use https://{host}.")
     shown_host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown_host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    address = f"{parts.scheme}://{shown_host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    try:
+        httpx.URL(address)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ValidationFailed(f"{quote(address)} is not an address: {error}. Check its host.") from None
+    return address
 
 
 def _read_key(api_key: object) -> dict[str, str]:
@@ -114,6 +153,13 @@ def _read_key(api_key: object) -> dict[str, str]:
     if not isinstance(api_key, str) or not api_key.isascii() or not api_key.isprintable() or not api_key.strip():
         raise ValidationFailed("That is not an API key. Pass the text that `attestlab init` or the key's page showed.")
     return {"X-API-Key": api_key.strip()}
+
+
+def _read_timeout(timeout_s: object) -> float:
+    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if not is_number or not 0 < timeout_s <= MAX_TIMEOUT_S:  # type: ignore[operator]  # a number then
+        raise ValidationFailed(f"timeout_s={show(timeout_s)} is no wait. Pass seconds, above 0 and up to a day.")
+    return float(timeout_s)  # type: ignore[arg-type]
 
 
 def _is_loopback(host: str) -> bool:

@@ -15,9 +15,10 @@ from attestlab.client.arguments import File
 from attestlab.client.cards import CardRow
 from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
 from attestlab.client.collections.audit import AuditCollection
+from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
-from attestlab.client.collections.policies import DecisionCollection, PolicyCollection
+from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
 from attestlab.client.door import Door
 from attestlab.client.handles.attestations import (
@@ -27,7 +28,7 @@ from attestlab.client.handles.attestations import (
     read_attestation_id,
     verify_attestation,
 )
-from attestlab.client.handles.base import Handle
+from attestlab.client.handles.base import MAX_REPR_CHARACTERS, Handle, shorten
 from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle, read_bundle
 from attestlab.client.handles.issuers import IssuerLike
 from attestlab.client.service_client import ServiceClient
@@ -147,6 +148,10 @@ class Lab:
             PermissionDenied: over HTTP, the API key is another tenant's.
             AuthInvalid: the password is wrong, or there is no such person.
         """
+        if not isinstance(who, UUID | str):
+            raise ValidationFailed(f"A value of type {type(who).__name__} is no caller. Pass a tenant's id or name.")
+        if isinstance(who, str):
+            arguments.read_text(who, name="The caller")
         headers = self._door.headers_of(who) if password is None else self._sign_in(str(who), password)
         return type(self)(self._door, self._client.with_headers(headers), closes_door=False)
 
@@ -164,7 +169,7 @@ class Lab:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Lab({self._client.place})"
+        return shorten(f"Lab({self._client.place})", MAX_REPR_CHARACTERS)
 
     def _repr_html_(self) -> str:
         return card_contents.draw_lab(self._client.place, self._describe())

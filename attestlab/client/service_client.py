@@ -18,6 +18,7 @@ from uuid import uuid4
 import httpx
 
 from attestlab.client import service_errors
+from attestlab.client.arguments import show
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import (
     AttestLabError,
@@ -178,11 +179,11 @@ class ServiceClient:
     def _build(
         self, method: str, path: str, content: bytes | None, headers: Mapping[str, str], parameters: Parameters | None
     ) -> httpx.Request:
-        query = {name: encode_parameter(value) for name, value in (parameters or {}).items() if value is not None}
+        query = {name: encode_parameter(name, value) for name, value in (parameters or {}).items() if value is not None}
         try:
             return self._http.build_request(method, path, content=content, headers=dict(headers), params=query or None)
         except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
-            raise ValidationFailed(f"{path} cannot be sent: {error}") from error
+            raise ValidationFailed(f"{_shorten(path)} cannot be sent: {_shorten(str(error))}.") from error
 
     def _attempt_repeatedly(
         self, request: httpx.Request, is_repeatable: bool, *, is_streamed: bool = False
@@ -292,11 +293,17 @@ def encode_body(body: object) -> bytes:
         raise ValidationFailed(f"A value cannot be sent as JSON: {error}.") from None
 
 
-def encode_parameter(value: object) -> str:
-    """Encode a query parameter."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(_encode_value(value)) if not isinstance(value, str) else str(value)
+def encode_parameter(name: str, value: object) -> str:
+    """Encode a query parameter.
+
+    Raises:
+        ValidationFailed: it is no text, number, time or id.
+    """
+    try:
+        found = value if isinstance(value, str | bool) else _encode_value(value)
+        return str(found).lower() if isinstance(found, bool) else str(found)
+    except (TypeError, ValueError) as error:
+        raise ValidationFailed(f"{name} cannot be sent: {error}. Pass a text, a number, a time or an id.") from None
 
 
 def path_of(*parts: object) -> str:
@@ -304,8 +311,21 @@ def path_of(*parts: object) -> str:
 
     >>> path_of("v1", "issuers", "a/b")
     '/v1/issuers/a%2Fb'
+
+    Raises:
+        ValidationFailed: a part is empty or no text, so that the path would be another one.
     """
-    return "/" + "/".join(quote(str(part), safe="") for part in parts)
+    return "/" + "/".join(map(_encode_part, parts))
+
+
+def _encode_part(part: object) -> str:
+    try:
+        encoded = quote(str(part), safe="")
+    except (RecursionError, ValueError):  # too deep, a half of a character, or a number of too many digits
+        encoded = ""
+    if encoded in ("", ".", ".."):
+        raise ValidationFailed(f"{show(part)} is no id or name. Pass one, or the object.")
+    return encoded
 
 
 def _encode_value(value: object) -> object:
@@ -317,6 +337,8 @@ def _encode_value(value: object) -> object:
         return format_time(value)
     if isinstance(value, date | UUID | PurePath | int | float):
         return str(value)
+    if type(value).__module__ == "numpy":
+        return value.item()  # type: ignore[attr-defined]  # a number of NumPy, as frames have; an array has no item
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 
 from attestlab.client.lab import Lab
+from attestlab.client.progress import show_progress
 from attestlab.core.clock import FixedClock, truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
 from attestlab.embedded.demo_cache import copy_world
@@ -19,7 +19,8 @@ from attestlab.settings import Settings
 
 WORLD_END = datetime(2026, 11, 2, 12, tzinfo=UTC)  # Monday noon, when each demo begins
 DEFAULT_SEED = 7
-_BAR_CHARACTERS = 30
+MAX_SEED = 2**63 - 1
+_PERCENT = 100
 
 
 class RunningClock:
@@ -32,32 +33,6 @@ class RunningClock:
     def now(self) -> datetime:
         """Return the current time of the world."""
         return truncate_to_milliseconds(self._start + timedelta(seconds=monotonic() - self._origin_s))
-
-
-class ProgressBar:
-    """One line on stderr that shows how much of a long work is done."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._percent = -1
-
-    def show(self, share: float) -> None:
-        """Show that `share` of the work, from 0 to 1, is done."""
-        percent = min(100, int(share * 100))
-        if percent != self._percent:
-            self._percent = percent
-            full = "#" * (percent * _BAR_CHARACTERS // 100)
-            self._write(f"\r{self._what} [{full:<{_BAR_CHARACTERS}}] {percent:3} %")
-
-    def finish(self) -> None:
-        """End the line."""
-        if self._percent >= 0:
-            self._write("\n")
-
-    def _write(self, text: str) -> None:
-        if sys.stderr is not None:
-            sys.stderr.write(text)
-            sys.stderr.flush()
 
 
 def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
@@ -90,21 +65,25 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
 
 
 def _require_seed(seed: object) -> None:
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise ValidationFailed(f"seed={seed!r} is no number from 0. Call attestlab.demo(seed=7).")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= MAX_SEED:
+        shown = "out of range" if isinstance(seed, int) and not isinstance(seed, bool) else f"a {type(seed).__name__}"
+        raise ValidationFailed(f"seed is {shown}, not a number from 0. Call attestlab.demo(seed=7).")
 
 
 def _build(folder: Path, *, seed: int, history: bool) -> None:
     from attestlab.demos.people import add_people  # only the first call on a machine needs these
     from attestlab.demos.world import demo_world
 
-    bar = ProgressBar("Building the demo world, once on this machine")
-    try:
-        world = demo_world(folder, clock=FixedClock(WORLD_END), history=history, seed=seed, report_progress=bar.show)
+    with show_progress("Building the demo world, once on this machine", _PERCENT) as bar:
+
+        def report_progress(share: float) -> None:
+            bar.advance(int(share * _PERCENT) - bar.done)
+
+        world = demo_world(
+            folder, clock=FixedClock(WORLD_END), history=history, seed=seed, report_progress=report_progress
+        )
         with world.lab.storage.write() as tx:
             world.lab.list_statuses(tx)  # so that a bundle proves what did not change
         add_people(world)
         world.lab.lake.export()  # the records would take seconds for what Parquet answers in milliseconds
         world.lab.close()
-    finally:
-        bar.finish()

@@ -54,5 +54,5 @@ def _translate_errors(query: str) -> Iterator[None]:
             yield
     except duckdb.Error as error:
         raise explain_error(error, query) from error
-    except (pa.ArrowException, TypeError, UnicodeError) as error:
+    except (pa.ArrowException, TypeError, UnicodeError, RecursionError) as error:
         raise ValidationFailed(f"The query cannot be run: {error}") from None

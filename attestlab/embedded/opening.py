@@ -14,7 +14,7 @@ import httpx
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from attestlab.client.arguments import is_uuid
+from attestlab.client.arguments import is_folder, is_uuid
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import LocalRows, ServiceClient
 from attestlab.core.encoding import quote
@@ -138,10 +138,10 @@ def _read_settings(place: object, data: object) -> Settings:
 
 
 def _settings_of_folder(text: str, data: object) -> Settings:
-    folder = Path(text).expanduser()
+    folder = _expand(text)
     if data is not None:
         raise ValidationFailed("`data` belongs to a database URL. Pass the folder alone.")
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise ValidationFailed(
             f"There is no folder {quote(text)}. Create an installation: attestlab init --data {text}"
         )
@@ -167,9 +167,17 @@ def _settings_of_database(url: str, data: object) -> Settings:
         raise ValidationFailed(
             "Which folder has the installation's key and head guard? Pass data=folder, or set ATTESTLAB_DATA."
         )
-    if not Path(chosen).expanduser().is_dir():
+    folder = _expand(chosen)
+    if not is_folder(folder):
         raise ValidationFailed(f"There is no folder {quote(chosen)}. Pass the data folder of the installation.")
-    return Settings(data=Path(chosen).expanduser(), database_url=url)
+    return Settings(data=folder, database_url=url)
+
+
+def _expand(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:  # a home that is not known
+        raise ValidationFailed(f"There is no folder {quote(text)}: {error}") from None
 
 
 def _require_records(file: Path, folder: Path) -> None:

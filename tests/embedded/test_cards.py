@@ -62,12 +62,23 @@ def shown(lab: Lab) -> dict[str, object]:
         "decision": decision,
         "explanation": decision.explain(),
         "head": lab.log.head(),
+        "key": issuer.active_key,
+        "signal": lab.signals.add("gateway", "behavior", 91, "user:u-1"),
+        "case": lab.cases[0],
+        "entry": lab.log[0],
+        "audit": lab.audit[0],
+        "me": lab.me(),
+        "issuers": lab.issuers,
+        "log": lab.log,
+        "rows": lab.signals.rows,
+        "query": lab.sql(f"select '{EVIL}'"),
     }
 
 
 KINDS = (
     *("lab", "issuer", "minted", "attestation", "valid", "altered", "unknown", "bundle", "offline"),
     *("policy", "summary", "report", "decision", "explanation", "head"),
+    *("key", "signal", "case", "entry", "audit", "me", "issuers", "log", "rows", "query"),
 )
 
 

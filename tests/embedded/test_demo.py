@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attestlab.embedded.demo import WORLD_END, ProgressBar, demo
+from attestlab.embedded.demo import WORLD_END, demo
 from attestlab.embedded.demo_cache import copy_world, find_caches
 
 
@@ -145,17 +145,6 @@ def test_the_cache_is_where_the_desktop_puts_caches(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HOME", "/home/ann")
 
     assert find_caches() == Path("/home/ann/.cache")
-
-
-def test_the_bar_shows_each_percent_once(capsys: pytest.CaptureFixture[str]) -> None:
-    bar = ProgressBar("Building")
-    for share in (0.0, 0.001, 0.5, 1.0):
-        bar.show(share)
-    bar.finish()
-
-    shown = capsys.readouterr().err
-    assert shown.split("\r")[-1] == f"Building [{'#' * 30}] 100 %\n"
-    assert shown.count("\r") == 3
 
 
 def test_a_second_person_can_sign_in_and_approve(caches: Path, temporary: Path) -> None:

@@ -176,3 +176,21 @@ def test_a_lab_of_another_tenant_has_no_rows_of_this_one(doors: dict[str, Lab], 
     assert len(empty.signals) == 0
     assert empty.sql("select * from attestations").df().empty
     assert not empty.signals
+
+
+@pytest.mark.parametrize("door", ["in process", "over HTTP"])
+def test_a_file_is_replaced_only_by_all_rows(doors: dict[str, Lab], door: str, tmp_path: Path) -> None:
+    file = tmp_path / "signals.parquet"
+    assert doors[door].signals.to_parquet(file) == 20
+    failing = doors[door].signals.sql("select case when score > 90 then error('late') else score end from this")
+
+    with pytest.raises(AttestLabError):
+        failing.to_parquet(file)
+
+    assert pq.read_metadata(file).num_rows == 20
+    assert [path.name for path in tmp_path.iterdir()] == ["signals.parquet"]
+
+
+def test_what_is_no_regular_file_is_not_replaced(doors: dict[str, Lab], tmp_path: Path) -> None:
+    with pytest.raises(ValidationFailed, match="is not a file"):
+        doors["in process"].signals.to_parquet(tmp_path)

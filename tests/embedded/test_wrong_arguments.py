@@ -56,6 +56,8 @@ WRONG: dict[str, tuple[Callable[[Lab], object], str]] = {
     "decision": (lambda lab: lab.decisions[7.5], "is not a decision"),
     "no such position": (lambda lab: lab.policies[7], "No policy at position 7"),
     "entity": (lambda lab: lab.signals.entity("u-1"), "is no entity"),
+    "path": (lambda lab: lab.issuers.revoke_key("..", "a reason"), r"'\.\.' is no id or name"),
+    "signals": (lambda lab: lab.signals.add_many({"a": 1}), "signals is a dict. Pass a list of dicts"),
     "tenant": (lambda lab: lab.as_("no such tenant"), "no such tenant"),
     "password": (lambda lab: lab.as_("ann@example.org", password="wrong"), "credentials are not valid"),
 }

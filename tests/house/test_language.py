@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from house import measures
 
-# How many places each measure may find. `Any` remains where a library or pickle loses the type.
+# How many places each measure may find. `Any` remains where a library, a pickle or a verb found by name loses the type.
 REMAINING = {
     "bare_participles": 0,
     "private_words": 0,
     "private_bounds": 0,
     "long_document_lines": 0,
     "private_attributes": 0,
-    "any_lines": 36,
+    "any_lines": 37,
     "class_names_with_two_meanings": 0,
 }
 

@@ -21,7 +21,10 @@ HTTP_CLIENTS = (
     "urllib3",
 )
 # Our own client speaks to a service that its user named; the embedded door is an httpx transport without a network.
-CLIENT_OF_THE_SERVICE = {"client/connecting.py", "client/door.py", "client/service_client.py"}
+CLIENT_OF_THE_SERVICE = {
+    *("client/asynchronous/connecting.py", "client/asynchronous/loop_transport.py"),
+    *("client/connecting.py", "client/door.py", "client/service_client.py"),
+}
 WITHOUT_NETWORK = {"embedded/opening.py", "embedded/transport.py"}
 HOMES = {
     "core/fetching.py": HTTP_CLIENTS,

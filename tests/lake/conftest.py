@@ -1,4 +1,4 @@
-"""A small installation with facts of every type, of two tenants, and a lake with short parts; a served tenant with a key."""
+"""A small installation with facts of every type, of two tenants, and a lake with short parts; also a served tenant."""
 
 from __future__ import annotations
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Iterator
-from os import PathLike, fspath
+from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attestlab.client import arguments
 from attestlab.client.analysis.arrow_reading import ALL_ROWS, Parameters, RowQuery, open_rows
 from attestlab.client.analysis.categories import list_categories
+from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
+from attestlab.client.handles.base import shorten
+from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import ValidationFailed
 
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DEFAULT_HEAD = 5
+MAX_QUERY_CHARACTERS = 200  # of a repr
 # The time by which the rows of a data set are ordered.
 _TIMES = {
     "audit": "timestamp",
@@ -80,25 +87,25 @@ class Rows:
         return Rows(self._client, RowQuery(require_text(query), parameters, self._query.dataset))
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write the rows as one Parquet file, in bounded memory; returns their number."""
-        from pyarrow import parquet
+        """Write the rows as one Parquet file, in bounded memory; returns their number.
 
-        target, count = Path(fspath(path)).expanduser(), 0
+        A file that was there before is replaced when all rows are written, and otherwise stays as it is.
+        """
+        target = arguments.read_path(path)
+        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
-            with (
-                open_rows(self._client, self._query) as reader,
-                parquet.ParquetWriter(target, reader.schema, compression="zstd") as writer,
-            ):
-                for batch in reader:
-                    writer.write_batch(batch)
-                    count += batch.num_rows
+            count = self._write_parquet(draft)
+            draft.replace(target)
         except OSError as error:
             raise ValidationFailed(f"{str(target)!r} cannot be written: {error.strerror or error}.") from None
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
         return count
 
     def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
         """Read the first rows; of a data set the newest."""
-        _require_count(count)
+        count = arguments.read_count(count, name="The number of rows")
         order = ""
         if self._query.is_whole_dataset:
             order = f' ORDER BY "{_TIMES.get(str(self._query.dataset), "created_at")}" DESC'
@@ -124,20 +131,36 @@ class Rows:
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        name = self._query.dataset or "query"
-        return f"Rows({name}: {self._query.sql[:120]!r})"
+        return f"Rows({self._name}: {shorten(repr(self._query.sql), MAX_QUERY_CHARACTERS)})"
+
+    def _repr_html_(self) -> str:
+        rows = [CardRow("Query", write_code(self._query.sql))]
+        foot = join("Nothing is read yet: ", write_code("df()"), ", ", write_code("arrow()"), ", ", write_code("pl()"))
+        return draw_card(CardTone.CALM, "ROWS", self._name, rows, foot=foot)
+
+    @property
+    def _name(self) -> str:
+        return self._query.dataset or "query"
 
     def __dir__(self) -> builtins.list[str]:
         return sorted(name for name in vars(Rows) if not name.startswith("_") and name != "of_dataset")
 
+    def _write_parquet(self, file: Path) -> int:
+        from pyarrow import parquet
+
+        with (
+            show_progress("Writing rows") as bar,
+            open_rows(self._client, self._query) as reader,
+            parquet.ParquetWriter(file, reader.schema, compression="zstd") as writer,
+        ):
+            for batch in reader:
+                writer.write_batch(batch)
+                bar.advance(batch.num_rows)
+            return bar.done
+
     def _derive(self, template: str) -> RowQuery:
         """Return a query on the result of this one; `{}` is its place."""
         return self._query._replace(sql=template.format(self._query.sql.rstrip().rstrip(";")))
-
-
-def _require_count(count: object) -> None:
-    if not isinstance(count, int) or count < 0:
-        raise ValidationFailed(f"head({count!r}): pass a number from 0.")
 
 
 def require_text(query: object) -> str:
@@ -147,5 +170,5 @@ def require_text(query: object) -> str:
         ValidationFailed: it is something else.
     """
     if not isinstance(query, str) or not query.strip():
-        raise ValidationFailed(f"{query!r} is no SQL. Pass one SELECT as text.")
-    return query
+        raise ValidationFailed(f"{arguments.show(query)} is no SQL. Pass one SELECT as text.")
+    return arguments.read_text(query, name="The query")

@@ -19,6 +19,7 @@ from attestlab.client.handles.attestations import (
 )
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
 from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, find_issuer, get_issuer
+from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.client.service_errors import build_error
 from attestlab.core.errors import AttestLabError, Conflict, ValidationFailed
@@ -63,11 +64,14 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         Returns:
             For each item, in order, the attestation, or the error for which it alone was refused.
         """
-        bodies = [_compose_item(self._client, number, item) for number, item in enumerate(items)]
+        given = arguments.iterate(items, name="items", of="dicts")
+        bodies = [_compose_item(self._client, number, item) for number, item in enumerate(given)]
         done: list[MintHandle | AttestLabError] = []
-        for start in range(0, len(bodies), MAX_BATCH):
-            answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
-            done += [self._read_item(item) for item in cast("list[Json]", answer["items"])]
+        with show_progress("Minting", len(bodies)) as bar:
+            for start in range(0, len(bodies), MAX_BATCH):
+                answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
+                done += [self._read_item(item) for item in cast("list[Json]", answer["items"])]
+                bar.advance(len(done) - bar.done)
         return done
 
     def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
@@ -168,11 +172,14 @@ def _name_signer(client: ServiceClient, issuer: IssuerLike, options: MintOptions
     if kid is None:
         key = found.active_key
         return {"issuer_id": found.id, "kid": key.kid, "alg": key.alg}
+    arguments.read_text(kid, name="kid")
     known = {key.kid: key.alg for key in found.keys}
     if kid not in known:
         known = {key.kid: key.alg for key in get_issuer(client, found.id).keys}
     if kid not in known:
-        raise ValidationFailed(f"{found.name} has no key {kid!r}. Its keys: {', '.join(known) or 'none'}.")
+        raise ValidationFailed(
+            f"{found.name} has no key {arguments.show(kid)}. Its keys: {', '.join(known) or 'none'}."
+        )
     return {"issuer_id": found.id, "kid": kid, "alg": alg or known[kid]}
 
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from itertools import islice
-from os import PathLike
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, overload
 
 from attestlab.client import arguments
-from attestlab.client.analysis.arrow_reading import Parameters
-from attestlab.client.analysis.rows import DEFAULT_HEAD, Rows
-from attestlab.client.handles.base import Handle
+from attestlab.client.analysis.row_forms import RowForms
+from attestlab.client.analysis.rows import DEFAULT_HEAD
+from attestlab.client.cards import CardRow, CardTone, draw_card
+from attestlab.client.handles.base import MAX_REPR_CHARACTERS, Handle, shorten
+from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
 
 if TYPE_CHECKING:
-    import duckdb
     import pandas as pd
-    import polars as pl
-    import pyarrow as pa
 
 Item = TypeVar("Item", bound=Handle)
 
 # Filters whose names are words of Python or read better here than on the wire.
 _WIRE_NAMES = {"from_": "from", "since": "from", "until": "to", "list_": "list"}
+HIDDEN_NAMES = frozenset({"dataset", "noun", "path"})  # from people's `dir`
+MAX_COMPLETIONS = 200  # names that a Tab offers
 
 
 class Collection(Generic[Item]):
@@ -47,8 +47,8 @@ class Collection(Generic[Item]):
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value.
         """
-        if limit is not None and limit < 0:
-            raise ValidationFailed(f"limit is {limit}. Pass a number from 0.")
+        if limit is not None:
+            limit = arguments.read_count(limit, name="limit")
         asked = {_WIRE_NAMES.get(name, name): _read_filter(name, value) for name, value in filters.items()}
         found = (self._parse(answer) for answer in self._client.iterate(self.path, asked))
         return islice(found, limit)
@@ -66,18 +66,19 @@ class Collection(Generic[Item]):
         """Return the object with an id, the object at a position (newest first), or a list for a slice."""
         if isinstance(which, slice):
             return self._slice(which)
-        if isinstance(which, int) and not isinstance(which, bool):
-            return self._at(which)
+        position = arguments.find_whole_number(which)
+        if position is not None:
+            return self._at(position)
         return self._find(which)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__.removesuffix('Collection')} of {self._client.place}"
+        return describe_noun(type(self), self._client.place)
+
+    def _repr_html_(self) -> str:
+        return draw_noun(type(self), self._client.place)
 
     def __dir__(self) -> builtins.list[str]:
-        kinds = [kind for kind in type(self).__mro__ if kind.__module__.startswith("attestlab.client.")]
-        return sorted(
-            {name for kind in kinds for name in vars(kind) if not name.startswith("_")} - {"dataset", "noun", "path"}
-        )
+        return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
 
     def _find(self, which: object) -> Item:
         found = arguments.read_id(which, self.noun)
@@ -88,62 +89,30 @@ class Collection(Generic[Item]):
             raise ValidationFailed(
                 f"There is no position {position}: the newest is 0, and the list has no end to count from."
             )
-        found = next(islice(self.list(), position, None), None)
+        arguments.read_count(position, name="The position")
+        found = next(islice(self.list(limit=position + 1), position, None), None)
         if found is None:
             raise NotFound(f"{self.noun.partition(' ')[2]} at position", position)
         return found
 
     def _slice(self, which: slice) -> builtins.list[Item]:
-        if any(part is not None and part < 0 for part in (which.start, which.stop, which.step)):
-            raise ValidationFailed("A slice counts from the newest on; negative numbers have no meaning here.")
-        return builtins.list(islice(self.list(), which.start, which.stop, which.step))
+        for part in (which.start, which.stop, which.step):
+            if part is not None:
+                arguments.read_count(part, name="A bound of the slice, which counts from the newest on,")
+        if which.step == 0:
+            raise ValidationFailed("The step of the slice is 0. Pass a number from 1.")
+        return builtins.list(islice(self.list(limit=which.stop), which.start, which.stop, which.step))
 
     def _parse(self, answer: object) -> Item:
         return self._item.parse(self._client, answer)
 
 
-class DatasetCollection(Collection[Item]):
+class DatasetCollection(RowForms, Collection[Item]):
     """A noun whose rows the lake has too: iteration yields objects, and `df` and the like read rows."""
-
-    dataset: ClassVar[str]  # its name in SQL
-
-    @property
-    def rows(self) -> Rows:
-        """All rows of the data set."""
-        return Rows.of_dataset(self._client, self.dataset)
-
-    def df(self) -> pd.DataFrame:
-        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-        return self.rows.df()
-
-    def arrow(self) -> pa.Table:
-        """Read all rows as a pyarrow Table."""
-        return self.rows.arrow()
-
-    def pl(self) -> pl.DataFrame:
-        """Read all rows as a Polars frame."""
-        return self.rows.pl()
-
-    def rel(self) -> duckdb.DuckDBPyRelation:
-        """Read all rows as a DuckDB relation, to filter and join in this process."""
-        return self.rows.rel()
-
-    def sql(self, query: str, parameters: Parameters = None) -> Rows:
-        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-        return self.rows.sql(query, parameters)
-
-    def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
-        return self.rows.to_parquet(path)
 
     def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
         return self.rows.head(count)
-
-    @property
-    def columns(self) -> builtins.list[str]:
-        """The names of the columns."""
-        return self.rows.columns
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -151,9 +120,19 @@ class DatasetCollection(Collection[Item]):
     def __bool__(self) -> bool:
         return next(iter(self), None) is not None
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Export the rows by the Arrow PyCapsule interface."""
-        return self.rows.__arrow_c_stream__(requested_schema)
+
+def describe_noun(kind: type, place: str) -> str:
+    """Describe a noun of a lab in a line."""
+    return shorten(f"{kind.__name__.removesuffix('Collection')} of {place}", MAX_REPR_CHARACTERS)
+
+
+def draw_noun(kind: type, place: str) -> str:
+    """Draw the card of a noun: what it is, and its verbs. It reads nothing."""
+    about = (kind.__doc__ or "").partition("\n")[0]
+    own = [name for name in vars(kind) if not name.startswith("_") and callable(vars(kind)[name])]
+    rows = [CardRow("Verbs", ", ".join(own) or None), CardRow("Place", place)]
+    name = kind.__name__.removesuffix("Collection").upper()
+    return draw_card(CardTone.CALM, name, about, rows)
 
 
 def _read_filter(name: str, value: object) -> object:

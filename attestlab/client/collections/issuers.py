@@ -7,7 +7,7 @@ from uuid import UUID
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
-from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.collections.base import MAX_COMPLETIONS, DatasetCollection
 from attestlab.client.handles.issuers import (
     BlastRadiusHandle,
     IssuerHandle,
@@ -144,8 +144,8 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
     def _ipython_key_completions_(self) -> list[str]:
         """Complete `lab.issuers["` with the issuers' names."""
-        return [issuer.name for issuer in self]
+        return [issuer.name for issuer in self.list(limit=MAX_COMPLETIONS)]
 
 
 def _kid_of(key: KeyLike) -> str:
-    return key.kid if isinstance(key, KeyHandle) else key
+    return key.kid if isinstance(key, KeyHandle) else arguments.read_text(key, name="The key's id")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from os import PathLike
-from typing import TYPE_CHECKING, cast, overload
+from typing import cast, overload
 from uuid import UUID
 
-from attestlab.client.analysis.arrow_reading import Parameters
-from attestlab.client.analysis.rows import Rows
+from attestlab.client import arguments
+from attestlab.client.analysis.row_forms import RowForms
+from attestlab.client.collections.base import HIDDEN_NAMES, describe_noun, draw_noun
 from attestlab.client.handles.attestations import read_attestation_id
 from attestlab.client.handles.log import (
     CheckpointHandle,
@@ -21,59 +22,21 @@ from attestlab.client.handles.log import (
     read_size,
     require_root,
 )
+from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
 from attestlab.core.errors import NotFound, ProofInvalid, ValidationFailed
 
-if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
 
+class LogCollection(RowForms):
+    """The entries of the transparency log, in their order; `len` is the size of the tree.
 
-class LogCollection:
-    """The entries of the transparency log, in their order; `len` is the size of the tree."""
+    As rows they are `log_entries`: `lab.log.df()`, `lab.log.sql("... from this")`.
+    """
+
+    dataset = "log_entries"
 
     def __init__(self, client: ServiceClient) -> None:
         self._client = client
-
-    @property
-    def rows(self) -> Rows:
-        """All entries as rows: `lab.log.rows.df()`, `lab.log.rows.sql("... from this")`."""
-        return Rows.of_dataset(self._client, "log_entries")
-
-    def df(self) -> pd.DataFrame:
-        """Read all entries as a data frame."""
-        return self.rows.df()
-
-    def arrow(self) -> pa.Table:
-        """Read all entries as a pyarrow Table."""
-        return self.rows.arrow()
-
-    def pl(self) -> pl.DataFrame:
-        """Read all entries as a Polars frame."""
-        return self.rows.pl()
-
-    def rel(self) -> duckdb.DuckDBPyRelation:
-        """Read all entries as a DuckDB relation, to filter and join in this process."""
-        return self.rows.rel()
-
-    def sql(self, query: str, parameters: Parameters = None) -> Rows:
-        """Run a SELECT on the entries, which it calls `this`."""
-        return self.rows.sql(query, parameters)
-
-    def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all entries as one Parquet file; returns their number."""
-        return self.rows.to_parquet(path)
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return self.rows.columns
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Export the entries by the Arrow PyCapsule interface."""
-        return self.rows.__arrow_c_stream__(requested_schema)
 
     def head(self) -> TreeHeadHandle:
         """Return the newest signed tree head."""
@@ -90,9 +53,13 @@ class LogCollection:
         Raises:
             NotFound: the log is shorter.
         """
-        found = next(self._read(index, 1), None) if index >= 0 else None
+        place = arguments.find_whole_number(index)
+        if place is None:
+            raise ValidationFailed(f"The index is a {type(index).__name__}. Pass a number from 0; see lab.log.lookup.")
+        found = next(self._read(place, 1), None) if 0 <= place <= sys.maxsize else None
         if found is None:
-            raise NotFound("log entry", f"{index}; the log has {len(self)} entries, from 0")
+            shown = place if abs(place) <= sys.maxsize else "out of range"
+            raise NotFound("log entry", f"{shown}; the log has {len(self)} entries, from 0")
         return found
 
     def proof(self, what: int | str | UUID | object, *, tree_size: int | None = None) -> InclusionHandle:
@@ -101,8 +68,9 @@ class LogCollection:
         Raises:
             ProofInvalid: the proof of the service does not hold.
         """
-        index = what if isinstance(what, int) else self.lookup(what).log_index
-        answer = self._client.get(f"/v1/log/proofs/{index}", {"tree_size": tree_size})
+        place = arguments.find_whole_number(what)
+        place = arguments.read_count(self.lookup(what).log_index if place is None else place, name="The index")
+        answer = self._client.get(f"/v1/log/proofs/{place}", {"tree_size": tree_size})
         proven = InclusionHandle.parse(self._client, answer)
         proven.verify()
         return proven
@@ -147,13 +115,17 @@ class LogCollection:
     def __getitem__(self, which: slice) -> list[EntryHandle]: ...
 
     def __getitem__(self, which: int | slice) -> EntryHandle | list[EntryHandle]:
-        if isinstance(which, int):
-            return self.entry(which if which >= 0 else len(self) + which)
+        place = arguments.find_whole_number(which)
+        if place is not None:
+            return self.entry(place if place >= 0 else len(self) + place)
         if not isinstance(which, slice):
             raise ValidationFailed(
                 f"lab.log takes an index or a slice, not a {type(which).__name__}. See lab.log.lookup."
             )
-        wanted = range(*which.indices(len(self)))
+        try:
+            wanted = range(*which.indices(len(self)))
+        except (TypeError, ValueError) as error:
+            raise ValidationFailed(f"That is no slice of the log: {error}.") from None
         if not wanted:
             return []
         first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
@@ -161,10 +133,13 @@ class LogCollection:
         return [found[index - first] for index in wanted]
 
     def __repr__(self) -> str:
-        return f"Log of {self._client.place}"
+        return describe_noun(type(self), self._client.place)
+
+    def _repr_html_(self) -> str:
+        return draw_noun(type(self), self._client.place)
 
     def __dir__(self) -> list[str]:
-        return sorted(name for name in vars(type(self)) if not name.startswith("_"))
+        return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
 
     def _read(self, start: int | None, count: int | None) -> Iterator[EntryHandle]:
         left = count

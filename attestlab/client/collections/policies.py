@@ -1,14 +1,15 @@
-"""`lab.policies` and `lab.decisions`."""
+"""`lab.policies`: policies, their analysis and simulation, and what they would decide."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+import builtins
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from attestlab.client import arguments
 from attestlab.client.arguments import When
-from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.collections.base import MAX_COMPLETIONS, DatasetCollection
+from attestlab.client.collections.decisions import read_decision_id
 from attestlab.client.handles.policies import (
     AnalysisHandle,
     DecisionHandle,
@@ -75,7 +76,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
 
     def explain(self, decision: str | DecisionHandle) -> ExplanationHandle:
         """Explain a decision, and what would have to change for the opposite result."""
-        return explain_decision(self._client, _decision_id_of(decision))
+        return explain_decision(self._client, read_decision_id(decision))
 
     def simulate(
         self,
@@ -164,6 +165,10 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         path = path_of("v1", "policies", find_policy_id(self._client, which))
         return self._parse(self._client.get(path))
 
+    def _ipython_key_completions_(self) -> builtins.list[str]:
+        """Complete `lab.policies["` with the policies' names."""
+        return [policy.name for policy in self.list(limit=MAX_COMPLETIONS)]
+
     def _name_draft(self, policy: PolicyOrDocument, replaces: PolicyLike | None) -> dict[str, object]:
         body = name_policy(self._client, policy)
         if replaces is not None:
@@ -173,38 +178,9 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         return body
 
 
-class DecisionCollection(DatasetCollection[ExplanationHandle]):
-    """The tenant's policy decisions, newest first; `lab.decisions["dec_..."]` explains one."""
-
-    noun = "a decision"
-    path = "/v1/policies/decisions"
-    dataset = "decisions"
-
-    def __init__(self, client: ServiceClient) -> None:
-        super().__init__(client, ExplanationHandle)
-
-    def list(self, *, limit: int | None = None, **filters: object) -> Iterator[ExplanationHandle]:
-        """Iterate over the decisions that the audit trail names, newest first, each with its explanation."""
-        wanted = {"resource_type": "policy_decision", **filters}
-        answers = self._client.iterate("/v1/audit/events", wanted)
-        return islice((explain_decision(self._client, str(each["resource_id"])) for each in answers), limit)
-
-    def _find(self, which: object) -> ExplanationHandle:
-        return explain_decision(self._client, _decision_id_of(which))
-
-
-def _decision_id_of(decision: object) -> str:
-    found = decision if isinstance(decision, str) else getattr(decision, "decision_id", None)
-    if not isinstance(found, str):
-        raise ValidationFailed(
-            f"A value of type {type(decision).__name__} is not a decision. Pass it, or its id (dec_...)."
-        )
-    return found
-
-
 def _read_threshold(threshold: object) -> dict[str, object]:
     if isinstance(threshold, Mapping):
         return dict(threshold)
     if not isinstance(threshold, tuple) or len(threshold) not in (2, 3):
-        raise ValidationFailed(f"{threshold!r} is no threshold. Pass ('rule', 'attribute').")
+        raise ValidationFailed(f"{arguments.show(threshold)} is no threshold. Pass ('rule', 'attribute').")
     return dict(zip(("rule_id", "attribute", "op"), threshold, strict=False))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from attestlab.client import arguments
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import Collection, DatasetCollection
+from attestlab.client.collections.bulk_signals import record_signals
 from attestlab.client.handles.risk import (
     BulkHandle,
     CaseHandle,
@@ -29,11 +29,10 @@ from attestlab.client.handles.risk import (
     read_entity,
     resolve_case,
 )
-from attestlab.client.service_client import ServiceClient, encode_body, path_of
+from attestlab.client.progress import show_progress
+from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ValidationFailed
-
-NDJSON = "application/x-ndjson"
 
 
 class SignalCollection(DatasetCollection[SignalHandle]):
@@ -59,24 +58,20 @@ class SignalCollection(DatasetCollection[SignalHandle]):
     ) -> SignalHandle:
         """Record a signal about an entity, with a score from 0 to 100."""
         body = _compose(entity, entity_id, occurred_at, source=source, signal_type=signal_type, score=score)
-        return self._parse(self._client.post(self.path, body | ({"details": dict(details)} if details else {})))
+        return self._parse(
+            self._client.post(
+                self.path, body | ({"details": arguments.read_mapping(details, name="details")} if details else {})
+            )
+        )
 
     def add_many(self, signals: Iterable[Mapping[str, object]], *, backfill: bool = False) -> BulkHandle:
-        """Record many signals, each a dict like the body of `POST /v1/risk/signals`.
+        """Record many signals, each a dict like the body of `POST /v1/risk/signals`, ten thousand in a request.
 
         Args:
+            signals: any number; a generator is read as it is sent.
             backfill: True for the past: no events, and nothing is escalated.
         """
-        content = b"\n".join(encode_body(arguments.read_mapping(each, name="a signal")) for each in signals)
-        answer = self._client.send(
-            "POST",
-            "/v1/risk/signals/bulk",
-            content=content,
-            headers={"Content-Type": NDJSON},
-            parameters={"backfill": True} if backfill else None,
-            key=str(uuid4()),
-        )
-        return BulkHandle.parse(self._client, json.loads(answer.content))
+        return record_signals(self._client, signals, backfill=backfill)
 
     def record_event(
         self,
@@ -89,7 +84,7 @@ class SignalCollection(DatasetCollection[SignalHandle]):
     ) -> NormalizedHandle:
         """Record a raw event, which becomes a signal by the tenant's mapping."""
         body = _compose(entity, entity_id, occurred_at, event_type=event_type)
-        body |= {"data": dict(data)} if data else {}
+        body |= {"data": arguments.read_mapping(data, name="data")} if data else {}
         return NormalizedHandle.parse(self._client, self._client.post("/v1/risk/events", body))
 
     def record_velocity(
@@ -164,15 +159,16 @@ class SignalCollection(DatasetCollection[SignalHandle]):
             rules: each `{"id": ..., "when": condition}`; conditions are those of policies.
             threshold: `(rule_id, attribute)` of the number that the curve varies.
         """
-        body: dict[str, object] = {"rules": [dict(each) for each in rules], "points": points}
+        given = [
+            arguments.read_mapping(rule, name=f"rules[{number}]")
+            for number, rule in enumerate(arguments.iterate(rules, name="rules", of="dicts"))
+        ]
+        body: dict[str, object] = {"rules": given, "points": points}
         body |= {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
         if threshold is not None:
-            body["threshold"] = (
-                dict(threshold)
-                if isinstance(threshold, Mapping)
-                else dict(zip(("rule_id", "attribute"), threshold, strict=True))
-            )
-        return RiskSimulationHandle.parse(self._client, self._client.post("/v1/risk/simulate", body, is_read=True))
+            body["threshold"] = _read_threshold(threshold)
+        with show_progress("Simulating the rules"):
+            return RiskSimulationHandle.parse(self._client, self._client.post("/v1/risk/simulate", body, is_read=True))
 
 
 class CaseCollection(DatasetCollection[CaseHandle]):
@@ -249,6 +245,14 @@ class ListCollection(Collection[ListEntryHandle]):
         if found is None:
             raise ValidationFailed(f"There is no list entry {wanted}. `lab.lists` lists them.")
         return found
+
+
+def _read_threshold(threshold: object) -> dict[str, object]:
+    if isinstance(threshold, Mapping):
+        return arguments.read_mapping(threshold, name="threshold")
+    if not isinstance(threshold, tuple) or len(threshold) != 2:
+        raise ValidationFailed(f"{arguments.show(threshold)} is no threshold. Pass ('rule', 'attribute').")
+    return {"rule_id": threshold[0], "attribute": threshold[1]}
 
 
 def _compose(entity: object, entity_id: str | None, occurred_at: When | None, **fields: object) -> dict[str, object]:

@@ -13,14 +13,16 @@ from uuid import UUID
 
 from pydantic import ConfigDict, PrivateAttr, ValidationError
 
+from attestlab.client.cards import CardRow, CardTone, draw_card
+from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import ServiceFailed
 from attestlab.core.shapes import Shape
 
 MAX_REPR_CHARACTERS = 300
+MAX_CARD_LINES = 6
 _MAX_VALUE_CHARACTERS = 60
-_OURS = "attestlab.client."
 
 
 class Handle(Shape):
@@ -58,29 +60,28 @@ class Handle(Shape):
         return self.model_dump(mode="json", by_alias=True)
 
     def __repr__(self) -> str:
-        shown = f"{_noun_of(type(self))}({', '.join(self._show_fields())})"
-        return shown if len(shown) <= MAX_REPR_CHARACTERS else shown[: MAX_REPR_CHARACTERS - 2] + "…)"
+        fields = ", ".join(f"{name}={show_value(value)}" for name, value in self._list_shown())
+        return shorten(f"{_noun_of(type(self))}({fields})", MAX_REPR_CHARACTERS)
 
     __str__ = __repr__
 
     def __dir__(self) -> list[str]:
-        verbs = {
-            name
-            for kind in type(self).__mro__
-            if kind.__module__.startswith(_OURS)
-            for name in vars(kind)
-            if not name.startswith("_") and name not in _HIDDEN
-        }
         fields = {name for name in type(self).model_fields if not name.endswith("_")}
-        return sorted((fields | verbs) - {"schema_id"})
+        return sorted((fields | list_public_names(type(self), hidden=_HIDDEN)) - {"schema_id"})
 
-    def _show_fields(self) -> Iterator[str]:
+    def _repr_html_(self) -> str:
+        shown = [(name, _show_plainly(value)) for name, value in self._list_shown()][: MAX_CARD_LINES + 1]
+        title = shown[0][1] if shown else ""
+        return draw_card(CardTone.CALM, _noun_of(type(self)).upper(), title, [CardRow(*each) for each in shown[1:]])
+
+    def _list_shown(self) -> Iterator[tuple[str, object]]:
+        """List the shown fields that have a value, under their public names."""
         for name in self.shown_fields:
             value = getattr(self, name)
             if value is not None:
                 field = type(self).model_fields.get(name)
                 alias = None if field is None else field.serialization_alias
-                yield f"{alias or name.rstrip('_')}={show_value(value)}"
+                yield alias or name.rstrip("_"), value
 
 
 _HIDDEN = frozenset(
@@ -90,14 +91,23 @@ _HIDDEN = frozenset(
 
 def show_value(value: object) -> str:
     """Show a value in at most some sixty characters of one line."""
+    if isinstance(value, Enum | UUID | datetime):
+        return _show_plainly(value)
+    return shorten(repr(value), _MAX_VALUE_CHARACTERS)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut a text; a `…` is its last character then, before a bracket that it ends with."""
+    if len(text) <= limit:
+        return text
+    end = text[-1] if text[-1] in ")" else ""
+    return f"{text[: limit - 1 - len(end)]}…{end}"
+
+
+def _show_plainly(value: object) -> str:
     if isinstance(value, Enum):
         return str(value.value)
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, datetime):
-        return format_time(value)[:16] + "Z"
-    text = repr(value)
-    return text if len(text) <= _MAX_VALUE_CHARACTERS else text[: _MAX_VALUE_CHARACTERS - 1] + "…"
+    return format_time(value)[:16] + "Z" if isinstance(value, datetime) else str(value)
 
 
 def _name_members(kind: type[Shape], answer: object) -> object:

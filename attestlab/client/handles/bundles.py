@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import ClassVar, cast
 from uuid import UUID
@@ -76,7 +76,7 @@ class BundleHandle(Handle):
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the bundle as a JSON file, for `attestlab verify`; returns its path."""
-        target = Path(fspath(path)).expanduser()
+        target = arguments.read_path(path)
         try:
             target.write_text(json.dumps(self.document))
         except OSError as error:
@@ -87,7 +87,7 @@ class BundleHandle(Handle):
         if isinstance(trust, TrustPolicy):
             return trust
         if trust is not None:
-            return TrustPolicy.parse(trust)
+            return TrustPolicy.parse(arguments.read_text(trust, name="trust"))
         return TrustPolicy.without_witnesses(str(self._client.get("/v1/log/vkey")["vkey"]))
 
 

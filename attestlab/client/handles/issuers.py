@@ -125,7 +125,9 @@ class IssuerHandle(IssuerOut, Handle):
             return self.active_key.alg
         found = next((key.alg for key in self.keys if key.kid == kid), None)
         if found is None:
-            raise ValidationFailed(f"{self.name} has no key {kid!r}. Its keys: {', '.join(k.kid for k in self.keys)}.")
+            raise ValidationFailed(
+                f"{self.name} has no key {arguments.show(kid)}. Its keys: {', '.join(k.kid for k in self.keys)}."
+            )
         return found
 
 
@@ -157,7 +159,7 @@ def find_issuer(client: ServiceClient, what: IssuerLike) -> IssuerHandle:
 
 def rotate_key(client: ServiceClient, kid: str, *, new_kid: str | None, alg: str) -> RotationHandle:
     """Replace a key with a new key that the service holds."""
-    body = {"new_kid": new_kid or next_kid(kid), "alg": alg}
+    body = {"new_kid": new_kid or next_kid(arguments.read_text(kid, name="The key's id")), "alg": alg}
     return RotationHandle.parse(client, client.post(path_of("v1", "issuers", "keys", kid, "rotate"), body))
 
 
@@ -196,11 +198,11 @@ def _find_by_name(client: ServiceClient, name: str) -> IssuerHandle:
         raise _unknown_issuer(name, names)
     if len(found) > 1:
         ids = ", ".join(str(item["id"]) for item in found[:_MAX_SUGGESTIONS])
-        raise ValidationFailed(f"{len(found)} issuers are called {name!r}. Pass the id of one: {ids}.")
+        raise ValidationFailed(f"{len(found)} issuers are called {arguments.show(name)}. Pass the id of one: {ids}.")
     return IssuerHandle.parse(client, found[0])
 
 
 def _unknown_issuer(name: str, names: list[str]) -> NotFound:
     close = get_close_matches(name, names, n=_MAX_SUGGESTIONS, cutoff=0.5) or names[:_MAX_SUGGESTIONS]
     hint = f". Similar: {', '.join(close)}" if close else ". Register one with `lab.issuers.create(name, domain)`"
-    return NotFound("issuer", f"{name!r}{hint}; none by that name")
+    return NotFound("issuer", f"{arguments.show(name)}{hint}; none by that name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
+from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.policy.shapes import (
@@ -61,6 +63,34 @@ class DecisionHandle(EvaluateOut, Handle):
 
     def _repr_html_(self) -> str:
         return card_contents.draw_decision(self)
+
+    def explain(self) -> ExplanationHandle:
+        """Explain the decision, rule by rule."""
+        return explain_decision(self._client, self.decision_id)
+
+
+class RecordedDecisionHandle(Handle):
+    """A decision as it was recorded: the result and the rules that matched, the deciding one first."""
+
+    shown_fields: ClassVar = ("decision_id", "decision", "action", "matched_rule", "created_at")
+
+    decision_id: str
+    created_at: datetime
+    action: str
+    target_type: str
+    target_id: str | None
+    allowed: bool
+    matched_rules: list[str]
+
+    @property
+    def decision(self) -> str:
+        """The result: `ALLOW` or `DENY`."""
+        return "ALLOW" if self.allowed else "DENY"
+
+    @property
+    def matched_rule(self) -> str | None:
+        """The rule that decided; None if that was a default."""
+        return self.matched_rules[0] if self.matched_rules else None
 
     def explain(self) -> ExplanationHandle:
         """Explain the decision, rule by rule."""
@@ -244,10 +274,11 @@ def simulate(
         **policy,
         "from": arguments.read_time(since, name="since"),
         "to": arguments.read_time(until, name="until"),
-        "by": [by] if isinstance(by, str) else list(by),
+        "by": arguments.read_texts(by, name="by"),
         **(options or {}),
     }
-    return SimulationHandle.parse(client, client.post("/v1/policies/simulate", body))
+    with show_progress("Simulating the policy"):
+        return SimulationHandle.parse(client, client.post("/v1/policies/simulate", body))
 
 
 def explain_decision(client: ServiceClient, decision_id: str) -> ExplanationHandle:
@@ -270,5 +301,6 @@ def activate_policy(
 ) -> PolicyHandle:
     """Activate the newest version of a policy."""
     digest = simulation.report_digest if isinstance(simulation, SimulationHandle) else simulation
-    body = {"simulation_digest": digest, "acknowledge": list(acknowledge), "note": note}
+    named = arguments.read_texts(acknowledge, name="acknowledge")
+    body = {"simulation_digest": digest, "acknowledge": named, "note": note}
     return change_policy(client, policy_id, "activate", {name: each for name, each in body.items() if each is not None})

@@ -7,10 +7,11 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.policies import name_policy
 from attestlab.client.service_client import Json, ServiceClient, path_of
@@ -143,7 +144,7 @@ def _read_attribute(sent: Json) -> Attribute:
 def _place_contexts(contexts: Contexts) -> ContextsPlace:
     """Name the Parquet file of the contexts; a table in memory is written to a temporary one."""
     if isinstance(contexts, str | PathLike):
-        return ContextsPlace(str(Path(fspath(contexts)).expanduser()), None)
+        return ContextsPlace(arguments.read_pattern(contexts), None)
     if not hasattr(contexts, "__arrow_c_stream__"):
         raise ValidationFailed(
             f"A value of type {type(contexts).__name__} has no contexts. Pass a Parquet file or a data frame with a "

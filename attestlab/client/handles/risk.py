@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
@@ -167,4 +168,4 @@ def read_entity(entity: object, entity_id: str | None = None) -> tuple[str, str]
     kind, own = getattr(entity, "entity_type", None), getattr(entity, "entity_id", None)
     if isinstance(kind, str) and isinstance(own, str):
         return kind, own
-    raise ValidationFailed(f"{str(entity)[:60]!r} is no entity. Pass its type and id: 'user', 'u-1'.")
+    raise ValidationFailed(f"{arguments.show(entity)} is no entity. Pass its type and id: 'user', 'u-1'.")

@@ -1,0 +1,95 @@
+"""`lab.decisions`: what policies decided, newest first, read by one query; an explanation is asked for by id."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import overload
+
+from attestlab.client import arguments
+from attestlab.client.arguments import When
+from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.handles.policies import (
+    DecisionHandle,
+    ExplanationHandle,
+    RecordedDecisionHandle,
+    explain_decision,
+)
+from attestlab.client.service_client import ServiceClient
+from attestlab.core.errors import ValidationFailed
+
+_FIELDS = "id AS decision_id, created_at, action, target_type, target_id, allowed, matched_rules"
+_CONDITIONS = {
+    "since": "created_at >= $since::TIMESTAMPTZ",
+    "until": "created_at < $until::TIMESTAMPTZ",
+    "action": "action = $action",
+    "allowed": "allowed = $allowed",
+}
+
+
+class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
+    """The tenant's policy decisions, newest first; `lab.decisions["dec_..."]` explains one."""
+
+    noun = "a decision"
+    dataset = "decisions"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, RecordedDecisionHandle)
+
+    def list(self, *, limit: int | None = None, **filters: object) -> Iterator[RecordedDecisionHandle]:
+        """Iterate over the decisions as they were recorded, newest first, by one query; `explain` says why.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: `since` and `until` (the end is left out), `action` such as `MINT`, and `allowed`.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value.
+        """
+        values = {name: _read_filter(name, value) for name, value in filters.items() if value is not None}
+        where = " AND ".join(_CONDITIONS[name] for name in values) or "true"
+        bound = "" if limit is None else f" LIMIT {arguments.read_count(limit, name='limit')}"
+        rows = self.sql(f"SELECT {_FIELDS} FROM this WHERE {where} ORDER BY seq DESC{bound}", values or None)
+        return (self._parse(row) for row in rows)
+
+    @overload  # type: ignore[override]  # an id is explained, a place in the list is not
+    def __getitem__(self, which: slice) -> builtins.list[RecordedDecisionHandle]: ...
+
+    @overload
+    def __getitem__(self, which: int) -> RecordedDecisionHandle: ...
+
+    @overload
+    def __getitem__(self, which: str | RecordedDecisionHandle | DecisionHandle) -> ExplanationHandle: ...
+
+    def __getitem__(self, which: object) -> object:
+        """Explain the decision with an id; a position or a slice returns recorded decisions."""
+        if isinstance(which, slice) or arguments.find_whole_number(which) is not None:
+            return super().__getitem__(which)
+        return explain_decision(self._client, read_decision_id(which))
+
+
+def read_decision_id(decision: object) -> str:
+    """Read the id of a decision: its text, or the object.
+
+    Raises:
+        ValidationFailed: it is neither.
+    """
+    found = decision if isinstance(decision, str) else getattr(decision, "decision_id", None)
+    if not isinstance(found, str):
+        raise ValidationFailed(
+            f"A value of type {type(decision).__name__} is not a decision. Pass it, or its id (dec_...)."
+        )
+    return found
+
+
+def _read_filter(name: str, value: object) -> object:
+    if name not in _CONDITIONS:
+        raise ValidationFailed(f"Decisions have no filter {arguments.show(name)}. They have {', '.join(_CONDITIONS)}.")
+    if name in ("since", "until"):
+        found: When = value  # type: ignore[assignment]  # the reader checks it
+        return arguments.read_time(found, name=name)
+    if name == "action":
+        return arguments.read_text(value, name=name)
+    if not isinstance(value, bool):
+        raise ValidationFailed(f"allowed is a {type(value).__name__}. Pass True or False.")
+    return value

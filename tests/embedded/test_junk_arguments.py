@@ -1,0 +1,185 @@
+"""Whatever a person passes to a public verb, it returns, or raises an error of ours in one line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+import attestlab
+from attestlab.client.analysis.rows import Rows
+from attestlab.client.lab import Lab
+from attestlab.core.errors import AttestLabError
+from support.installations import install
+from support.lab_walk import CLAIMS, POLICY
+from support.property_tests import examples
+
+pytestmark = pytest.mark.more_in_soak
+
+DEEP: list[Any] = []
+for _ in range(5_000):
+    DEEP = [DEEP]
+JUNK: tuple[Any, ...] = (
+    *(None, 7, -1, 2.5, float("nan"), 10**400, True, "", "x", "a\0b", "\ud800", "..", "~no-such-user/x"),
+    *("x" * 70_000, b"\xff", [None], {"a": {"b": object()}}, {7: 7}, object(), len, {1}, datetime(1, 1, 1), DEEP),
+    *((1, 2, 3, 4), "{" * 5_000, "2026-13-01"),
+)
+REASON = "a reason that is long enough"
+NOUNS = (
+    *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "policies", "signals"),
+    "verifications",
+)
+OBJECTS = ("attestation", "bundle", "case", "issuer", "policy", "signal")
+OPTIONS = {
+    "options": ("kid", "alg", "expiry_at", "metadata", "id", "content_type", "pack_id"),
+    "filters": ("status", "since", "limit", "no_such_filter"),
+    "profile": ("jurisdiction", "no_such_part"),
+    "circumstances": ("ip", "no_such_circumstance"),
+}
+SKIPPED = {"close"}  # it takes nothing, and ends the lab
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("lab")
+    install(folder, f"sqlite:///{folder / 'records.db'}")
+    with attestlab.open(folder) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def subjects(lab: Lab) -> dict[str, Any]:
+    """What has verbs: the lab, its nouns, and an object of each kind that has some."""
+    issuer = lab.issuers.create("Registrar", "registrar.example")
+    minted = lab.mint(b"x", issuer=issuer, schema="degree", claims=CLAIMS)
+    signal = lab.signals.add("gateway", "behavior", 91, "user:u-1")
+    return {
+        "lab": lab,
+        **{noun: getattr(lab, noun) for noun in NOUNS},
+        "attestation": minted,
+        "bundle": minted.bundle(),
+        "case": lab.cases[0],
+        "decision": lab.policies.evaluate("MINT", {}),
+        "entry": lab.lists.add("deny", "user:u-2", reason=REASON),
+        "issuer": issuer,
+        "policy": lab.policies.create(POLICY.format(door="junk")),
+        "signal": signal,
+    }
+
+
+@pytest.fixture(scope="module")
+def valid(subjects: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A value for each parameter that would be right somewhere."""
+    issuer, minted = subjects["issuer"], subjects["attestation"]
+    file = tmp_path_factory.mktemp("valid") / "rows.parquet"
+    named = {
+        **{"document": b"x", "file": b"x", "media": b"x", "path": file, "issuer": issuer, "schema": "degree"},
+        **{"claims": CLAIMS, "what": minted.id, "reason": REASON, "query": "select 1", "items": [], "signals": []},
+        **{"who": subjects["lab"].me().tenant_id, "name": "N", "domain": "n.example", "key": issuer.active_key.kid},
+        **{"kid": "kid-1", "type": "SUSPEND_ISSUER", "request": uuid4(), "index": 0, "older": 1, "case": uuid4()},
+        **{"policy": subjects["policy"].id, "action": "MINT", "context": {}, "decision": subjects["decision"]},
+        **{"source": "s", "signal_type": "behavior", "score": 1, "entity": "user:u", "event_type": "login.failed"},
+        **{"subject_id": "u", "outcome": "success", "subject_ref": "r", "rules": [], "list_name": "deny"},
+        **{"entry": uuid4(), "count": 1, "before": "DENY", "after": "ALLOW"},
+        "contexts": pa.table({"jurisdiction": ["CH"]}),
+    }
+    return {**named, "thresholds": ("far-away", "jurisdiction"), "document_of_policy": POLICY.format(door="new")}
+
+
+def list_verbs(subject: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in dir(subject):
+        if inspect.isfunction(getattr(type(subject), name, None)) and name not in SKIPPED:
+            yield name, getattr(subject, name)
+
+
+def list_calls(verb: Callable[..., Any], valid: dict[str, Any]) -> Iterator[tuple[str, Callable[[Any], object]]]:
+    """The calls of a verb in which one parameter is open and the others are right."""
+    parameters = inspect.signature(verb).parameters.values()
+    needed = {each.name: valid[each.name] for each in parameters if each.default is each.empty and each.kind < 2}
+    needed |= {each.name: valid[each.name] for each in parameters if each.default is each.empty and each.kind == 3}
+    for each in parameters:
+        if each.kind is each.VAR_KEYWORD:
+            for option in OPTIONS[each.name]:
+                yield option, lambda junk, option=option: verb(**{**needed, option: junk})  # type: ignore[misc]
+        elif each.kind is each.VAR_POSITIONAL:
+            yield each.name, lambda junk: verb(*needed.values(), junk)
+        else:
+            yield each.name, lambda junk, name=each.name: verb(**{**needed, name: junk})  # type: ignore[misc]
+
+
+def show(junk: Any) -> str:
+    try:
+        return f"{junk!r:.30}"
+    except (RecursionError, ValueError):
+        return type(junk).__name__
+
+
+def consume(result: object) -> None:
+    if isinstance(result, Rows):
+        result.arrow()
+    elif isinstance(result, Iterator):
+        next(result, None)
+
+
+@pytest.mark.parametrize("of", ["lab", *NOUNS, *OBJECTS])
+def test_a_verb_refuses_junk_in_one_line(
+    subjects: dict[str, Any], valid: dict[str, Any], of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    share = max(1, len(JUNK) // examples(3, many=len(JUNK)))
+    foreign, number = [], 0
+    for name, verb in list_verbs(subjects[of]):
+        for parameter, call in list_calls(verb, valid):
+            number += 1
+            for junk in JUNK[number % share :: share]:
+                try:
+                    consume(call(junk))
+                except AttestLabError as error:
+                    if "\n" in str(error) or len(str(error)) > 2_000:
+                        foreign.append(f"{of}.{name}({parameter}={show(junk)}): {str(error)[:200]!r}")
+                except Exception as error:
+                    foreign.append(f"{of}.{name}({parameter}={show(junk)}): {type(error).__name__}: {error!s:.100}")
+
+    assert number > 0 or of == "verifications"
+    assert foreign == []
+
+
+@pytest.mark.parametrize("noun", NOUNS[:-1])  # rows have no index
+def test_an_index_refuses_junk_in_one_line(subjects: dict[str, Any], noun: str) -> None:
+    foreign = []
+    for junk in (*JUNK, *(slice(each, None) for each in JUNK), slice(None, None, 0)):
+        try:
+            subjects[noun][junk]
+        except AttestLabError as error:
+            foreign += [f"{noun}[{show(junk)}]: {error}"] if "\n" in str(error) else []
+        except Exception as error:
+            foreign.append(f"{noun}[{show(junk)}]: {type(error).__name__}: {error!s:.100}")
+
+    assert foreign == []
+
+
+@pytest.mark.parametrize("number", range(len(JUNK)))
+def test_what_cannot_be_opened_or_connected_is_refused_in_one_line(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    junk = JUNK[number]
+    monkeypatch.chdir(tmp_path)
+    calls: list[Callable[[], object]] = [
+        *(lambda: attestlab.open(junk), lambda: attestlab.connect(junk), lambda: attestlab.connect_async(junk)),
+        lambda: attestlab.open("sqlite:///records.db", data=junk),
+        lambda: attestlab.connect("http://127.0.0.1:1", junk, sleep=lambda pause_s: None),
+        lambda: attestlab.connect("http://127.0.0.1:1", timeout_s=junk, sleep=lambda pause_s: None),
+    ]
+    for call in calls:
+        with pytest.raises(AttestLabError) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    if not (isinstance(junk, int) and 0 <= junk < 2**63) or isinstance(junk, bool):
+        with pytest.raises(AttestLabError):
+            attestlab.demo(junk)
