@@ -97,19 +97,18 @@ def test_both_doors_see_the_same_installation(doors: dict[str, Lab]) -> None:
 
 
 def test_both_doors_replay_contexts_of_ones_own(doors: dict[str, Lab], tmp_path: Path) -> None:
-    contexts = pa.table({"key.age_days": [3.0, 400.0, None], "more": ["a", "b", "c"]})
+    contexts = pa.table({"key.age_days": [3.0, 400.0, None, -5.0], "more": ["a", "b", "c", "out of its domain"]})
+    young = {"id": "young", "effect": "ALLOW", "priority": 1, "when": {"attr": "key.age_days", "op": "lt", "value": 10}}
     pq.write_table(contexts, tmp_path / "contexts.parquet")
     for lab in doors.values():
         stored = lab.policies.create(DRAFT)
-        draft = {**stored.document, "default_effect": "DENY"}
+        draft = {**stored.document, "default_effect": "DENY", "rules": [young]}
 
-        assert lab.policies.replay(stored, contexts).df()["allowed"].to_list() == [True, False, True]
-        assert lab.policies.replay(stored.name, tmp_path / "contexts.parquet").allowed_count == 2
+        assert lab.policies.replay(stored, contexts).df()["allowed"].to_list() == [True, False, True, True]
+        assert lab.policies.replay(stored.name, tmp_path / "contexts.parquet").allowed_count == 3
         groups = lab.policies.replay(draft, contexts.to_pandas()).groups
-        assert [(each.allowed, each.matched_rules, each.count) for each in groups] == [
-            (False, [], 2),
-            (False, ["old"], 1),
-        ]
+        found = [(each.allowed, each.matched_rules, each.count) for each in groups]
+        assert found == [(False, [], 3), (True, ["young"], 1)]
         lab.policies.evaluate("MINT", {"key.age_days": 3})
         assert len(lab.policies.replay(stored, lab.decisions)) == len(lab.decisions)
 

@@ -13,6 +13,7 @@ from attestlab.core.errors import ProofInvalid, ValidationFailed
 from support.installations import install
 
 CLAIMS = {"student_name": "Ada Lovelace"}
+WITNESS = "witness.example/w1+da598b40+BP1Bnm3WPcH0C5UTtNeFqzlSG5q+bIf+k0zLUOA9n0M5"  # has cosigned nothing
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,9 @@ def test_a_pinned_log_is_trusted_and_no_other(twins: tuple[Lab, Lab]) -> None:
     mint(true, 1)
     attestation = true.attestations[0]
     pinned = true.log.vkey().trust_policy
+    demanding = pinned.replace("quorum none", f"witness w1 {WITNESS}\nquorum w1")
 
     assert true.verify(attestation.bundle().document, trust=pinned).valid
+    assert not true.verify(attestation.bundle().document, trust=demanding).valid
     with pytest.raises(ValidationFailed, match="belongs to a bundle"):
         true.verify(attestation, trust=pinned)
