@@ -45,7 +45,7 @@ from attestlab.issuers.txt_resolver import DnsResolver, Resolver
 from attestlab.lake import store as lake_store
 from attestlab.lake.service import Lake
 from attestlab.log import store as log_store
-from attestlab.log.head_guard import HeadGuard
+from attestlab.log.head_guard import HEAD_GUARD, HeadGuard
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Log
 from attestlab.log.status.publisher import StatusListPublisher
@@ -71,7 +71,6 @@ from attestlab.web.idempotency import store as idempotency_store
 if TYPE_CHECKING:
     from attestlab.lake.relations import DatasetReader
 
-HEAD_GUARD = "head.guard"
 MAILDIR = "maildir"
 LAKE = "lake"
 OPERATOR = "Operator"

@@ -18,8 +18,8 @@ IPNetwork = IPv4Network | IPv6Network
 
 
 PREFIX = "ATTESTLAB_"
-# Read elsewhere: the keyring, the offline verifier and the tests.
-OTHER_VARIABLES = frozenset({f"{PREFIX}KEK", f"{PREFIX}KEK_NEXT", f"{PREFIX}TRUST", f"{PREFIX}VECTORS"})
+# Read elsewhere: commands over HTTP, the keyring, the offline verifier and the tests.
+OTHER_VARIABLES = frozenset(PREFIX + name for name in ("API_KEY", "KEK", "KEK_NEXT", "TRUST", "VECTORS"))
 
 
 class Stage(StrEnum):

@@ -11,39 +11,36 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from attestlab.cli import recovery, watch
+from attestlab.cli import minting, watch
+from attestlab.cli.logs import log
 from attestlab.cli.output import (
-    COULD_NOT_CHECK,
-    OK,
-    PROBLEMS,
-    UNUSABLE,
     Data,
     DatabaseUrl,
     Host,
     Json,
     Port,
     announce,
-    fail,
     load_settings,
     open_installation,
     print_values,
-    progress_on_stderr,
     report_errors,
+    report_listening_errors,
+    require_folder,
     warn_about_shared_folder,
 )
+from attestlab.cli.policies import policies
+from attestlab.cli.progress import progress_on_stderr
+from attestlab.cli.tenants import consumers, tenants
 from attestlab.core.standard_output import emit, exit_on_lost_output, print_stderr
-
-if TYPE_CHECKING:
-    from attestlab.orgs.rules import Plan
+from attestlab.core.version import VERSION
 
 app = typer.Typer(
     name="attestlab",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Attestation and verification infrastructure.\n\n"
@@ -53,20 +50,31 @@ app = typer.Typer(
     "  attestlab serve --data lab --port 8080\n\n"
     "  attestlab verify bundle.json --file diploma.pdf --trust log.policy",
 )
-tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
-consumers = typer.Typer(no_args_is_help=True, help="Consumers: people with an account.")
-log = typer.Typer(no_args_is_help=True, help="The transparency log.")
 lakes = typer.Typer(no_args_is_help=True, help="The lake: data of the records as Parquet, for analysis.")
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
+app.command("mint")(minting.mint)
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
-log.command("watch")(watch.log_watch)
-log.command("accept-head")(recovery.accept_head)
-log.command("confirm-time")(recovery.confirm_time)
+app.add_typer(policies, name="policy")
 app.add_typer(log, name="log")
 app.add_typer(lakes, name="lake")
 app.add_typer(keys, name="keyring")
 app.add_typer(watch.witnesses, name="witness")
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        emit(f"attestlab {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def attestlab(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The options of `attestlab` itself."""
 
 
 @app.command()
@@ -75,76 +83,13 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) ->
 
     Example: attestlab init --data lab --json
     """
-    from attestlab.installation import Installation
-
     with report_errors():
+        from attestlab.installation import Installation
+
         lab, made = Installation.init(load_settings(data, database_url))
         lab.close()
         warn_about_shared_folder(data)
     print_values(made.public(), as_json)
-
-
-@tenants.command("create")
-def tenant_create(
-    name: str,
-    data: Data,
-    plan: Annotated[str, typer.Option(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")] = "FREE",
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
-    """Create a tenant with an owner and a key.
-
-    Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
-    """
-    with report_errors(), open_installation(data, database_url) as lab:
-        created = lab.orgs.create_tenant(name, plan=_parse_plan(plan))
-        with lab.storage.read() as connection:
-            vkey = lab.log.vkey(connection)
-    print_values({**created.public(), "log_vkey": vkey}, as_json)
-
-
-@tenants.command("plan")
-def tenant_plan(
-    tenant_id: str,
-    plan: Annotated[str, typer.Argument(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")],
-    data: Data,
-    limits: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=COUNT", help="Override a limit, such as issuers=5; none is unlimited."),
-    ] = None,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
-    """Change a tenant's plan, effective with its next request; replaces earlier overrides of limits.
-
-    Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
-    """
-    from attestlab.core.encoding import parse_uuid
-    from attestlab.orgs.plans import allowance_for, parse_limits, public_limits
-
-    with report_errors(), open_installation(data, database_url) as lab:
-        row = lab.orgs.set_plan(parse_uuid(tenant_id), _parse_plan(plan), parse_limits(limits or ()))
-    print_values({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row.adjusted))}, as_json)
-
-
-@consumers.command("create")
-def consumer_create(
-    email: str,
-    data: Data,
-    name: Annotated[str, typer.Option(help="Display name; the address when left out.")] = "",
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
-    """Create a consumer with a random password, which is printed only once.
-
-    Example: attestlab consumer create ada@example.org --name "Ada Lovelace" --data lab --json
-    """
-    import secrets
-
-    password = secrets.token_urlsafe(18)
-    with report_errors(), open_installation(data, database_url) as lab:
-        created = lab.orgs.add_consumer(email, password, name=name or email)
-    print_values({**created.public(), "password": password}, as_json)
 
 
 @app.command()
@@ -156,7 +101,7 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
     env: Annotated[str, typer.Option(envvar="ATTESTLAB_ENV", help="sandbox or production.")] = "sandbox",
 ) -> None:
-    """Serve the HTTP API; initializes a new installation first.
+    """Serve the HTTP API; initializes an empty folder or database first.
 
     The first line on stdout is `ready http://HOST:PORT`. SIGTERM finishes accepted requests.
 
@@ -164,10 +109,13 @@ def serve(
     """
     from attestlab.cli.processes import shared_metrics
 
+    require_folder(data)
     with shared_metrics(workers), report_errors():
         serving = _load_server()
         _warn_about_unknown_variables()
         settings = load_settings(data, database_url, env=env)
+        with report_listening_errors(host, port):
+            sockets = serving.listen(host, port)
         made = serving.ensure_initialized(settings)
         if made is not None:
             print_stderr(
@@ -175,7 +123,7 @@ def serve(
                 + json.dumps(made.public(), indent=2)
             )
             warn_about_shared_folder(settings.data)
-        code = serving.run(settings, host=host, port=port, workers=workers, announce=announce)
+        code = serving.run(settings, sockets, host=host, workers=workers, announce=announce)
     raise typer.Exit(code)
 
 
@@ -183,23 +131,76 @@ def serve(
 def demo(
     port: Port = 8080,
     host: Host = "127.0.0.1",
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of the demo; temporary when left out.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder of the demo; temporary when left out, whatever ATTESTLAB_DATA is."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Serve a demo installation: issuers of every tier, with documents that are minted and verified.
 
     Example: attestlab demo --port 8080
     """
-    serving = _load_server()
     with report_errors():
-        code = serving.run_demo(data, host=host, port=port, show=lambda shown: _print_demo(shown, as_json))
+        serving = _load_server()
+        with report_listening_errors(host, port):
+            sockets = serving.listen(host, port)
+        code = serving.run_demo(data, sockets, host=host, show=lambda shown: _print_demo(shown, as_json))
     raise typer.Exit(code)
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "help_option_names": []}, add_help_option=False)
-def verify(arguments: typer.Context) -> None:
-    """Verify a proof bundle offline, against a pinned trust policy."""
-    raise typer.Exit(_run_verify(arguments.args))
+@app.command()
+def openapi() -> None:
+    """Print the description of the HTTP API (OpenAPI 3.1), for generators of clients.
+
+    Example: attestlab openapi > openapi.json
+    """
+    with report_errors():
+        from attestlab.server.app import describe_api
+
+        document = describe_api()
+    emit(document.decode())
+
+
+@app.command()
+def verify(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE.json", help="A proof bundle.")],
+    file: Annotated[
+        Path | None, typer.Option(metavar="DOC", help="The document that was attested, or the payload.")
+    ] = None,
+    payload: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file that must be the payload itself.")
+    ] = None,
+    trust: Annotated[
+        Path | None,
+        typer.Option(metavar="TRUST", envvar="ATTESTLAB_TRUST", help="Pinned logs and witnesses, a C2SP tlog-policy."),
+    ] = None,
+    policies: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--policy",
+            metavar="POLICY",
+            help="Your own verification policy, TOML or JSON, which must also allow it; may be repeated.",
+        ),
+    ] = None,
+    as_of: Annotated[
+        int, typer.Option(metavar="SIZE", help="Log entries that the status must cover, by a status list.")
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Verify a proof bundle offline, against a pinned trust policy.
+
+    Exit status: 0 VALID, 1 another verdict, 2 unusable input, 3 could not check.
+
+    Example: attestlab verify bundle.json --file diploma.pdf --trust log.policy
+    """
+    from attestlab.cli import verify as verify_command
+
+    raise typer.Exit(
+        verify_command.verify(
+            bundle, file=file, trust=trust, payload=payload, policies=policies or (), as_of=as_of, as_json=as_json
+        )
+    )
 
 
 @keys.command("rewrap")
@@ -212,66 +213,16 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
     """
     import os
 
-    from attestlab.cli.rekey import rewrap
+    with (
+        report_errors(after_interrupt="Run it again to complete it."),
+        progress_on_stderr("resealing", is_shown=not as_json) as progress,
+    ):
+        from attestlab.cli.rekey import rewrap
 
-    with report_errors():
-        done = rewrap(load_settings(data, database_url), os.environ)
+        done = rewrap(load_settings(data, database_url), os.environ, progress=progress)
     if done is None:
         print_stderr("An earlier rewrap was completed: the records had been resealed already.")
     print_values(done.public() if done is not None else {"ended": True}, as_json)
-
-
-@log.command("vkey")
-def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Print the log's verifier key, for pinning.
-
-    Example: attestlab log vkey --data lab
-    """
-    with report_errors(), open_installation(data, database_url) as lab, lab.storage.read() as connection:
-        vkey = lab.log.vkey(connection)
-    emit(json.dumps({"vkey": vkey}) if as_json else vkey)
-
-
-@log.command("fsck")
-def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Recompute every leaf, tile, root, signature and hash chain from the records.
-
-    Exit status: 0 clean, 1 problems, 3 newer records existed or may have existed: see `attestlab log accept-head`.
-
-    Example: attestlab log fsck --data lab
-    """
-    from attestlab.integrity.parallel_fsck import find_problems
-    from attestlab.log.integrity import FORK, GUARD
-
-    with report_errors(), progress_on_stderr("checking", is_shown=not as_json) as progress:
-        problems = find_problems(load_settings(data, database_url), progress=progress)
-    shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
-    if as_json:
-        emit(json.dumps({"clean": not shown, "problems": shown}))
-    else:
-        for item in problems:
-            emit(f"{item.kind} {item.where}: {item.message}")
-        print_stderr("clean" if not problems else f"{len(problems)} problems")
-    guarded = any(item.kind in (GUARD, FORK) for item in problems)
-    raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
-
-
-@log.command("export")
-def log_export(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the static tile tree.")],
-    data: Data,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
-    """Write the log as a static C2SP tile tree that any web server can host.
-
-    Example: attestlab log export public/log --data lab
-    """
-    from attestlab.log.export import export
-
-    with report_errors(), open_installation(data, database_url) as lab, lab.storage.read() as connection:
-        done = export(lab.log, connection, out)
-    print_values({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)
 
 
 @lakes.command("export")
@@ -297,17 +248,15 @@ def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = F
 
 
 def main() -> None:
-    """Run the command line. `verify` bypasses typer, which takes longer to load than `verify` takes to run."""
+    """Run the command line. A well-formed `verify` bypasses typer, which takes longer to load than it takes to run."""
     with exit_on_lost_output():
         if sys.argv[1:2] == ["verify"]:
-            sys.exit(_run_verify(sys.argv[2:]))
+            from attestlab.cli import verify as verify_command
+
+            code = verify_command.command(sys.argv[2:])
+            if code is not None:
+                sys.exit(code)
         app()
-
-
-def _run_verify(arguments: list[str]) -> int:
-    from attestlab.cli import verify as verify_command
-
-    return verify_command.command(arguments)
 
 
 def _warn_about_unknown_variables() -> None:
@@ -327,14 +276,6 @@ def _load_server() -> ModuleType:
 
     gc.enable()
     return cli_serve
-
-
-def _parse_plan(name: str) -> Plan:
-    from attestlab.orgs.rules import Plan
-
-    if name not in list(Plan):
-        fail(f"Unknown plan {name!r}. Valid plans: {', '.join(Plan)}.", UNUSABLE)
-    return Plan(name)
 
 
 def _print_demo(shown: dict[str, str], as_json: bool) -> None:

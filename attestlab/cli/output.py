@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import traceback
@@ -16,12 +17,14 @@ from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from attestlab.installation import Installation
     from attestlab.settings import Settings
 
 OK, PROBLEMS, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
+INTERRUPTED = 130  # as shells show a process that SIGINT ended
+_COLUMN_GAP = "  "
 
 Data = Annotated[
     Path,
@@ -41,8 +44,11 @@ Host = Annotated[str, typer.Option(help="Address to listen on.")]
 
 
 @contextmanager
-def report_errors() -> Iterator[None]:
-    """Report errors of this package, the disk, the network and the database as one line and an exit code."""
+def report_errors(*, after_interrupt: str = "") -> Iterator[None]:
+    """Report errors of this package, the disk, the network and the database as one line and an exit code.
+
+    `after_interrupt` says what Ctrl-C leaves behind, or what to do then.
+    """
     try:
         yield
     except HeadGuardMismatch as error:
@@ -51,11 +57,30 @@ def report_errors() -> Iterator[None]:
         fail(error.message, UNUSABLE)
     except OSError as error:
         fail(str(error), UNUSABLE)
+    except KeyboardInterrupt:
+        fail(f"Interrupted. {after_interrupt}".rstrip(), INTERRUPTED)
     except Exception as error:
         if not is_database_error(error):
             raise
         text = text_without_values(error).partition("\n")[0] or type(error).__name__
         fail(f"The records cannot be used: {text}", UNUSABLE)
+
+
+@contextmanager
+def report_listening_errors(host: str, port: int) -> Iterator[None]:
+    """Report a port or address that cannot be listened on, with what to do."""
+    try:
+        yield
+    except OSError as error:
+        reasons = {
+            errno.EADDRINUSE: f"Port {port} of {host} is in use. Stop the program that has it, or choose another one "
+            "with --port (0 takes a free one).",
+            errno.EACCES: f"Port {port} is reserved for root. Choose one from 1024 with --port.",
+            errno.EADDRNOTAVAIL: f"{host} is no address of this machine. Choose one with --host.",
+        }
+        if error.errno not in reasons:
+            raise
+        fail(reasons[error.errno], UNUSABLE)
 
 
 def load_settings(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:
@@ -82,6 +107,12 @@ def open_installation(data: Path, database_url: str | None) -> Iterator[Installa
         lab.close()
 
 
+def require_folder(folder: Path) -> None:
+    """Fail unless the data folder exists, because a server would make an empty installation for a misspelt name."""
+    if not folder.is_dir():
+        fail(f"There is no folder {folder}. Create an installation: attestlab init --data {folder}", UNUSABLE)
+
+
 def warn_about_shared_folder(folder: Path) -> None:
     """Warn if other users could replace the files of an installation."""
     from attestlab.core import atomic_files
@@ -91,23 +122,6 @@ def warn_about_shared_folder(folder: Path) -> None:
             f"Warning: other users can write to {folder} (mode {folder.stat().st_mode & 0o7777:04o}), "
             f"and so replace its keys and records. Run chmod 700 {folder}."
         )
-
-
-@contextmanager
-def progress_on_stderr(label: str, *, is_shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show the progress of a task in a line that is erased at its end; only on a terminal."""
-    if not is_shown or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _done, _of: None
-        return
-
-    def show_line(done: int, of: int) -> None:
-        sys.stderr.write(f"\r{label}  {100 * done // of:3} %")
-        sys.stderr.flush()
-
-    try:
-        yield show_line
-    finally:
-        sys.stderr.write("\r\x1b[K")
 
 
 def is_database_error(error: Exception) -> bool:
@@ -128,6 +142,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 def announce(url: str) -> None:
     """Print that a server is ready, unless it was started without standard output."""
+
     if sys.stdout is not None:
         emit(f"ready {url}")
 
@@ -139,4 +154,24 @@ def print_values(values: Mapping[str, object], as_json: bool) -> None:
         return
     width = max(map(len, values))
     for name, value in values.items():
-        emit(f"{name:<{width}}  {value}")
+        emit(f"{name:<{width}}{_COLUMN_GAP}{_show(value)}")
+
+
+def print_items(items: Sequence[Mapping[str, object]], as_json: bool) -> None:
+    """Print a list as a table with a line of names, or as one JSON object with `items`; they have the same members."""
+    if as_json:
+        emit(json.dumps({"items": items}))
+        return
+    if not items:
+        return
+    lines = [list(items[0]), *([_show(value) for value in item.values()] for item in items)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        emit(_COLUMN_GAP.join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _show(value: object) -> str:
+    """Show a value to people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)

@@ -30,9 +30,9 @@ def accept_head(
 
     Example: attestlab log accept-head --data lab
     """
-    from attestlab.log.head_acceptance import accept_head, examine_head
-
     with report_errors(), open_installation(data, database_url) as lab:
+        from attestlab.log.head_acceptance import accept_head, examine_head
+
         with lab.storage.read() as connection:
             restored = examine_head(connection, lab.guard)
         if not as_json:

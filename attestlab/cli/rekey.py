@@ -10,9 +10,10 @@ Idempotency-Key afterwards; a retry is rejected, never executed twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 
 from attestlab.core.crypto import keyring, sealing
@@ -22,8 +23,12 @@ from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.installation import Installation
+from attestlab.issuers import store as issuer_store
 from attestlab.log import store as log_store
+from attestlab.mail import store as mail_store
 from attestlab.settings import Settings
+
+Progress = Callable[[int, int], None]  # the number of resealed secrets of issuers and mails, and of all of them
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,13 @@ class Rewrapped:
         return asdict(self)
 
 
-def rewrap(settings: Settings, environ: Mapping[str, str]) -> Rewrapped | None:
+def _ignore_progress(_done: int, _of: int) -> None:
+    """Report progress to no one."""
+
+
+def rewrap(
+    settings: Settings, environ: Mapping[str, str], *, progress: Progress = _ignore_progress
+) -> Rewrapped | None:
     """Rewrap to a new key; returns None if an earlier rewrap only had to replace the key file.
 
     Raises:
@@ -51,13 +62,13 @@ def rewrap(settings: Settings, environ: Mapping[str, str]) -> Rewrapped | None:
     storage = Storage(settings.records_url)
     try:
         with occupancy.hold_exclusively(storage) as exclusive_lock:
-            return _rewrap(settings, environ, storage, exclusive_lock)
+            return _rewrap(settings, environ, storage, exclusive_lock, progress)
     finally:
         storage.close()
 
 
 def _rewrap(
-    settings: Settings, environ: Mapping[str, str], storage: Storage, exclusive_lock: Occupancy
+    settings: Settings, environ: Mapping[str, str], storage: Storage, exclusive_lock: Occupancy, progress: Progress
 ) -> Rewrapped | None:
     is_in_file = not environ.get(keyring.ENVIRONMENT_NAME)
     if is_in_file and _is_under_next(settings, storage):
@@ -69,7 +80,7 @@ def _rewrap(
             with suppress(FileNotFoundError):
                 (settings.data / keyring.NEXT_FILE_NAME).unlink()  # of an earlier rewrap that changed nothing
             Keyring.create(settings.data, file_name=keyring.NEXT_FILE_NAME)
-        done = _reseal_all(lab, Keyring.open_next(settings.data, environ))
+        done = _reseal_all(lab, Keyring.open_next(settings.data, environ), progress)
     finally:
         lab.close()
     if is_in_file:
@@ -77,16 +88,22 @@ def _rewrap(
     return done
 
 
-def _reseal_all(lab: Installation, new: Keyring) -> Rewrapped:
+def _reseal_all(lab: Installation, new: Keyring, progress: Progress) -> Rewrapped:
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:
+        total = len(issuer_store.list_managed_keys(tx)) + len(mail_store.list_waiting(tx))
+        numbers = count(1)
+
+        def advance() -> None:
+            progress(next(numbers), total)
+
         sealing.replace_kek(tx, new)
         lab.log.rewrap(tx, new)
         return Rewrapped(
-            issuer_keys=lab.signing_keys.rewrap(tx, new),
+            issuer_keys=lab.signing_keys.rewrap(tx, new, on_sealed=advance),
             token_keys=lab.identity.tokens.rewrap(tx, new, at=lab.clock.now()),
-            mails=lab.mails.rewrap(tx, new),
+            mails=lab.mails.rewrap(tx, new, on_sealed=advance),
         )
 
 

@@ -35,9 +35,15 @@ def ensure_initialized(settings: Settings) -> InitResult | None:
     return made
 
 
-def run(settings: Settings, *, host: str, port: int, workers: int, announce: Callable[[str], None]) -> int:
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Listen before anything is made or opened, so that a port in use changes nothing."""
+    return app.listen(host, port)
+
+
+def run(
+    settings: Settings, sockets: list[socket.socket], *, host: str, workers: int, announce: Callable[[str], None]
+) -> int:
     """Serve until a stop signal; returns the exit code. Calls `announce` with the URL when the server is ready."""
-    sockets = app.listen(host, port)
     url = app.url_of(sockets, host)
     settings = settings if settings.portal_url else settings.model_copy(update={"portal_url": url})
 
@@ -54,7 +60,9 @@ def run(settings: Settings, *, host: str, port: int, workers: int, announce: Cal
     return 0
 
 
-def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[str, str]], None]) -> int:
+def run_demo(
+    folder: Path | None, sockets: list[socket.socket], *, host: str, show: Callable[[dict[str, str]], None]
+) -> int:
     """Create the demo installation if it does not exist, and serve it; returns the exit code."""
     from attestlab.demos import world as demo_world  # imported late: only the demo needs Pillow
 
@@ -62,7 +70,7 @@ def run_demo(folder: Path | None, *, host: str, port: int, show: Callable[[dict[
         folder = folder or stack.enter_context(atomic_files.temporary_folder("attestlab-demo-"))
         shown = demo_world.load_credentials(folder)
         settings = Settings(data=folder, database_url=None)  # always its own database, regardless of the environment
-        return run(settings, host=host, port=port, workers=1, announce=lambda url: show({**shown, "url": url}))
+        return run(settings, sockets, host=host, workers=1, announce=lambda url: show({**shown, "url": url}))
 
 
 def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:

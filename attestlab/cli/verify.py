@@ -1,6 +1,7 @@
 """`attestlab verify`: verifies a bundle without database, server or network.
 
-It uses argparse, because typer takes longer to load than a verification takes to run.
+A well-formed command line is parsed by argparse, because typer takes longer to load than a verification takes to run.
+Help, completion and errors are typer's, from the same options in `main`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.verification.steps import State
+from attestlab.cli.colors import BAD, GOOD, OPEN, paint
 from attestlab.core.errors import AttestLabError
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.log.note.trust_policy import TrustPolicy
@@ -29,6 +31,7 @@ NO_DOCUMENT = "attestlab: The attestation has no document hash, so the file coul
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
 VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
 MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
+COLORS = {State.OK: GOOD, State.FAILED: BAD, State.OPEN: OPEN}
 READ_BYTES = 1024 * 1024
 NO_TRUST = (
     "No trust policy: a bundle cannot prove its own trustworthiness. Pin the log's key in a file "
@@ -36,44 +39,21 @@ NO_TRUST = (
 )
 
 
-def command(arguments: list[str]) -> int:
-    """Run the command line of `attestlab verify`; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="attestlab verify",
-        description="Verify a proof bundle offline, against a pinned trust policy.",
-        epilog="Exit status: 0 VALID, 1 another verdict, 2 unusable input, 3 could not check. "
-        "Example: attestlab verify bundle.json --file diploma.pdf --trust log.policy",
-        allow_abbrev=False,
-    )
+def command(arguments: list[str]) -> int | None:
+    """Run the command line of `attestlab verify`; returns the exit status, or None if typer has to answer."""
+    parser = _QuietParser(allow_abbrev=False, add_help=False)
     pinned = os.environ.get("ATTESTLAB_TRUST") or None
-    parser.add_argument("bundle", metavar="BUNDLE.json", type=Path, help="a proof bundle")
-    parser.add_argument("--file", metavar="DOC", type=Path, help="the document that was attested, or the payload")
-    parser.add_argument("--payload", metavar="FILE", type=Path, help="a file that must be the payload itself")
-    parser.add_argument(
-        "--trust",
-        metavar="TRUST",
-        type=Path,
-        default=pinned and Path(pinned),
-        help="pinned logs and witnesses, a C2SP tlog-policy (also ATTESTLAB_TRUST)",
-    )
-    parser.add_argument(
-        "--policy",
-        metavar="POLICY",
-        dest="policies",
-        action="append",
-        default=[],
-        type=Path,
-        help="your own verification policy, TOML or JSON, which must also allow it (may be repeated)",
-    )
-    parser.add_argument(
-        "--as-of",
-        metavar="SIZE",
-        type=int,
-        default=0,
-        help="number of log entries that the status must cover, by a status list",
-    )
-    parser.add_argument("--json", dest="as_json", action="store_true", help="print one JSON object")
-    return verify(**vars(parser.parse_args(arguments)))
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("--file", type=Path)
+    parser.add_argument("--payload", type=Path)
+    parser.add_argument("--trust", type=Path, default=pinned and Path(pinned))
+    parser.add_argument("--policy", dest="policies", action="append", default=[], type=Path)
+    parser.add_argument("--as-of", type=int, default=0)
+    parser.add_argument("--json", dest="as_json", action="store_true")
+    try:
+        return verify(**vars(parser.parse_args(arguments)))
+    except _NotWellFormed:
+        return None
 
 
 def verify(
@@ -113,6 +93,17 @@ def verify(
         print_stderr(f"{TOO_OLD} {as_of} entries; get a newer bundle.")
         return COULD_NOT_CHECK
     return VALID
+
+
+class _NotWellFormed(Exception):
+    """The command line has an error, or asks for help."""
+
+
+class _QuietParser(argparse.ArgumentParser):
+    """A parser that leaves every message to typer."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _NotWellFormed(message)
 
 
 def _read_policies(paths: Sequence[Path]) -> VerifierPolicies | None:
@@ -164,12 +155,12 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, object]:
 
 
 def _as_text(bundle: Bundle, report: OfflineReport) -> str:
-    lines = [f"{report.verdict.value}  attestation {bundle.statement.id}"]
+    color = GOOD if report.verdict is Verdict.VALID else BAD
+    lines = [f"{paint(report.verdict.value, color)}  attestation {bundle.statement.id}"]
     for finding in report.report.results:
         notes = [", ".join(reason.value for reason in finding.reasons), finding.detail]
-        lines.append(
-            f"  {MARKS[finding.state]:<6} {finding.step:<13} {'  '.join(filter(None, notes)) or 'nothing to check'}"
-        )
+        mark = paint(f"{MARKS[finding.state]:<6}", COLORS[finding.state])
+        lines.append(f"  {mark} {finding.step:<13} {'  '.join(filter(None, notes)) or 'nothing to check'}")
     if report.origin is not None:
         lines.append(f"  log    {report.origin}, {report.tree_size} entries")
     if report.as_of is not None:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, Host, Json, Port, announce, print_values, report_errors
+from attestlab.cli.output import (
+    COULD_NOT_CHECK,
+    OK,
+    PROBLEMS,
+    Host,
+    Json,
+    Port,
+    announce,
+    print_values,
+    report_errors,
+    report_listening_errors,
+)
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -19,7 +30,15 @@ if TYPE_CHECKING:
 
 witnesses = typer.Typer(no_args_is_help=True, help="A witness of other operators' logs (C2SP tlog-witness).")
 
-WitnessData = Annotated[Path, typer.Option("--data", help="Folder of the witness: its key and its cosigned heads.")]
+WitnessData = Annotated[
+    Path,
+    typer.Option(
+        "--data",
+        envvar="ATTESTLAB_DATA",
+        help="Folder of the witness: its key and its cosigned heads.",
+        show_default=False,
+    ),
+]
 
 
 @witnesses.command("init")
@@ -34,9 +53,9 @@ def witness_init(
     """
     import os
 
-    from attestlab.witness.service import create_witness
-
     with report_errors():
+        from attestlab.witness.service import create_witness
+
         vkey = create_witness(data, name=name, environ=os.environ)
     print_values({"name": vkey.name, "vkey": str(vkey)}, as_json)
 
@@ -61,9 +80,9 @@ def witness_serve(
 
     Example: attestlab witness serve --data witness --log "$(attestlab log vkey --data lab)" --port 8081
     """
-    from attestlab.witness.serving import run_witness
+    with report_errors(), report_listening_errors(host, port):
+        from attestlab.witness.serving import run_witness
 
-    with report_errors():
         run_witness(data, logs=log, host=host, port=port, announce=announce)
 
 
@@ -86,12 +105,12 @@ def log_watch(
 
     Example: attestlab log watch http://127.0.0.1:8080 --vkey "$VKEY" --state log.state --once
     """
-    from attestlab.core.clock import SystemClock
-    from attestlab.log.follower.follower import Follower
-    from attestlab.log.follower.http_log import HttpLog
-    from attestlab.log.note.trust_policy import TrustPolicy
-
     with report_errors():
+        from attestlab.core.clock import SystemClock
+        from attestlab.log.follower.follower import Follower
+        from attestlab.log.follower.http_log import HttpLog
+        from attestlab.log.note.trust_policy import TrustPolicy
+
         policy = None if witnessed is None else TrustPolicy.for_log(witnessed.read_bytes(), vkey)
         source = HttpLog(url)
         follower = Follower(source, vkey, state, clock=SystemClock(), witnesses=policy, max_age_s=max_age)

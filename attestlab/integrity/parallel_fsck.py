@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 from sqlalchemy.exc import DatabaseError, OperationalError
 
@@ -78,8 +78,19 @@ def _check_in_parallel(settings: Settings, planned: list[FsckPart], progress: Pr
     with ProcessPoolExecutor(_process_count(planned), context, initializer=_start_process, initargs=(parent,)) as pool:
         ordered = sorted(planned, key=lambda part: part.name == ATTESTATIONS)
         running = {part: pool.submit(_check_in_process, settings, part) for part in ordered}
-        _report_progress(list(running.values()), progress)
+        try:
+            _report_progress(list(running.values()), progress)
+        except KeyboardInterrupt:
+            _end_processes(pool)
+            raise
         return [problem for part in planned for problem in running[part].result()]
+
+
+def _end_processes(pool: ProcessPoolExecutor) -> None:
+    """End the check at once: the pool would wait for all parts, and only a terminal sends Ctrl-C to its processes."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in active_children():
+        process.terminate()
 
 
 def _report_progress(running: list[Future[list[Problem]]], progress: Progress) -> None:

@@ -197,8 +197,11 @@ class Keys:
         since = None if compromised_at is None else truncate_to_milliseconds(compromised_at)
         return self._withdraw(kid, KeyStatus.COMPROMISED, reason, caller, since, tx)
 
-    def rewrap(self, tx: Transaction, new: Keyring) -> int:
-        """Seal all private keys of managed keys under another key-encryption key, and return their number."""
+    def rewrap(self, tx: Transaction, new: Keyring, *, on_sealed: Callable[[], None] = lambda: None) -> int:
+        """Seal all private keys of managed keys under another key-encryption key, and return their number.
+
+        `on_sealed` is called after each.
+        """
         now, rows = self.clock.now(), store.list_managed_keys(tx)
         tx.cache[KEYS_CHANGED] = True
         for old in rows:
@@ -209,6 +212,7 @@ class Keys:
             )
             tx.exec(update(store.keys).where(*_is_key(old)).values(sealed=sealed))
             self._audit(tx, "key.rewrap", old._replace(sealed=sealed), COMMAND_LINE, now)
+            on_sealed()
         return len(rows)
 
     def _withdraw(

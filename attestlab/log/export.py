@@ -7,6 +7,7 @@ change; a later export into the same folder writes only new files.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from attestlab.log.service import Log
 
 CHECKPOINT = "checkpoint"
 
+Progress = Callable[[int, int], None]  # the number of written files, and of all that are missing
+
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
@@ -30,17 +33,22 @@ class ExportResult:
     files: int
 
 
-def export(log: Log, connection: Connection, folder: Path) -> ExportResult:
+def _ignore_progress(_done: int, _of: int) -> None:
+    """Report progress to no one."""
+
+
+def export(log: Log, connection: Connection, folder: Path, *, progress: Progress = _ignore_progress) -> ExportResult:
     """Write the log into `folder`, which must be new, empty, or an earlier export of this log.
 
     Raises:
         Conflict: the folder holds other files, or another tree.
     """
     head = log.head(connection)
-    done = _previous_export_size(log, connection, folder, head)
-    new = [name for name in hashing.tiles_of(head.size) if not _has_tile(done, name)]
-    for name in new:
+    exported = _previous_export_size(log, connection, folder, head)
+    new = [name for name in hashing.tiles_of(head.size) if not _has_tile(exported, name)]
+    for done, name in enumerate(new, 1):
         _write_file(folder / name.path, log.tile(connection, name))
+        progress(done, len(new))
     _write_file(folder / CHECKPOINT, head.note.encode())
     return ExportResult(head.size, len(new) + 1)
 

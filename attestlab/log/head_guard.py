@@ -28,6 +28,7 @@ from attestlab.core import atomic_files
 from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
 from attestlab.log.note.note import TreeHead
 
+HEAD_GUARD = "head.guard"  # in the data folder of an installation
 SLOT_BYTES = 4096
 SLOTS = 2
 # Equals a written slot from its second sector on, so that a first write torn between sectors leaves a valid slot.

@@ -128,12 +128,16 @@ class Mails:
         if row.status == MailStatus.WAITING:
             self._change(tx, row, {**changes, "sealed": b"", "next_attempt_at": None}, action, now)
 
-    def rewrap(self, tx: Transaction, new: Keyring) -> int:
-        """Seals the waiting texts under another key-encryption key; returns their number."""
+    def rewrap(self, tx: Transaction, new: Keyring, *, on_sealed: Callable[[], None] = lambda: None) -> int:
+        """Seals the waiting texts under another key-encryption key; returns their number.
+
+        `on_sealed` is called after each.
+        """
         now, waiting = self.clock.now(), store.list_waiting(tx)
         for row in waiting:
             sealed = self.keyring.rewrap_secret(row.sealed, new, purpose=_purpose(row.id))
             self._change(tx, row, {"sealed": sealed}, "mail.rewrap", now)
+            on_sealed()
         return len(waiting)
 
     def _change(

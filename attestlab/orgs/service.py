@@ -165,6 +165,11 @@ class Orgs:
             )
             return audited_write.change(tx, store.tenants, row, changes, deed)
 
+    def list_tenants(self, *, with_consumers: bool = False) -> list[TenantRecord]:
+        """Lists all tenants of the installation, oldest first; those of consumers only if asked for."""
+        with self.storage.read() as connection:
+            return store.list_tenants(connection.execute, with_consumers=with_consumers)
+
     def authenticate(self, connection: Connection, secret: str) -> Caller:
         """Returns the caller of an API key; the lookup is by SHA-256, so no secret is compared.
 

@@ -12,7 +12,7 @@ from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, shor
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.rules import ApiKeyStatus
+from attestlab.orgs.rules import ApiKeyStatus, Realm
 from attestlab.orgs.tables import (
     ApiKey,
     ApiKeyRecord,
@@ -157,6 +157,14 @@ def get_operator_id(tx: Transaction) -> UUID:
     """Returns the operator's tenant, which every installation has."""
     tenant_id: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
     return tenant_id
+
+
+def list_tenants(execute: Execute, *, with_consumers: bool) -> list[TenantRecord]:
+    """Lists all tenants, oldest first; those of consumers only if asked for."""
+    query = select(*tenants.c).order_by(tenants.c.id)
+    if not with_consumers:
+        query = query.where(func.coalesce(tenants.c.realm, Realm.TENANT.value) != Realm.CONSUMER.value)
+    return fetch_all(execute(query), TenantRecord)
 
 
 def find_tenant_by_name(execute: Execute, name: str) -> UUID:

@@ -21,7 +21,8 @@ from attestlab.policy import store
 from attestlab.policy.checked_input import CheckedAttributes
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import AttributesChanged
-from attestlab.policy.language.attributes import NUMERIC, PLATFORM, Attribute, AttributeType, Registry
+from attestlab.policy.language.attribute_documents import dump_attribute, parse_attribute
+from attestlab.policy.language.attributes import PLATFORM, Attribute, Registry
 from attestlab.policy.language.document import Document, TargetType
 from attestlab.policy.store import VersionDocument
 from attestlab.policy.tables import PolicyAttributesRecord, PolicyVersionRecord
@@ -173,39 +174,3 @@ def _parse_attributes(own: Iterable[Mapping[str, object]]) -> list[Attribute]:
             fields = [FieldError(f"/attributes/{index}{f.field}", f.code, f.message) for f in error.fields]
             raise ValidationFailed(error.message, fields) from None
     return read
-
-
-def parse_attribute(document: Mapping[str, object]) -> Attribute:
-    """Parse an attribute from JSON: `{path, type, domain?, unit?, mutable?}`.
-
-    The `domain` of an enum is a list of its values, that of a number `{min?, max?}`.
-
-    Raises:
-        ValidationFailed: the attribute is invalid.
-    """
-    domain, unit = document.get("domain"), document.get("unit")
-    values = tuple(domain) if isinstance(domain, list) else ()
-    bounds = domain if isinstance(domain, dict) else {}
-    return Attribute(
-        str(document["path"]),
-        AttributeType(str(document["type"])),
-        values,
-        bounds.get("min"),
-        bounds.get("max"),
-        None if unit is None else str(unit),
-        bool(document.get("mutable", True)),
-    )
-
-
-def dump_attribute(attribute: Attribute) -> dict[str, object]:
-    """Return an attribute as JSON; `domain` is null for an attribute without one."""
-    bounds = {"min": attribute.least, "max": attribute.most}
-    limits = {name: bound for name, bound in bounds.items() if bound is not None}
-    domain = (limits or None) if attribute.type in NUMERIC else (list(attribute.values) or None)
-    return {
-        "path": attribute.path,
-        "type": attribute.type.value,
-        "domain": domain,
-        "unit": attribute.unit,
-        "mutable": attribute.mutable,
-    }

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from attestlab.policy.attribute_registry import dump_attribute
 from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Explanation
 from attestlab.policy.evaluation.counterfactual import Counterfactual
 from attestlab.policy.evaluation.policy_set import SetDecision
+from attestlab.policy.language.attribute_documents import dump_attribute
 from attestlab.policy.language.attributes import PLATFORM, Registry
 from attestlab.policy.language.context import Values
 from attestlab.policy.rules import status_of_version

@@ -61,7 +61,7 @@ from attestlab.web.http1.acceptor import LOOPBACK, ConnectionLimits, raise_file_
 from attestlab.web.http1.connection import Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
-from attestlab.web.openapi.document import openapi_routes
+from attestlab.web.openapi.document import describe, openapi_routes
 from attestlab.web.problems import ErrorEnvelope, HtmlPage
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
@@ -106,6 +106,13 @@ CAPABILITIES: tuple[Routes, ...] = (
 def all_routes() -> list[Route]:
     """Return the routes of all capabilities, without the operations routes that only a running server has."""
     return [route for routes in CAPABILITIES for route in routes]
+
+
+def describe_api() -> bytes:
+    """Describe the HTTP API without a server, byte for byte as `GET /openapi.json` of one does."""
+    routes = [*all_routes(), *health_routes({}), *metrics_routes(Metrics())]
+    own = openapi_routes(routes, title=TITLE, version=VERSION)
+    return describe([*routes, *own], title=TITLE, version=VERSION, vocabulary=load_vocabulary())
 
 
 def build_application(

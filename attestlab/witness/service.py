@@ -16,7 +16,8 @@ from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, dump_private, load_private
-from attestlab.core.errors import IntegrityFailed, NotFound, SignatureInvalid
+from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, SignatureInvalid
+from attestlab.log.head_guard import HEAD_GUARD
 from attestlab.log.note.note import Note, NoteSigner, TreeHead, VerifierKey
 from attestlab.log.witnessing.submission_policy import Submission
 from attestlab.witness import rules
@@ -30,11 +31,13 @@ def create_witness(folder: Path, *, name: str, environ: Mapping[str, str]) -> Ve
     Returns the key to pin, which verifies its cosignatures (type 0x04). After a crash it can be run again.
 
     Raises:
-        Conflict: the folder holds a witness already.
+        Conflict: the folder holds a witness already, or an installation.
         ValidationFailed: the name is not a valid key name.
     """
     private = Ed25519PrivateKey.generate()
     signer = NoteSigner(name, private)
+    if (folder / HEAD_GUARD).exists():
+        raise Conflict(f"{folder} holds an installation. Name another folder: a witness has its own, with its own key.")
     atomic_files.make_private_folder(folder)
     is_there = environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists()
     keys = Keyring.open(folder, environ) if is_there else Keyring.create(folder)

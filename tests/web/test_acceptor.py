@@ -101,6 +101,7 @@ def eventually_answers(port: int) -> bool:
 @contextmanager
 def served_with_few_files(folder: Path, files: int) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
     """The real server with a limit of open files; yields its process, port and log."""
+    (folder / "data").mkdir(exist_ok=True)
     log = folder / "server.log"
     command = [sys.executable, "-m", "attestlab.cli.main", "serve", "--data", str(folder / "data"), "--port", "0"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

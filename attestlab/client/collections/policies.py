@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping
+from typing import cast
 from uuid import UUID
 
 from attestlab.client import arguments
@@ -12,6 +13,7 @@ from attestlab.client.collections.base import MAX_COMPLETIONS, DatasetCollection
 from attestlab.client.collections.decisions import read_decision_id
 from attestlab.client.handles.policies import (
     AnalysisHandle,
+    AttributeHandle,
     DecisionHandle,
     ExplanationHandle,
     PolicyHandle,
@@ -27,7 +29,7 @@ from attestlab.client.handles.policies import (
     simulate,
 )
 from attestlab.client.handles.replays import ContextReplay, Contexts, replay_policy
-from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 
 # A stored policy, or a document: a dict, TOML text, or the path of a TOML or JSON file.
@@ -140,6 +142,11 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
             ValidationFailed: the contexts cannot be read, or a column has another type than its attribute.
         """
         return replay_policy(self._client, policy, contexts)
+
+    def attributes(self) -> builtins.list[AttributeHandle]:
+        """List the attributes that policies may use: the platform's, then the tenant's own."""
+        answer = self._client.get(f"{self.path}/attributes")
+        return [AttributeHandle.parse(self._client, each) for each in cast("list[Json]", answer["items"])]
 
     def shadow(self, policy: PolicyLike) -> PolicyHandle:
         """Evaluate and record the newest version next to the active ones, without effect."""

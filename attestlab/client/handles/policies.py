@@ -16,6 +16,7 @@ from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.policy.shapes import (
     AnalysisOut,
+    AttributeOut,
     DecisionOut,
     EvaluateOut,
     FindingOut,
@@ -103,6 +104,12 @@ class AnalysisHandle(AnalysisOut, Handle):
     shown_fields: ClassVar = ("findings", "equivalent")
 
     findings: Records[FindingOut]
+
+
+class AttributeHandle(AttributeOut, Handle):
+    """An attribute that the tenant's policies may use."""
+
+    shown_fields: ClassVar = ("path", "type", "domain", "unit")
 
 
 class VersionHandle(PolicyVersionSummaryOut, Handle):

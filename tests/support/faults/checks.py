@@ -12,8 +12,8 @@ from sqlalchemy import func, select
 from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.store import attestations
 from attestlab.core.encoding import parse_uuid
-from attestlab.installation import HEAD_GUARD, Installation
-from attestlab.log.head_guard import HeadGuard
+from attestlab.installation import Installation
+from attestlab.log.head_guard import HEAD_GUARD, HeadGuard
 from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash, node_hash, verify_consistency, verify_inclusion
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.settings import Settings

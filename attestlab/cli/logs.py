@@ -1,0 +1,92 @@
+"""Commands for the transparency log of an installation; followers and witnesses are in `watch`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attestlab.cli import recovery, watch
+from attestlab.cli.colors import BAD, paint
+from attestlab.cli.output import (
+    COULD_NOT_CHECK,
+    OK,
+    PROBLEMS,
+    Data,
+    DatabaseUrl,
+    Json,
+    load_settings,
+    open_installation,
+    print_values,
+    report_errors,
+)
+from attestlab.cli.progress import progress_on_stderr
+from attestlab.core.standard_output import emit, print_stderr
+
+log = typer.Typer(no_args_is_help=True, help="The transparency log.")
+log.command("watch")(watch.log_watch)
+log.command("accept-head")(recovery.accept_head)
+log.command("confirm-time")(recovery.confirm_time)
+
+
+@log.command("vkey")
+def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print the log's verifier key, for pinning.
+
+    Example: attestlab log vkey --data lab
+    """
+    with report_errors(), open_installation(data, database_url) as lab, lab.storage.read() as connection:
+        vkey = lab.log.vkey(connection)
+    emit(json.dumps({"vkey": vkey}) if as_json else vkey)
+
+
+@log.command("fsck")
+def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Recompute every leaf, tile, root, signature and hash chain from the records.
+
+    Exit status: 0 clean, 1 problems, 3 newer records existed or may have existed: see `attestlab log accept-head`.
+
+    Example: attestlab log fsck --data lab
+    """
+    from attestlab.integrity.parallel_fsck import find_problems
+    from attestlab.log.integrity import FORK, GUARD
+
+    with (
+        report_errors(after_interrupt="The check has no result."),
+        progress_on_stderr("checking", is_shown=not as_json) as progress,
+    ):
+        problems = find_problems(load_settings(data, database_url), progress=progress)
+    shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
+    if as_json:
+        emit(json.dumps({"clean": not shown, "problems": shown}))
+    else:
+        for item in problems:
+            emit(f"{paint(item.kind, BAD)} {item.where}: {item.message}")
+        print_stderr("clean" if not problems else f"{len(problems)} problems")
+    guarded = any(item.kind in (GUARD, FORK) for item in problems)
+    raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
+
+
+@log.command("export")
+def log_export(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the static tile tree.")],
+    data: Data,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Write the log as a static C2SP tile tree that any web server can host.
+
+    Example: attestlab log export public/log --data lab
+    """
+    from attestlab.log.export import export
+
+    with (
+        report_errors(after_interrupt="Run it again to write the rest."),
+        progress_on_stderr("exporting", is_shown=not as_json) as progress,
+        open_installation(data, database_url) as lab,
+        lab.storage.read() as connection,
+    ):
+        done = export(lab.log, connection, out, progress=progress)
+    print_values({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)

@@ -1,0 +1,125 @@
+"""Commands for tenants and consumers of an installation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attestlab.cli.output import (
+    UNUSABLE,
+    Data,
+    DatabaseUrl,
+    Json,
+    fail,
+    open_installation,
+    print_items,
+    print_values,
+    report_errors,
+)
+
+if TYPE_CHECKING:
+    from attestlab.orgs.rules import Plan
+
+tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
+consumers = typer.Typer(no_args_is_help=True, help="Consumers: people with an account.")
+
+
+@tenants.command("create")
+def tenant_create(
+    name: str,
+    data: Data,
+    plan: Annotated[str, typer.Option(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")] = "FREE",
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Create a tenant with an owner and a key.
+
+    Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
+    """
+    with report_errors(), open_installation(data, database_url) as lab:
+        created = lab.orgs.create_tenant(name, plan=_parse_plan(plan))
+        with lab.storage.read() as connection:
+            vkey = lab.log.vkey(connection)
+    print_values({**created.public(), "log_vkey": vkey}, as_json)
+
+
+@tenants.command("list")
+def tenant_list(
+    data: Data,
+    with_consumers: Annotated[bool, typer.Option("--consumers", help="Also those of consumers.")] = False,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """List the tenants, oldest first, with their plans.
+
+    Example: attestlab tenant list --data lab
+    """
+    from attestlab.core.encoding import format_time
+
+    with report_errors(), open_installation(data, database_url) as lab:
+        found = lab.orgs.list_tenants(with_consumers=with_consumers)
+    items = [
+        {
+            "tenant_id": str(each.id),
+            "plan": each.plan,
+            "operator": each.is_operator,
+            "realm": each.realm or "tenant",
+            "created_at": format_time(each.created_at),
+            "name": each.name,
+        }
+        for each in found
+    ]
+    print_items(items, as_json)
+
+
+@tenants.command("plan")
+def tenant_plan(
+    tenant_id: str,
+    plan: Annotated[str, typer.Argument(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")],
+    data: Data,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=COUNT", help="Override a limit, such as issuers=5; none is unlimited."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Change a tenant's plan, effective with its next request; replaces earlier overrides of limits.
+
+    Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
+    """
+    from attestlab.core.encoding import parse_uuid
+    from attestlab.orgs.plans import allowance_for, parse_limits, public_limits
+
+    with report_errors(), open_installation(data, database_url) as lab:
+        row = lab.orgs.set_plan(parse_uuid(tenant_id), _parse_plan(plan), parse_limits(limits or ()))
+    print_values({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row.adjusted))}, as_json)
+
+
+@consumers.command("create")
+def consumer_create(
+    email: str,
+    data: Data,
+    name: Annotated[str, typer.Option(help="Display name; the address when left out.")] = "",
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Create a consumer with a random password, which is printed only once.
+
+    Example: attestlab consumer create ada@example.org --name "Ada Lovelace" --data lab --json
+    """
+    import secrets
+
+    password = secrets.token_urlsafe(18)
+    with report_errors(), open_installation(data, database_url) as lab:
+        created = lab.orgs.add_consumer(email, password, name=name or email)
+    print_values({**created.public(), "password": password}, as_json)
+
+
+def _parse_plan(name: str) -> Plan:
+    from attestlab.orgs.rules import Plan
+
+    if name not in list(Plan):
+        fail(f"Unknown plan {name!r}. Valid plans: {', '.join(Plan)}.", UNUSABLE)
+    return Plan(name)

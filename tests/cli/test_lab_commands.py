@@ -1,0 +1,199 @@
+"""Commands that use a lab, on a folder and on a service: `mint`, `policy check`, `policy simulate`; `tenant list`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.fork_server import run_command
+from support.issuers import register_issuer
+from support.server_process import ServerProcess, run_json_command
+
+CLAIMS = ("--claim", "student_name=Ada Lovelace", "--claim", "institution=University of London")
+RULE = """
+[[rules]]
+id = "{id}"
+effect = "DENY"
+priority = {priority}
+when = {when}
+"""
+HEAD = """
+name = "No minting from afar"
+category = "MINT"
+target_type = "TENANT_DEFAULT"
+default_effect = "ALLOW"
+"""
+FAR = RULE.format(id="far-away", priority=1, when='{ attr = "jurisdiction", op = "eq", value = "AQ" }')
+DEAD = RULE.format(
+    id="never",
+    priority=2,
+    when='{ all = [{ attr = "key.age_days", op = "lt", value = 1 }, { attr = "key.age_days", op = "gt", value = 2 }] }',
+)
+TEST = """
+[[tests]]
+name = "antarctica may not"
+context = { jurisdiction = "AQ" }
+allowed = %s
+"""
+
+
+@pytest.fixture(scope="module")
+def doors(running: ServerProcess) -> dict[str, tuple[str, ...]]:
+    """The options of both doors to one installation."""
+    running.start()
+    return {
+        "folder": ("--data", str(running.data), "--database-url", running.database_url),
+        "service": ("--url", running.url, "--api-key", running.made["api_key"]),
+    }
+
+
+@pytest.fixture(params=["folder", "service"])
+def door(request: pytest.FixtureRequest, doors: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    found: tuple[str, ...] = doors[request.param]
+    return found
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    return tmp_path / "policy.toml"
+
+
+def run_json(*arguments: str) -> dict[str, Any]:
+    return run_json_command(*arguments, "--json")
+
+
+def test_mint_attests_a_file_that_then_verifies_offline(
+    door: tuple[str, ...], running: ServerProcess, tmp_path: Path
+) -> None:
+    with running.client() as client:
+        issuer = register_issuer(client)
+    document, bundle, trust = (tmp_path / name for name in ("diploma.pdf", "bundle.json", "trust.txt"))
+    document.write_bytes(b"any file will do")
+    trust.write_text(f"log {running.made['log_vkey']}\nquorum none\n")
+    options = ("--issuer", issuer["name"], "--schema", "degree", *CLAIMS, "--bundle", str(bundle))
+
+    minted = run_json("mint", str(document), *options, *door)
+    checked = ("verify", str(bundle), "--file", str(document), "--trust", str(trust))
+
+    assert minted["status"] == "VALID"
+    assert run_command(*checked).returncode == 0
+    document.write_bytes(b"another file")
+    assert run_command(*checked).stdout.startswith("ALTERED")
+
+
+def test_claims_come_from_a_file_and_options_win(
+    doors: dict[str, tuple[str, ...]], running: ServerProcess, tmp_path: Path
+) -> None:
+    with running.client() as client:
+        issuer = register_issuer(client)
+        (tmp_path / "claims.json").write_text(json.dumps({"student_name": "Ada", "institution": "London"}))
+        options = ("--claims", str(tmp_path / "claims.json"), "--claim", "student_name=Emmy", "--schema", "degree")
+        minted = run_json("mint", __file__, "--issuer", issuer["id"], *options, *doors["service"])
+        found = client.get(f"/v1/attestations/{minted['id']}").json()
+
+    assert found["payload"]["claims"] == {"student_name": "Emmy", "institution": "London"}
+    assert minted["page"] == f"{running.url}/a/{minted['id']}"
+
+
+def test_key_comes_from_the_environment_and_url_wins_over_the_folder_there(running: ServerProcess) -> None:
+    variables = {"ATTESTLAB_API_KEY": running.made["api_key"], "ATTESTLAB_DATA": "/nowhere"}
+    done = run_command("policy", "simulate", "/nowhere.toml", "--url", running.url, **variables)
+
+    assert (done.returncode, "There is no file" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ((), "Which lab?"),
+        (("--data", "lab", "--url", "http://127.0.0.1:1"), "two labs"),
+        (("--data", "/nowhere"), "attestlab init"),
+        (("--url", "http://127.0.0.1:1"), "No service answers"),
+    ],
+    ids=["none", "two", "no folder", "no service"],
+)
+def test_a_lab_that_is_not_there_is_one_line(options: tuple[str, ...], reason: str) -> None:
+    failed = run_command("mint", __file__, "--issuer", "x", "--schema", "degree", "--claim", "a=b", *options)
+
+    assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (2, "", 1)
+    assert reason in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "printed"),
+    [
+        (HEAD + FAR + TEST % "false", 0, ""),
+        (HEAD + FAR + TEST % "true", 1, "failing test: antarctica may not\n"),
+        (HEAD + FAR + DEAD, 1, "dead: never\n"),
+        (HEAD + FAR.replace("jurisdiction", "jurisdicton"), 2, ""),
+        ("not a policy", 2, ""),
+    ],
+    ids=["sound", "failing test", "dead rule", "unknown attribute", "no policy"],
+)
+def test_check_says_whether_a_policy_could_be_activated(policy: Path, document: str, code: int, printed: str) -> None:
+    policy.write_text(document)
+
+    done = run_command("policy", "check", str(policy))
+
+    assert (done.returncode, done.stdout) == (code, printed), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_check_lists_every_fault(policy: Path) -> None:
+    policy.write_text(HEAD + FAR.replace("jurisdiction", "jurisdicton") + DEAD.replace("key.age_days", "key.age"))
+
+    lines = run_command("policy", "check", str(policy)).stderr.splitlines()
+
+    assert len(lines) == 3
+    assert all(line.startswith("attestlab: ") for line in lines)
+
+
+def test_check_through_a_door_knows_the_attributes_of_the_tenant(
+    door: tuple[str, ...], running: ServerProcess, policy: Path
+) -> None:
+    own = [{"path": "shift", "type": "enum", "domain": ["day", "night"]}]
+    with running.client() as client:
+        client.put("/v1/policies/attributes", json={"attributes": own}).raise_for_status()
+    policy.write_text(
+        HEAD + RULE.format(id="at-night", priority=1, when='{ attr = "shift", op = "eq", value = "night" }')
+    )
+
+    assert run_command("policy", "check", str(policy)).returncode == 2
+    found = run_json("policy", "check", str(policy), *door)
+    assert (found["activatable"], found["findings"]) == (True, [])
+
+
+def test_simulate_shows_what_would_have_changed(door: tuple[str, ...], running: ServerProcess, policy: Path) -> None:
+    with running.client() as client:
+        for country in ("AQ", "CH"):
+            asked = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {"jurisdiction": country}}
+            client.post("/v1/policies/evaluate", json=asked).raise_for_status()
+    policy.write_text(HEAD + FAR)
+
+    report = run_json("policy", "simulate", str(policy), "--by", "jurisdiction", *door)
+    shown = run_command("policy", "simulate", str(policy), "--by", "jurisdiction", *door).stdout.splitlines()
+
+    flips = [(flip["segments"], flip["from"], flip["to"]) for flip in report["flips"]]
+    assert flips == [({"jurisdiction": "AQ"}, "ALLOW", "DENY")]
+    assert shown[-2].split() == ["jurisdiction", "from", "to", "decisions"]
+    assert shown[-1].split()[:3] == ["AQ", "ALLOW", "DENY"]
+
+
+def test_tenant_list_shows_each_tenant_with_its_plan(tmp_path: Path) -> None:
+    folder = ("--data", str(tmp_path))
+    made = run_json("init", *folder)
+    other = run_json("tenant", "create", "Registry of Deeds", "--plan", "STARTER", *folder)
+    consumer = run_json("consumer", "create", "ada@example.org", *folder)
+
+    listed = run_json("tenant", "list", *folder)["items"]
+    everyone = run_json("tenant", "list", "--consumers", *folder)["items"]
+    lines = run_command("tenant", "list", *folder).stdout.splitlines()
+
+    assert [each["tenant_id"] for each in listed] == [made["tenant_id"], other["tenant_id"]]
+    assert [(each["plan"], each["operator"]) for each in listed][1] == ("STARTER", False)
+    assert {each["tenant_id"] for each in everyone} - {each["tenant_id"] for each in listed} == {consumer["tenant_id"]}
+    assert lines[0].split() == list(listed[0])
+    assert lines[2].endswith("Registry of Deeds")

@@ -1,0 +1,152 @@
+"""All commands look alike: help with an example, `--json`, a folder from the environment, suggestions, completion."""
+
+from __future__ import annotations
+
+import os
+import pty
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from attestlab.cli import main as cli
+from attestlab.cli import verify as verify_command
+from attestlab.core.version import VERSION
+from support.fork_server import get_fork_server, run_command
+from support.installations import install
+from support.server_process import run_json_command
+
+WITHOUT_RESULT = {"serve", "witness serve"}  # they print the address that is ready
+IS_JSON = {"openapi"}
+WITH_A_FOLDER_OF_ITS_OWN = {"demo"}
+
+
+def leaves(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """The commands of the tree, each with the words that one types."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from leaves(command, (*words, name))
+        else:
+            yield " ".join((*words, name)), command
+
+
+COMMANDS = dict(leaves(typer.main.get_command(cli.app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_shows_an_example_before_the_options(words: str) -> None:
+    shown = CliRunner().invoke(cli.app, [*words.split(), "--help"]).stdout
+
+    assert 0 < shown.find(f"Example: attestlab {words}") < shown.find("Options:"), shown
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_result_can_be_json_and_every_folder_comes_from_the_environment(words: str) -> None:
+    options = {name: each for each in COMMANDS[words].params for name in each.opts}
+
+    assert ("--json" in options) is (words not in WITHOUT_RESULT | IS_JSON)
+    if "--data" in options and words not in WITH_A_FOLDER_OF_ITS_OWN:
+        assert options["--data"].envvar == "ATTESTLAB_DATA"
+
+
+def test_option_wins_over_the_environment(tmp_path: Path) -> None:
+    made = run_json_command("init", "--data", str(tmp_path / "lab"), "--json")
+    by_variable = run_command("log", "vkey", ATTESTLAB_DATA=str(tmp_path / "lab"))
+    by_option = run_command("log", "vkey", "--data", str(tmp_path / "none"), ATTESTLAB_DATA=str(tmp_path / "lab"))
+
+    assert by_variable.stdout == f"{made['log_vkey']}\n"
+    assert (by_option.returncode, by_option.stdout) == (2, "")
+
+
+def test_version_is_one_line() -> None:
+    done = run_command("--version")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"attestlab {VERSION}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["verfy"], "verify"),
+        (["tenant", "crate"], "create"),
+        (["log", "vkey", "--dtaa", "lab"], "--data"),
+        (["verify", "bundle.json", "--trsut", "x"], "--trust"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else words,
+)
+def test_a_mistyped_word_gets_a_suggestion(typed: list[str], meant: str) -> None:
+    done = run_command(*typed)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert meant in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [("attestlab wit", "witness"), ("attestlab log f", "fsck"), ("attestlab verify --pay", "--payload")],
+)
+def test_a_shell_completes_commands_and_options(typed: str, completed: str) -> None:
+    asked = {"_ATTESTLAB_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+
+    assert run_command(**asked).stdout.split() == [completed]
+
+
+def test_both_parsers_of_verify_know_the_same_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """argparse runs what is well-formed, and typer explains the rest."""
+    seen: list[dict[str, object]] = []
+    monkeypatch.setattr(verify_command, "verify", lambda *given, **named: seen.append({"bundle": given, **named}) or 0)
+    words = ["b.json", "--file", "f", "--payload", "p", "--trust", "t", "--policy", "1", "--policy", "2"]
+    words += ["--as-of", "5", "--json"]
+
+    verify_command.command(words)
+    CliRunner().invoke(cli.app, ["verify", *words], catch_exceptions=False)
+
+    quick, slow = seen
+    assert quick == {**slow, "bundle": slow["bundle"][0]}  # type: ignore[index]
+    assert {name for each in COMMANDS["verify"].params for name in each.opts if name != "bundle"} == {
+        word for word in words if word.startswith("--")
+    }
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_colored"),
+    [({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+    ids=["terminal", "NO_COLOR", "dumb"],
+)
+def test_colours_are_for_terminals_that_want_them(
+    tmp_path: Path, environment: dict[str, str], is_colored: bool
+) -> None:
+    install(tmp_path / "data", f"sqlite:///{tmp_path / 'data' / 'records.db'}")
+    (tmp_path / "data" / "head.guard").unlink()
+    terminal, its_end = pty.openpty()
+    with open(os.devnull) as nothing, TemporaryFile() as errors:
+        streams = (nothing.fileno(), its_end, errors.fileno())
+        variables = {"NO_COLOR": "", **environment}
+        command = ("attestlab", "log", "fsck", "--data", str(tmp_path / "data"))
+        get_fork_server().start_with(streams, *command, environment=variables).wait()
+    os.close(its_end)
+    shown = os.read(terminal, 10_000)
+    os.close(terminal)
+
+    assert b"head_guard" in shown
+    assert (b"\x1b[31m" in shown) is is_colored
+
+
+def test_a_witness_is_not_made_in_the_folder_of_an_installation(tmp_path: Path) -> None:
+    run_json_command("init", "--data", str(tmp_path), "--json")
+
+    refused = run_command("witness", "init", "--name", "w.example/1", ATTESTLAB_DATA=str(tmp_path))
+
+    assert (refused.returncode, "holds an installation" in refused.stderr) == (2, True)
+    assert not (tmp_path / "witness.db").exists()
+
+
+def test_openapi_prints_what_a_server_answers(running: Any) -> None:
+    with running.client() as client:
+        answered = client.get("/openapi.json").text
+
+    assert run_command("openapi").stdout == answered + "\n"
