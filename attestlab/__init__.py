@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from attestlab.core.extras import naming_extras
 from attestlab.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ _LONG_NAMES = {"open": "open_lab"}
 def __getattr__(name: str) -> Any:  # any of the public objects
     if name not in _HOMES:
         raise AttributeError(f"attestlab has no {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(_HOMES[name]), _LONG_NAMES.get(name, name))
+    with naming_extras():
+        return getattr(import_module(_HOMES[name]), _LONG_NAMES.get(name, name))
 
 
 def __dir__() -> list[str]:

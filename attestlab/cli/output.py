@@ -14,6 +14,7 @@ import typer
 
 from attestlab.core.error_text import text_without_values
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
+from attestlab.core.extras import explain
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def report_errors(*, after_interrupt: str = "") -> Iterator[None]:
     except KeyboardInterrupt:
         fail(f"Interrupted. {after_interrupt}".rstrip(), INTERRUPTED)
     except Exception as error:
+        missing = explain(error) if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None:
+            fail(missing.message, UNUSABLE)
         if not is_database_error(error):
             raise
         text = text_without_values(error).partition("\n")[0] or type(error).__name__
@@ -129,8 +133,7 @@ def is_database_error(error: Exception) -> bool:
     kinds = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if isinstance(error, ModuleNotFoundError):
         frames = (frame for frame, _line in traceback.walk_tb(error.__traceback__))
-        importers = ("sqlalchemy.", "attestlab.core.db.postgresql")
-        return any(str(frame.f_globals.get("__name__")).startswith(importers) for frame in frames)
+        return any(str(frame.f_globals.get("__name__")).startswith("sqlalchemy.") for frame in frames)
     return not kinds.isdisjoint(("sqlalchemy", "sqlite3", "psycopg"))
 
 

@@ -13,6 +13,7 @@ from attestlab.core.errors import (
     BillingLimit,
     Conflict,
     IdempotencyKeyReused,
+    MissingExtra,
     NotFound,
     PayloadTooLarge,
     PermissionDenied,
@@ -67,6 +68,8 @@ def build_error(envelope: Mapping[str, object]) -> AttestLabError:
     details = dict(details) if isinstance(details, dict) else {}
     code, message = str(envelope["code"]), str(envelope["message"])[:_MAX_MESSAGE_CHARACTERS]
     kind = _BY_CODE.get(code, ServiceFailed)
+    if kind is Unavailable and details.get("reason") == "missing_extra":
+        kind = MissingExtra
     if kind is Conflict:
         kind = _BY_REASON.get(details.get("reason"), Conflict)
     if kind is ServiceFailed:

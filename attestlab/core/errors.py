@@ -20,6 +20,7 @@ A message states what is wrong and how to correct it.
     |   +-- HeadGuardMismatch
     |   +-- Cancelled
     |   +-- WorkAborted           a child process exceeded its limits or died
+    +-- MissingExtra              a package is not installed; also an ImportError
     +-- ServiceFailed             another host's service failed, or is no AttestLab service
     +-- IntegrityFailed           stored or presented evidence is not valid
         +-- KeyringMismatch       sealed under another key-encryption key
@@ -251,6 +252,18 @@ class Cancelled(Unavailable):
 
 class WorkAborted(Unavailable):
     """Work in a child process exceeded its time, or the process died; the same work may do so again."""
+
+
+class MissingExtra(AttestLabError, ImportError):
+    """A package of an extra is not installed; the message has the line that installs it."""
+
+    code = "SERVICE_UNAVAILABLE"
+
+    def __init__(self, module: str, extra: str) -> None:
+        super().__init__(
+            f"The package {module} is not installed. Install it: pip install 'attestlab[{extra}]'",
+            details={"reason": "missing_extra", "extra": extra},
+        )
 
 
 class ServiceFailed(AttestLabError):

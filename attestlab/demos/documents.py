@@ -2,7 +2,7 @@
 
 The same arguments give the same bytes with the same version of Pillow, so that hashes in a notebook are stable: no
 file contains a time, a random value or a path. The drawing depends on the text, so that two documents are easy to
-distinguish. Texts must be ASCII, because Pillow's own font has no other letters. Needs the `demo` extra.
+distinguish. Texts must be ASCII, because Pillow's own font has no other letters.
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ from datetime import date
 from io import BytesIO
 from typing import Final
 
-from attestlab.core.errors import Unavailable
-
-try:
-    from PIL import Image, ImageDraw, ImageFont
-except ModuleNotFoundError as error:
-    raise Unavailable("The demo draws its documents with Pillow. Install it: pip install 'attestlab[demo]'") from error
+from PIL import Image, ImageDraw, ImageFont
 
 Colour = tuple[int, int, int]
 Point = tuple[float, float]

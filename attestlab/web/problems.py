@@ -38,6 +38,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.AttestLabError: 500,
     errors.Unavailable: 503,
     errors.KeyringMismatch: 503,
+    errors.MissingExtra: 503,
 }
 WWW_AUTHENTICATE = 'ApiKey realm="attestlab", Bearer realm="attestlab"'
 _INTERNAL_ERROR = "Internal error. Quote the request id when you report it."

@@ -323,12 +323,12 @@ WITHOUT = "import sys; sys.modules[{!r}] = None; from attestlab.cli.main import 
         (
             "PIL",
             ["demo", "--port", "0"],
-            "attestlab: The demo draws its documents with Pillow. Install it: pip install 'attestlab[demo]'\n",
+            "attestlab: The package PIL is not installed. Install it: pip install 'attestlab[server]'\n",
         ),
         (
             "psycopg",
-            ["log", "vkey", "--data", "none", "--database-url", "postgresql://nowhere.example/records"],
-            "attestlab: The records cannot be used: import of psycopg halted; None in sys.modules\n",
+            ["log", "vkey", "--data", ".", "--database-url", "postgresql://nowhere.example/records"],
+            "attestlab: The package psycopg is not installed. Install it: pip install 'attestlab[postgres]'\n",
         ),
     ],
     ids=["pillow", "a driver"],

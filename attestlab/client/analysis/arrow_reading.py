@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from attestlab.client import arguments
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import Unavailable
+from attestlab.core.extras import naming_extras
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +52,8 @@ def open_rows(client: ServiceClient, query: RowQuery) -> Iterator[pa.RecordBatch
 
 @contextmanager
 def _open_stream(client: ServiceClient, query: RowQuery, parameters: Parameters) -> Iterator[pa.RecordBatchReader]:
-    import pyarrow as pa
+    with naming_extras():
+        import pyarrow as pa
 
     if query.is_whole_dataset:
         request = client.stream("GET", f"/v1/lake/datasets/{query.dataset}", accept=ARROW)

@@ -7,9 +7,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
+from attestlab.core.extras import naming_extras
 
-from attestlab.core.errors import Unavailable
+with naming_extras():
+    import pyarrow as pa
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,7 +48,8 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
 
 def to_relation(table: pa.Table) -> duckdb.DuckDBPyRelation:
     """Convert to a lazy relation of a DuckDB connection that has nothing else."""
-    import duckdb
+    with naming_extras():
+        import duckdb
 
     connection = duckdb.connect(":memory:", config={"python_enable_replacements": False})
     connection.execute("SET TimeZone = 'UTC'")
@@ -64,7 +66,5 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _load(name: str) -> ModuleType:
-    try:
+    with naming_extras():
         return import_module(name)
-    except ImportError as error:
-        raise Unavailable(f"{name} is not installed: pip install 'attestlab[notebook]'.") from error

@@ -18,6 +18,7 @@ from attestlab.client.handles.base import shorten
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.extras import naming_extras
 
 if TYPE_CHECKING:
     import duckdb
@@ -146,7 +147,8 @@ class Rows:
         return sorted(name for name in vars(Rows) if not name.startswith("_") and name != "of_dataset")
 
     def _write_parquet(self, file: Path) -> int:
-        from pyarrow import parquet
+        with naming_extras():
+            from pyarrow import parquet
 
         with (
             show_progress("Writing rows") as bar,

@@ -27,6 +27,7 @@ from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.db import sqlite
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
+from attestlab.core.extras import naming_extras
 
 if TYPE_CHECKING:
     from attestlab.core.db.postgresql import Database, Reachability
@@ -59,7 +60,8 @@ class Storage:
 
     def _postgresql_engine(self) -> Engine:
         """Create an engine with the limits of commands; `serve_requests` applies those of requests."""
-        from attestlab.core.db import postgresql  # loads the driver, which SQLite does not need
+        with naming_extras():
+            from attestlab.core.db import postgresql  # loads the driver, which SQLite does not need
 
         self.reachability = postgresql.Reachability()
         self._database = postgresql.Database(

@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Protocol
 
 from attestlab.core.errors import Unavailable
+from attestlab.core.extras import naming_extras
 from attestlab.policy.analysis.partitions import class_index, partition
 from attestlab.policy.evaluation.evaluator import compile_form
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, to_normal_form
@@ -73,7 +74,8 @@ class SmtEncoding:
     """
 
     def __init__(self, policies: Sequence[Policy], *, budget_s: float = BUDGET_S) -> None:
-        import z3
+        with naming_extras():
+            import z3
 
         self._z3: _Z3 = z3
         self._until = monotonic() + budget_s

@@ -1,0 +1,80 @@
+"""What installs the project agrees: extras and the errors that name them, the lock, and the file for conda."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from attestlab.core.extras import EXTRA_OF_MODULE
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = {name: [Requirement(wanted) for wanted in listed] for name, listed in PROJECT["optional-dependencies"].items()}
+FOR_PEOPLE = ("server", "lake", "prove", "postgres", "notebook")
+# Packages of extras that our code does not import itself: what it is told to do needs them.
+NOT_IMPORTED = {"hvplot", "ipykernel", "matplotlib", "pytz"}
+
+
+def packages_of(extra: str) -> set[str]:
+    """The packages that an extra names itself."""
+    return {canonicalize_name(each.name) for each in EXTRAS[extra]} - {"attestlab"}
+
+
+def test_every_package_of_an_extra_has_its_line() -> None:
+    """An import that fails is explained by the extra that brings the package."""
+    found = {
+        (canonicalize_name(name), extra)
+        for module, extra in EXTRA_OF_MODULE.items()
+        for name in packages_distributions().get(module, [])
+    }
+
+    wanted = {(name, extra) for extra in FOR_PEOPLE for name in packages_of(extra) - NOT_IMPORTED}
+    assert wanted - found == set()
+    assert {extra for _, extra in found} == set(FOR_PEOPLE)
+
+
+def test_plain_install_has_none_of_what_an_extra_brings() -> None:
+    plain = {canonicalize_name(Requirement(wanted).name) for wanted in PROJECT["dependencies"]}
+
+    assert plain & set().union(*(packages_of(extra) for extra in EXTRAS if extra != "dev")) == set()
+
+
+def test_all_six_extras_are_there_and_development_has_everything() -> None:
+    assert {"server", "lake", "prove", "notebook", "dash", "postgres"} <= set(EXTRAS)
+    [everything] = (each.extras for each in EXTRAS["dev"] if each.name == "attestlab")
+    assert everything == set(EXTRAS) - {"dev"}
+
+
+def test_metadata_names_license_and_versions() -> None:
+    versions = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if "Python :: 3." in name}
+
+    assert (PROJECT["license"], PROJECT["license-files"]) == ("Apache-2.0", ["LICENSE"])
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+    assert PROJECT["authors"]
+    assert all(SpecifierSet(PROJECT["requires-python"]).contains(version) for version in versions)
+
+
+def test_environment_for_conda_is_in_step() -> None:
+    """It installs the lock for the versions of Python that the project supports, and promises nothing else."""
+    text = (ROOT / "environment.yml").read_text()
+    environment = yaml.safe_load(text)
+    python, pip, packages = environment["dependencies"]
+    supported = SpecifierSet(python.removeprefix("python "))
+    classified = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if "Python :: 3." in name]
+    locked = set(re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    promised = re.search(r"They include (.*)\.\n", text)
+
+    assert (environment["name"], pip, packages) == (PROJECT["name"], "pip", {"pip": ["-r requirements.lock"]})
+    assert [minor for minor in range(30) if supported.contains(f"3.{minor}")] == [
+        int(version.removeprefix("3.")) for version in classified
+    ]
+    assert SpecifierSet(PROJECT["requires-python"]).contains(f"{classified[0]}.0")
+    assert promised is not None
+    assert set(promised[1].split(", ")) <= locked
