@@ -15,12 +15,17 @@ def progress_on_stderr(label: str, *, is_shown: bool) -> Iterator[Progress]:
     if not is_shown or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _done, _of: None
         return
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeRemainingColumn(),
+    )
     # No refreshing thread: `log fsck` forks, and a forked process would inherit what the thread has locked.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task(label, total=None)
         shown = -1
 

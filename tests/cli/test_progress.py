@@ -6,7 +6,8 @@ import os
 import pty
 import signal
 import time
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -52,13 +53,21 @@ def used(tmp_path: Path) -> Settings:
 def run_on_a_terminal(*arguments: str) -> tuple[int, bytes]:
     """Run a command whose stderr is a terminal; returns its exit code, and what the terminal got."""
     terminal, its_end = pty.openpty()
-    with open(os.devnull, "w+") as nothing:
+    with open(os.devnull, "w+") as nothing, ThreadPoolExecutor(1) as threads:
+        shown = threads.submit(read_terminal, terminal)
         streams = (nothing.fileno(), nothing.fileno(), its_end)
         code = get_fork_server().start_with(streams, "attestlab", *arguments, environment={"TERM": "xterm"}).wait()
-    os.close(its_end)
-    shown = os.read(terminal, 100_000)
-    os.close(terminal)
-    return code, shown
+        os.close(its_end)
+        return code, shown.result()
+
+
+def read_terminal(terminal: int) -> bytes:
+    """What is written to a terminal until its other end is closed."""
+    shown = b""
+    with suppress(OSError), open(terminal, "rb", buffering=0) as file:
+        while piece := file.read(10_000):
+            shown += piece
+    return shown
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def walk_through_policies(lab: Lab, door: str) -> Iterator[object]:
     yield lab.policies.update(policy, policy.toml())
     yield policy.simulate()
     yield policy.analyze()
+    yield lab.policies.attributes()
     yield policy.versions()
     yield lab.policies[policy.name]
     decision = lab.policies.evaluate("MINT", {"jurisdiction": "AQ"})
