@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access examples notebooks lab house lock soak spark stall mutants clean
+.PHONY: help setup run test check bench access examples notebooks lab house lock soak spark clients stall mutants clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,11 @@ spark: setup  ## Install Spark (500 MB, needs Java) and compare our policies wit
 	$(BIN)/python -m pip install --quiet "pyspark>=4.3"
 	$(BIN)/python -m pytest -m spark $(ARGS)
 
+clients: setup  ## Install two generators of HTTP clients (300 MB), and let their clients mint and verify
+	$(PYTHON) -m venv .clients
+	.clients/bin/python -m pip install --quiet --requirement tests/generated_clients/requirements.txt
+	$(BIN)/python -m pytest -m clients tests/generated_clients $(ARGS)
+
 house: setup  ## Measure names, words and structure of the source, and list the remaining findings
 	PYTHONPATH=tests $(BIN)/python -m house $(ARGS)
 
@@ -81,5 +86,5 @@ lock: setup  ## Resolve requirements.lock, one file for Python 3.11 to 3.13 (UPG
 		--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean:  ## Remove build results and caches, including .venv
-	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .clients .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

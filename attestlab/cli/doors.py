@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,8 +37,8 @@ class LabDoor:
 
     data: Path | None
     url: str | None
-    api_key: str | None
-    database_url: str | None
+    api_key: str | None = field(repr=False)
+    database_url: str | None = field(repr=False)
     tenant: str | None
 
     @property
