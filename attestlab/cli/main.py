@@ -256,7 +256,7 @@ def main() -> None:
             code = verify_command.command(sys.argv[2:])
             if code is not None:
                 sys.exit(code)
-        app()
+        app(prog_name="attestlab")
 
 
 def _warn_about_unknown_variables() -> None:

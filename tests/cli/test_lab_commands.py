@@ -73,7 +73,7 @@ def test_mint_attests_a_file_that_then_verifies_offline(
     document, bundle, trust = (tmp_path / name for name in ("diploma.pdf", "bundle.json", "trust.txt"))
     document.write_bytes(b"any file will do")
     trust.write_text(f"log {running.made['log_vkey']}\nquorum none\n")
-    options = ("--issuer", issuer["name"], "--schema", "degree", *CLAIMS, "--bundle", str(bundle))
+    options = ("--issuer", issuer["id"], "--schema", "degree", *CLAIMS, "--bundle", str(bundle))
 
     minted = run_json("mint", str(document), *options, *door)
     checked = ("verify", str(bundle), "--file", str(document), "--trust", str(trust))
