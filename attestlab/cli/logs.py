@@ -50,13 +50,13 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 
     Example: attestlab log fsck --data lab
     """
-    from attestlab.integrity.parallel_fsck import find_problems
-    from attestlab.log.integrity import FORK, GUARD
-
     with (
         report_errors(after_interrupt="The check has no result."),
         progress_on_stderr("checking", is_shown=not as_json) as progress,
     ):
+        from attestlab.integrity.parallel_fsck import find_problems
+        from attestlab.log.integrity import FORK, GUARD
+
         problems = find_problems(load_settings(data, database_url), progress=progress)
     shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
     if as_json:
@@ -80,13 +80,13 @@ def log_export(
 
     Example: attestlab log export public/log --data lab
     """
-    from attestlab.log.export import export
-
     with (
         report_errors(after_interrupt="Run it again to write the rest."),
         progress_on_stderr("exporting", is_shown=not as_json) as progress,
         open_installation(data, database_url) as lab,
         lab.storage.read() as connection,
     ):
+        from attestlab.log.export import export
+
         done = export(lab.log, connection, out, progress=progress)
     print_values({"folder": str(out), "tree_size": done.size, "files_written": done.files}, as_json)

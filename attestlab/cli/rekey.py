@@ -88,7 +88,7 @@ def _rewrap(
     return done
 
 
-def _reseal_all(lab: Installation, new: Keyring, progress: Progress) -> Rewrapped:
+def _reseal_all(lab: Installation, new: Keyring, progress: Progress = _ignore_progress) -> Rewrapped:
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:

@@ -22,6 +22,7 @@ EXTRA_OF_MODULE: Final[Mapping[str, str]] = {
     "email_validator": "server",
     "geoip2fast": "server",
     "gmpy2": "server",
+    "idna": "server",
     "jinja2": "server",
     "numpy": "server",
     "pandas": "notebook",
@@ -36,6 +37,7 @@ EXTRA_OF_MODULE: Final[Mapping[str, str]] = {
     "sqlalchemy": "server",
     "sqlglot": "server",
     "sqlmodel": "server",
+    "tomli_w": "server",
     "tornado": "server",
     "z3": "prove",
 }

@@ -27,7 +27,7 @@ with attestlab.connect(url, key) as lab:
         "altered": lab.verify(minted.id, file=b"another").verdict,
         "offline": lab.verify("bundle.json", file=b"a file").verdict,
         "entry": lab.log.proof(minted.log_index).tree_size > minted.log_index,
-        "vkey": lab.log.vkey(),
+        "vkey": str(lab.log.vkey().vkey),
     }))
 """
 MISSING = """

@@ -72,12 +72,9 @@ class CleanEnvironment:
 
 
 def installed_bytes(packages: Iterable[Distribution]) -> int:
-    """Return the size of installed packages with their compiled modules."""
+    """Return the size of installed packages, without the bytecode that Python makes of them."""
     files = {Path(str(file.locate())).resolve() for package in packages for file in package.files or ()}
-    compiled = {
-        each for file in files if file.suffix == ".py" for each in file.parent.glob(f"__pycache__/{file.stem}.*.pyc")
-    }
-    return sum(file.stat().st_size for file in files | compiled if file.is_file())
+    return sum(file.stat().st_size for file in files if file.is_file() and file.suffix != ".pyc")
 
 
 def _required_by(package: Distribution, extras: Iterable[str]) -> Iterator[Distribution]:
