@@ -153,6 +153,7 @@ def test_python_names_the_extra_that_it_needs(plain: CleanEnvironment, service: 
     assert named == ["'attestlab[server]'"] * 2 + ["'attestlab[lake]'"] * 2
 
 
+@pytest.mark.soak
 def test_server_of_the_wheel_has_its_pages_and_its_description(
     wheel: Path, tmp_path: Path, running: ServerProcess, service: tuple[str, str, str]
 ) -> None:
