@@ -78,8 +78,8 @@ notebooks: setup  ## Execute the notebooks and store their outputs, as they are 
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 lab: setup  ## Open JupyterLab on the notebooks; it sends nothing to other hosts
-	0BIN)/jupyter lab --notebook-dir=notebooks --LabApp.news_url=None --LabApp.extension_manager=readonly \
-		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate 0ARGS)
+	$(BIN)/jupyter lab --notebook-dir=notebooks --LabApp.news_url=None --LabApp.extension_manager=readonly \
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(ARGS)
 
 lock: setup  ## Resolve requirements.lock, one file for Python 3.11 to 3.13 (UPGRADE=1 for newer versions)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \

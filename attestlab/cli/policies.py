@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -14,6 +14,7 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
+    from attestlab.policy.analysis.analyzer import AnalysisFinding
     from attestlab.policy.language.attributes import Registry
     from attestlab.policy.language.document import Document
 
@@ -43,10 +44,10 @@ def policy_check(
     with report_errors():
         found = _check(file, _read_registry(door))
     if as_json:
-        emit(json.dumps(found))
+        emit(json.dumps(found.public()))
     else:
         _print_check(found)
-    raise typer.Exit(OK if found["activatable"] else PROBLEMS)
+    raise typer.Exit(OK if found.is_activatable else PROBLEMS)
 
 
 @policies.command("simulate")
@@ -103,13 +104,47 @@ def _read_registry(door: LabDoor) -> Registry:
     return PLATFORM.with_own(map(parse_attribute, own))
 
 
-def _check(file: Path, registry: Registry) -> dict[str, Any]:
-    """Return what the command prints as JSON about a valid policy.
+class PolicyCheck(NamedTuple):
+    """What is true of a valid policy in a file."""
+
+    document: Document
+    failing_tests: list[str]
+    findings: list[AnalysisFinding]
+
+    @property
+    def dead_rules(self) -> list[AnalysisFinding]:
+        """The rules that no context matches, for which a policy is not activated."""
+        return [each for each in self.findings if each.kind.value == "dead"]
+
+    @property
+    def is_activatable(self) -> bool:
+        """Whether nothing that the file shows would refuse its activation."""
+        return not self.failing_tests and not self.dead_rules
+
+    def public(self) -> dict[str, object]:
+        """Return the object that the command prints."""
+        findings = [
+            {"kind": each.kind.value, "rule_id": each.rule_id, "by": list(each.by), "witness": each.witness}
+            for each in self.findings
+        ]
+        return {
+            "policy": self.document.name,
+            "digest": self.document.digest,
+            "rules": len(self.document.rules),
+            "tests": len(self.document.tests or ()),
+            "failing_tests": self.failing_tests,
+            "findings": findings,
+            "activatable": self.is_activatable,
+        }
+
+
+def _check(file: Path, registry: Registry) -> PolicyCheck:
+    """Check a policy file.
 
     Raises:
         ValidationFailed: it is not a valid policy.
     """
-    from attestlab.policy.analysis.analyzer import FindingKind, analyze
+    from attestlab.policy.analysis.analyzer import analyze
     from attestlab.policy.evaluation.binder import bind
     from attestlab.policy.language import policy_tests
 
@@ -121,19 +156,7 @@ def _check(file: Path, registry: Registry) -> dict[str, Any]:
         for fault in error.fields[1:]:  # the message has the first
             print_stderr(f"attestlab: {fault.field}: {fault.message}")
         raise
-    failing, findings = policy_tests.find_failing(document, policy, registry), analyze(policy)
-    return {
-        "policy": document.name,
-        "digest": document.digest,
-        "rules": len(document.rules),
-        "tests": len(document.tests or ()),
-        "failing_tests": failing,
-        "findings": [
-            {"kind": each.kind.value, "rule_id": each.rule_id, "by": list(each.by), "witness": each.witness}
-            for each in findings
-        ],
-        "activatable": not failing and all(each.kind is not FindingKind.DEAD for each in findings),
-    }
+    return PolicyCheck(document, policy_tests.find_failing(document, policy, registry), analyze(policy))
 
 
 def _read_document(file: Path) -> Document:
@@ -143,12 +166,12 @@ def _read_document(file: Path) -> Document:
     return parse_body(read_policy(file))
 
 
-def _print_check(found: dict[str, Any]) -> None:
-    for name in found["failing_tests"]:
+def _print_check(found: PolicyCheck) -> None:
+    for name in found.failing_tests:
         emit(f"failing test: {name}")
-    for finding in found["findings"]:
-        by = f", because of {', '.join(finding['by'])}" if finding["by"] else ""
-        emit(f"{finding['kind']}: {finding['rule_id'] or 'the default'}{by}")
-    counted = f"{found['rules']} rules, {found['tests']} tests"
-    verdict = "can be activated" if found["activatable"] else "cannot be activated"
-    print_stderr(f"{found['policy']}: {counted}, {verdict}")
+    for finding in found.findings:
+        by = f", because of {', '.join(finding.by)}" if finding.by else ""
+        emit(f"{finding.kind.value}: {finding.rule_id or 'the default'}{by}")
+    counted = f"{len(found.document.rules)} rules, {len(found.document.tests or ())} tests"
+    verdict = "can be activated" if found.is_activatable else "cannot be activated"
+    print_stderr(f"{found.document.name}: {counted}, {verdict}")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {name: [Requirement(wanted) for wanted in listed] for name, listed in PROJECT["optional-dependencies"].items()}
 FOR_PEOPLE = ("server", "lake", "prove", "postgres", "notebook")
-# Packages of extras that our code does not import itself: what it is told to do needs them.
+# Packages of extras that our code does not import; other packages do.
 NOT_IMPORTED = {"hvplot", "ipykernel", "jupyterlab", "matplotlib", "pytz"}
 
 
