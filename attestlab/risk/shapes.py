@@ -11,7 +11,7 @@ from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType,
 
 EntityTypes = Literal["user", "device", "ip", "document", "session", "issuer", "attestation"]
 EntityTypeName = Annotated[str, one_of(EntityType)]
-EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern="^[^\x00-\x1f\x7f]*$")]
+EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Reason = Annotated[str, Field(min_length=10, max_length=1_024)]
 

@@ -127,7 +127,7 @@ def test_openapi_names_the_requirements_of_a_route(description: dict) -> None:
     assert not parameters["cursor"]["required"]
     assert written["security"] == [{scheme: ["notes:write"]} for scheme in ("apiKey", "apiKeyAuthorization", "bearer")]
     assert signed["security"] == []
-    assert {p["name"] for p in read["parameters"]} == {"id", "If-None-Match"}
+    assert {p["name"] for p in read["parameters"]} == {"If-None-Match", "X-Request-Id", "id"}
     assert [(p["name"], p["in"], p["required"]) for p in written["parameters"]] == [
         ("Idempotency-Key", "header", False)
     ]

@@ -17,6 +17,8 @@ from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema, to_json
 
+from attestlab.core.extras import naming_extras
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -59,7 +61,8 @@ class Records(list[Part], Generic[Part]):
 
     def arrow(self) -> pa.Table:
         """Return the parts as a pyarrow Table."""
-        import pyarrow as pa
+        with naming_extras():
+            import pyarrow as pa
 
         columns = dict(() if self._shape is None else _read_columns(self._shape, self))
         return pa.table(columns)
@@ -93,7 +96,8 @@ def _read_columns(shape: type[BaseModel], parts: Sequence[object], prefix: str =
 
 def _read_members(values: Sequence[Mapping[str, object] | None]) -> Iterator[tuple[str, pa.Array]]:
     """Yield a column for each key of the mappings; values of several types become text."""
-    import pyarrow as pa
+    with naming_extras():
+        import pyarrow as pa
 
     for key in dict.fromkeys(key for value in values for key in value or ()):
         found = [None if value is None else value.get(key) for value in values]
@@ -125,7 +129,8 @@ def _read_kind(annotation: object, field: FieldInfo | None = None) -> object:
 
 
 def _build_column(kind: object, values: Sequence[object]) -> pa.Array:
-    import pyarrow as pa
+    with naming_extras():
+        import pyarrow as pa
 
     if isinstance(kind, tuple):
         places = [None if value is None else kind.index(getattr(value, "value", value)) for value in values]

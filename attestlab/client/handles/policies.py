@@ -14,6 +14,7 @@ from attestlab.client.handles.base import Handle
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.extras import naming_extras
 from attestlab.policy.shapes import (
     AnalysisOut,
     AttributeOut,
@@ -125,7 +126,8 @@ class SweptValues(Records[SweptOut]):
 
     def arrow(self) -> pa.Table:
         """Return the results as a pyarrow Table."""
-        import pyarrow as pa
+        with naming_extras():
+            import pyarrow as pa
 
         counts = super().arrow()
         columns = [*zip(*(each.values for each in self), strict=True)] or [()]

@@ -16,6 +16,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.handles.policies import name_policy
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.extras import naming_extras
 from attestlab.core.shapes import Shape
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.formats.toml import parse_body, parse_toml
@@ -157,8 +158,9 @@ def _place_contexts(contexts: Contexts) -> ContextsPlace:
 
 def _write_parquet(contexts: ArrowTable, path: Path) -> None:
     try:
-        import pyarrow as pa
-        from pyarrow import parquet
+        with naming_extras():
+            import pyarrow as pa
+            from pyarrow import parquet
     except ImportError as error:
         raise Unavailable("pyarrow is not installed: pip install 'attestlab[notebook]'.") from error
     reader: pa.RecordBatchReader = pa.RecordBatchReader.from_stream(contexts)

@@ -53,6 +53,14 @@ _IDEMPOTENCY_KEY: Final = {
     "stored response for 24 hours, and changes nothing.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
 }
+_REQUEST_ID: Final = {
+    "name": "X-Request-Id",
+    "in": "header",
+    "required": False,
+    "description": "The id of the request in the response, in errors and in the log of the service, which makes one "
+    "where it is missing or malformed.",
+    "schema": {"type": "string"},
+}
 _IF_NONE_MATCH: Final = {
     "name": "If-None-Match",
     "in": "header",
@@ -145,6 +153,7 @@ def _header_parameters(route: Route) -> Iterator[JsonObject]:
         yield {**_IDEMPOTENCY_KEY, "required": route.idempotency == "required"}
     if route.has_etag:
         yield dict(_IF_NONE_MATCH)
+    yield dict(_REQUEST_ID)
 
 
 def _add_example(part: JsonObject, captured: Mapping[str, object], name: str = "body") -> None:
