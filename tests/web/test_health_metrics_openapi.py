@@ -129,7 +129,8 @@ def test_openapi_names_the_requirements_of_a_route(description: dict) -> None:
     assert signed["security"] == []
     assert {p["name"] for p in read["parameters"]} == {"If-None-Match", "X-Request-Id", "id"}
     assert [(p["name"], p["in"], p["required"]) for p in written["parameters"]] == [
-        ("Idempotency-Key", "header", False)
+        ("Idempotency-Key", "header", False),
+        ("X-Request-Id", "header", False),
     ]
     assert [(p["name"], p["required"]) for p in signed["parameters"]] == [("Idempotency-Key", True)]
     assert read["parameters"][0]["schema"]["format"] == "uuid"
