@@ -97,7 +97,9 @@ def test_rows_lists_and_objects_are_awaited(running: ServerProcess, keys: list[s
             again = await twin.attestations[minted[0]]
             assert (isinstance(issuer, AsyncHandle), again.id, repr(again)) == (True, minted[0].id, repr(again))
             assert again == await twin.attestations[again.id]
-            assert (await (await again.bundle()).verify()).verdict == "VALID"
+            bundle = await again.bundle()
+            assert (await bundle.verify()).verdict == (await twin.verify(bundle)).verdict == "VALID"
+            assert "not_checked" in dir(await twin.verify(bundle)), "a bundle is verified here, without the service"
             frame = await twin.attestations.df()
             assert len(frame) == await twin.attestations.count() == len([each async for each in twin.attestations.rows])
             assert (await twin.sql("select count(*) n from attestations").arrow()).to_pylist() == [{"n": len(frame)}]
