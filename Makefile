@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access examples notebooks lab house lock soak spark clients stall mutants clean
+.PHONY: help setup run test check bench access examples reference notebooks lab house lock soak spark clients stall mutants clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ house: setup  ## Measure names, words and structure of the source, and list the 
 
 access: setup  ## Regenerate the table in docs/access.md from the routes
 	$(BIN)/python -m attestlab.cli.access_table docs/access.md
+
+reference: setup  ## Regenerate docs/python-reference.md from the docstrings
+	$(BIN)/python -m attestlab.cli.python_reference docs/python-reference.md
 
 examples: setup  ## Capture the examples of the API reference from a real server
 	PYTHONPATH=tests $(BIN)/python -m support.api_tour

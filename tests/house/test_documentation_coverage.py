@@ -1,6 +1,7 @@
 """Every route, event, setting and command has its line in the docs (the house style, rule 12)."""
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import pytest
 import typer
 
 from attestlab.cli import main as cli
+from attestlab.cli import python_reference
 from attestlab.cli.access_table import replace_table
+from attestlab.client.lab import Lab
 from attestlab.core.events import Event
 from attestlab.orgs.plans import ADJUSTABLE, PLANS
 from attestlab.server.app import all_routes
@@ -57,6 +60,18 @@ def test_access_table_matches_the_routes():
     page = (DOCS / "access.md").read_text()
 
     assert replace_table(page, all_routes()) == page
+
+
+def test_python_reference_matches_the_docstrings():
+    """docs/python-reference.md shows every public name; `make reference` writes it again."""
+    assert (DOCS / "python-reference.md").read_text() == python_reference.render_page()
+
+
+def test_python_reference_has_every_noun_of_a_lab():
+    """A lab makes its nouns when it opens; the reference lists their classes."""
+    made = re.findall(r"self\.(\w+) = (\w+Collection)\(", inspect.getsource(Lab.__init__))
+
+    assert {noun: kind.__name__ for noun, kind in python_reference.NOUNS.items()} == dict(made)
 
 
 def test_every_command_is_documented():

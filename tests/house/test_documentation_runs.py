@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.databases import temporary_postgres_database
 from support.documentation import (
     PAGES,
     ROOT,
@@ -43,9 +44,12 @@ def pages_with(*languages: str) -> list[object]:
 
 
 @pytest.fixture(scope="module")
-def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentationRun]:
+def documented(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[DocumentationRun]:
     """The one world of all pages, with the policy that docs/policies.md shows."""
-    with open_documented_world(tmp_path_factory.mktemp("documented")) as made:
+    with (
+        temporary_postgres_database(postgres_url) as database_url,
+        open_documented_world(tmp_path_factory.mktemp("documented"), database_url) as made,
+    ):
         for page in PAGES:
             for block in runnable_blocks(page, "toml"):
                 made.create_policy(block)

@@ -110,6 +110,7 @@ class DocumentationRun:
     url: str
     names: dict[str, Any]
     commands: Path  # a folder with an `attestlab` that starts fast
+    database_url: str  # an empty PostgreSQL
     typed: dict[Path, subprocess.CompletedProcess[str]] = field(default_factory=dict)
 
     @property
@@ -119,7 +120,13 @@ class DocumentationRun:
         made = self.world.made.public()
         return {
             **os.environ,
-            **{"PATH": path, "URL": self.url, "KEY": made["api_key"], "VKEY": made["log_vkey"]},
+            **{
+                "PATH": path,
+                "DATABASE_URL": self.database_url,
+                "URL": self.url,
+                "KEY": made["api_key"],
+                "VKEY": made["log_vkey"],
+            },
             **{"ID": str(self.names["attestation_id"]), "TENANT_ID": str(self.names["tenant_id"])},
         }
 
@@ -218,8 +225,11 @@ def _shape(value: Any) -> Any:
 
 
 @contextmanager
-def open_documented_world(folder: Path) -> Iterator[DocumentationRun]:
-    """The demo's world in `folder`/lab behind the real server, with the files that pages name next to it."""
+def open_documented_world(folder: Path, database_url: str) -> Iterator[DocumentationRun]:
+    """The demo's world in `folder`/lab behind the real server, with the files that pages name next to it.
+
+    `database_url` is an empty PostgreSQL for pages that want one.
+    """
     clock = _DelayedClock(timedelta(minutes=10))
     world = demo_world(folder / "lab", clock=clock, history=False)
     try:
@@ -229,7 +239,8 @@ def open_documented_world(folder: Path) -> Iterator[DocumentationRun]:
         with ServerProcess(folder / "lab", world.lab.settings.records_url, world.made.public()) as server:
             (folder / "commands").mkdir()
             write_command(folder / "commands")
-            yield DocumentationRun(folder, world, server.url, _names(world, minted.id), folder / "commands")
+            names = _names(world, minted.id)
+            yield DocumentationRun(folder, world, server.url, names, folder / "commands", database_url)
             server.stop()
     finally:
         world.lab.close()
