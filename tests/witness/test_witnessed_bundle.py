@@ -108,6 +108,7 @@ def test_invalid_witness_file_stops_the_server_at_start(
     if policy is not None:
         (tmp_path / "witnesses.policy").write_text(policy)
     monkeypatch.setenv("ATTESTLAB_WITNESSES", str(tmp_path / "witnesses.policy"))
+    (tmp_path / "data").mkdir(exist_ok=True)
     done = run_command("serve", "--data", str(tmp_path / "data"), "--port", "0")
 
     assert (done.returncode, done.stdout) == (2, "")
