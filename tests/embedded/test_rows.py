@@ -194,3 +194,15 @@ def test_a_file_is_replaced_only_by_all_rows(doors: dict[str, Lab], door: str, t
 def test_what_is_no_regular_file_is_not_replaced(doors: dict[str, Lab], tmp_path: Path) -> None:
     with pytest.raises(ValidationFailed, match="is not a file"):
         doors["in process"].signals.to_parquet(tmp_path)
+
+
+def test_a_connection_whose_rows_were_all_read_serves_the_next_request(doors: dict[str, Lab]) -> None:
+    outside = doors["over HTTP"]
+    outside.me()
+    (before,) = outside._client._http._transport._pool.connections  # type: ignore[attr-defined]  # httpx's own
+
+    outside.signals.df()
+    outside.signals.sql("select 1").arrow()
+
+    after = outside._client._http._transport._pool.connections  # type: ignore[attr-defined]
+    assert [each is before and each.is_idle() for each in after] == [True]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ARROW = "application/vnd.apache.arrow.stream"
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # of Arrow's IPC streaming format
 Parameters = Sequence[object] | Mapping[str, object] | None
 
 
@@ -62,8 +63,10 @@ def _open_stream(client: ServiceClient, query: RowQuery, parameters: Parameters)
         request = client.stream("POST", "/v1/lake/query", body=body, accept=ARROW)
     with request as pieces:
         try:
-            with pa.ipc.open_stream(io.BufferedReader(PieceReader(pieces))) as reader:
+            source = PieceReader(pieces)
+            with pa.ipc.open_stream(io.BufferedReader(source)) as reader:
                 yield reader
+            source.finish()
         except pa.ArrowInvalid as error:
             raise Unavailable(f"{client.place} broke the rows off. Select fewer, or retry.") from error
 
@@ -74,6 +77,7 @@ class PieceReader(io.RawIOBase):
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = memoryview(b"")
+        self._tail = b""
 
     def readable(self) -> bool:
         """Whether it can be read, which it can."""
@@ -86,10 +90,17 @@ class PieceReader(io.RawIOBase):
             if piece is None:
                 return 0
             self._rest = memoryview(piece)
+            self._tail = (self._tail + piece[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
         count = min(len(buffer), len(self._rest))
         buffer[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
+
+    def finish(self) -> None:
+        """Read the end of the response if all rows were read: then the connection serves the next request."""
+        if self._tail == END_OF_STREAM:
+            for _ in self._pieces:
+                pass
 
 
 def _name_this(query: RowQuery) -> str:
