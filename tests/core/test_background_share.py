@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from attestlab.core.limits.background_share import BackgroundShare
+from attestlab.core.limits.background_share import MAX_PAUSE_S, BackgroundShare
 
 
 class Server:
@@ -52,6 +52,12 @@ def test_bulk_work_next_to_requests_takes_its_share_of_the_time(server: Server) 
 
     assert server.pauses == pytest.approx([0.04, 2.0, 0.16])
     assert 0.55 / (server.now - began) == pytest.approx(0.2)
+
+
+def test_piece_that_waited_for_the_database_has_a_bounded_pause(server: Server) -> None:
+    asyncio.run(server.work(6, requests=1))
+
+    assert server.pauses == [MAX_PAUSE_S]
 
 
 def test_bulk_works_share_the_time_instead_of_multiplying_it(server: Server) -> None:

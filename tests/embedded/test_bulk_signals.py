@@ -7,18 +7,15 @@ from typing import Any
 
 import pytest
 
-import attestlab
 from attestlab.client.collections import bulk_signals
 from attestlab.client.lab import Lab
 from attestlab.core.errors import ValidationFailed
-from support.installations import install
+from support.new_labs import open_new_lab
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    folder = tmp_path_factory.mktemp("lab")
-    install(folder, f"sqlite:///{folder / 'records.db'}")
-    with attestlab.open(folder) as opened:
+    with open_new_lab(tmp_path_factory.mktemp("lab")) as opened:
         yield opened
 
 

@@ -8,11 +8,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-import attestlab
 from attestlab.client.cards import CardRow, CardTone, draw_card
 from attestlab.client.handles.base import MAX_REPR_CHARACTERS
 from attestlab.client.lab import Lab
-from support.installations import install
+from support.new_labs import open_new_lab
 
 EVIL = '"><img src=x onerror=alert(1)>'
 TAGS = {"table", "tbody", "tr", "td", "b", "span", "code"}
@@ -33,9 +32,7 @@ when = {{ attr = "jurisdiction", op = "eq", value = "CH" }}
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    folder = tmp_path_factory.mktemp("lab")
-    install(folder, f"sqlite:///{folder / 'records.db'}")
-    with attestlab.open(folder) as opened:
+    with open_new_lab(tmp_path_factory.mktemp("lab")) as opened:
         yield opened
 
 

@@ -16,8 +16,8 @@ import attestlab
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError
-from support.installations import install
 from support.lab_walk import CLAIMS, POLICY
+from support.new_labs import open_new_lab
 from support.property_tests import examples
 
 pytestmark = pytest.mark.more_in_soak
@@ -47,9 +47,7 @@ SKIPPED = {"close"}  # it takes nothing, and ends the lab
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    folder = tmp_path_factory.mktemp("lab")
-    install(folder, f"sqlite:///{folder / 'records.db'}")
-    with attestlab.open(folder) as opened:
+    with open_new_lab(tmp_path_factory.mktemp("lab")) as opened:
         yield opened
 
 

@@ -11,16 +11,14 @@ import pytest
 import attestlab
 from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError, ValidationFailed
-from support.installations import install
+from support.new_labs import open_new_lab
 
 CLAIMS = {"student_name": "Ada Lovelace", "institution": "London"}
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    folder = tmp_path_factory.mktemp("lab")
-    install(folder, f"sqlite:///{folder / 'records.db'}")
-    with attestlab.open(folder) as opened:
+    with open_new_lab(tmp_path_factory.mktemp("lab")) as opened:
         opened.issuers.create("Registrar", "registrar.example")
         yield opened
 

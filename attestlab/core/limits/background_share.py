@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
 
+MAX_PAUSE_S = 2.0  # most of a piece that would want more was a wait for the database
+
 
 class BackgroundShare:
     """Pauses bulk work after each piece during which clients sent requests; without requests it runs at full speed.
 
-    The pause is so long that all bulk work together takes at most `share` of the time; `count_requests` returns the
-    requests received so far. An instance belongs to one event loop.
+    The pause, at most `MAX_PAUSE_S`, is so long that all bulk work together takes at most `share` of the time;
+    `count_requests` returns the requests received so far. An instance belongs to one event loop.
     """
 
     def __init__(
@@ -35,4 +37,4 @@ class BackgroundShare:
             before, began = self._count_requests(), self._clock()
             yield
             if self._count_requests() != before:
-                await self._sleep((self._clock() - began) * self._pause_per_second)
+                await self._sleep(min((self._clock() - began) * self._pause_per_second, MAX_PAUSE_S))
