@@ -42,9 +42,9 @@ check: setup  ## Check lint rules, format, types, import contracts and docstring
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --doctest-modules -q attestlab
+	PYTHONPATH=tests $(BIN)/python -m pytest -p support.docstring_examples --doctest-modules -q attestlab dashboards
 
-bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake|facade selects a group
+bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake|risk_backfill|facade selects a group
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 soak: setup  ## Run the long crash and race tests, in at most 20 minutes
@@ -71,8 +71,10 @@ house: setup  ## Measure names, words and structure of the source, and list the 
 access: setup  ## Regenerate the table in docs/access.md from the routes
 	$(BIN)/python -m attestlab.cli.access_table docs/access.md
 
-reference: setup  ## Regenerate docs/python-reference.md from the docstrings
+reference: setup  ## Regenerate docs/python-reference.md from the docstrings, and the types of the async twin
 	$(BIN)/python -m attestlab.cli.python_reference docs/python-reference.md
+	$(BIN)/python -m attestlab.cli.async_types attestlab/client/asynchronous/typed_lab.pyi
+	$(BIN)/ruff format --quiet attestlab/client/asynchronous/typed_lab.pyi
 
 examples: setup  ## Capture the examples of the API reference from a real server
 	PYTHONPATH=tests $(BIN)/python -m support.api_tour
@@ -82,7 +84,8 @@ notebooks: setup  ## Execute the notebooks and store their outputs, as they are 
 
 lab: setup  ## Open JupyterLab on the notebooks; it sends nothing to other hosts
 	$(BIN)/jupyter lab --notebook-dir=notebooks --LabApp.news_url=None --LabApp.extension_manager=readonly \
-		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(ARGS)
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+		--LabApp.app_settings_dir=notebooks/settings $(ARGS)
 
 lock: setup  ## Resolve requirements.lock, one file for Python 3.11 to 3.13 (UPGRADE=1 for newer versions)
 	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \

@@ -16,7 +16,7 @@ from attestlab.core.version import VERSION
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+    from attestlab.attestations.bundle.bundle import Bundle, examine_bundle, verify_bundle
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
     from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
@@ -51,6 +51,7 @@ __all__ = [
     "connect_async",
     "demo",
     "demo_world",
+    "examine_bundle",
     "open",
     "sha256",
     "steps",
@@ -76,6 +77,7 @@ _HOMES = {
     "connect_async": "attestlab.client.asynchronous.connecting",
     "demo": "attestlab.embedded.demo",
     "demo_world": "attestlab.demos.world",
+    "examine_bundle": "attestlab.attestations.bundle.bundle",
     "open": "attestlab.embedded.opening",
     "sha256": "attestlab.attestations.rules",
     "steps": "attestlab.demos.display",

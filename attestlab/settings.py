@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     address_requests_per_minute: int = Field(
         default=3000, gt=0, description="Requests without a credential that one address may send in a minute."
     )
+    dashboards: bool = Field(
+        default=True, description="Whether /dash serves the dashboards, in a process of their own."
+    )
     trusted_proxies: Annotated[tuple[IPNetwork, ...], NoDecode] = Field(
         default=(), description="Networks of proxies whose X-Forwarded-For is believed, separated by commas."
     )

@@ -53,6 +53,12 @@ def _risk_figures(folder: Path) -> Iterator[Figure]:
     return risk_over_http.figures(folder)
 
 
+def _killed_backfill_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import killed_backfill  # loaded late: only this group needs it
+
+    return killed_backfill.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -68,6 +74,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "detection_data": _detection_data_figures,
     "risk": _risk_figures,
     "risk_lake": _risk_lake_figures,
+    "risk_backfill": _killed_backfill_figures,
     "facade": _facade_figures,
 }
 

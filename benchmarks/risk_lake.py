@@ -1,18 +1,20 @@
-"""The queries behind an explorer of risk signals, over a lake with a million signals or more.
+"""What an explorer of risk signals reads, over a million signals or more: aggregates, pages of the list, an entity.
 
-Each is measured warm, over everything and over one of fifty tenants, from opening the connection to the rows. The rival
-is the best query that we wrote by hand for DuckDB on the same files: it knows their names, checks nothing, and keeps
-one connection. `BENCH_SIGNALS=10000000` sets the number of signals.
+Each is measured warm, over everything and over one tenant with a fiftieth of the signals. Aggregates are measured from
+opening the connection to the rows. A page and the view of an entity have one tenant as over HTTP, so "everything" is a
+tenant with all other signals. The rival is the best query that we wrote by hand for DuckDB on the same files: it knows
+their names, checks nothing, and keeps one connection. `BENCH_SIGNALS=10000000` sets the number of signals, which take
+9 GB of disk then.
 """
 
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter, time
@@ -27,25 +29,33 @@ from attestlab.lake.datasets import SIGNALS
 from attestlab.lake.exporter import Exporter
 from attestlab.lake.parts import find_parts
 from attestlab.lake.service import MERGED_LENGTHS, ROWS_A_PART
+from attestlab.orgs.rules import Caller, Plan
 from attestlab.risk.analysis.entity_signals import read_entity_signals
 from attestlab.risk.analysis.facets import read_facets
 from attestlab.risk.analysis.histogram import read_score_histogram
 from attestlab.risk.analysis.summary import read_summary
 from attestlab.risk.analysis.top_entities import read_top_entities
 from attestlab.risk.analysis.volume import read_volume
+from attestlab.risk.entities.service import MAX_SIGNALS
 from attestlab.risk.rules import Entity, EntityType
+from attestlab.risk.service import Risk
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.store import SignalFilter
 from attestlab.settings import Settings
 from benchmarks.figures import Figure
-from benchmarks.risk_lake_data import END, START, TENANTS, write_signals
+from benchmarks.risk_lake_data import END, START, write_signals
+from benchmarks.risk_records import write_records
 
 SIGNALS_VARIABLE, DEFAULT_SIGNALS = "BENCH_SIGNALS", 1_000_000
-ROUNDS = 20
+ROUNDS = 40
+SHARES = 50
+PAGE_SIZE = 51  # as the route reads a page of 50
 PERIOD = SignalFilter(since=START, until=END)
 ENTITY = Entity(EntityType.USER, "entity-77")
+FREQUENT = Entity(EntityType.USER, "entity-7")
 _IN_PERIOD = f"occurred_at >= TIMESTAMPTZ '{START}' AND occurred_at < TIMESTAMPTZ '{END}'"
 _OF_ENTITY = f"entity_id = '{ENTITY.id}' AND entity_type = '{ENTITY.type}'"
+_OF_FREQUENT = f"entity_id = '{FREQUENT.id}' AND entity_type = '{FREQUENT.type}'"
 
 Connect = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
@@ -98,32 +108,78 @@ QUERIES = (
 )
 
 
+@dataclass(frozen=True)
+class TenantRead:
+    """A read of one tenant, as its route makes it, and the rival's SQL with `{files}` and `{owned}`."""
+
+    name: str
+    run: Callable[[Risk, Caller], object]
+    rival: str
+
+
+def _select_newest(condition: str, limit: int) -> str:
+    newest = f"SELECT seq FROM {{files}} WHERE {condition}{{owned}} ORDER BY seq DESC LIMIT {limit}"
+    oldest = f"SELECT min(seq) FROM ({newest})"
+    return f"SELECT * FROM {{files}} WHERE {condition}{{owned}} AND seq >= ({oldest}) ORDER BY seq DESC"
+
+
+def _read_page(name: str, filter_: SignalFilter, condition: str) -> TenantRead:
+    run = partial(_list_page, filter_)
+    return TenantRead(name, run, _select_newest(condition, PAGE_SIZE))
+
+
+def _list_page(filter_: SignalFilter, risk: Risk, caller: Caller) -> object:
+    return risk.signals.page(filter_, caller=caller, limit=PAGE_SIZE)
+
+
+READS = (
+    _read_page("page of the list", SignalFilter(), "TRUE"),
+    _read_page(
+        "page with a filter for 1 in 10,000",
+        SignalFilter(source="partner", min_score=95),
+        "source = 'partner' AND score >= 95",
+    ),
+    _read_page(
+        "page with a filter for 1 in 2,000,000",
+        SignalFilter(source="partner", min_score=99),
+        "source = 'partner' AND score >= 99",
+    ),
+    TenantRead(
+        "view of an entity",
+        lambda risk, caller: risk.entities.get(FREQUENT, caller=caller),
+        _select_newest(_OF_FREQUENT, MAX_SIGNALS),
+    ),
+)
+
+
 def figures(folder: Path) -> Iterator[Figure]:
-    """Write the signals, then measure each query over everything and over one tenant."""
+    """Write the signals, then measure each read over everything and over one tenant."""
     count = int(os.environ.get(SIGNALS_VARIABLE, DEFAULT_SIGNALS))
-    lab, owner = fill_lake(folder / "data", count)
+    lab, small, large = fill(folder / "data", count)
     files = [str(part.path) for part in find_parts(lab.lake.folder / SIGNALS.name).chain]
-    caller = lab.orgs.service_caller(owner)
     yield Figure(f"files of {count:,} signals", len(files), "files")
-    yield from _measure("everything", files, lambda: lab.lake.connect_to_all_tenants("signals"))
-    yield from _measure("one tenant", files, lambda: lab.lake(caller).connect("signals"), owner)
+    yield from _measure_queries("everything", files, lambda: lab.lake.connect_to_all_tenants("signals"))
+    yield from _measure_queries("one tenant", files, lambda: lab.lake(small).connect("signals"), small)
+    write_records(lab, files)
+    yield from _measure_reads("everything", files, lab.risk, large)
+    yield from _measure_reads("one tenant", files, lab.risk, small)
     lab.close()
 
 
-def fill_lake(data: Path, count: int) -> tuple[Installation, UUID]:
-    """Make an installation whose lake has `count` signals of fifty tenants; return it with the first tenant's id.
+def fill(data: Path, count: int) -> tuple[Installation, Caller, Caller]:
+    """Make an installation whose lake has `count` signals of two tenants; return these, that with a fiftieth first.
 
-    The records have the number of signals only, and no row: only exported signals are read.
+    The records have the number of signals only, and no row.
     """
     lab, founded = Installation.init(Settings(data=data))
-    rng = random.Random(7)
-    owner = founded.tenant.tenant_id
-    load_signals(lab, count, [owner, *(UUID(int=rng.getrandbits(128)) for _ in range(TENANTS - 1))])
-    return lab, owner
+    small = founded.tenant.tenant_id
+    large = lab.orgs.create_tenant("Large", plan=Plan.ENTERPRISE).tenant_id
+    load_signals(lab, count, [small, *[large] * (SHARES - 1)])
+    return lab, lab.orgs.service_caller(small), lab.orgs.service_caller(large)
 
 
 def load_signals(lab: Installation, count: int, tenant_ids: list[UUID]) -> None:
-    """Write signals of the tenants into the lake, as its exporter leaves them when it has merged their parts."""
+    """Write signals into the lake, a share for each item of `tenant_ids`, as its exporter leaves merged parts."""
     write_signals(lab.lake.folder, count, tenant_ids)
     Exporter(lab.storage, lab.lake.folder, rows_a_part=ROWS_A_PART, merged_lengths=MERGED_LENGTHS).compact()
     _delete_superseded(lab.lake.folder / SIGNALS.name)
@@ -136,31 +192,42 @@ def _delete_superseded(folder: Path) -> None:
     compaction.delete_superseded(folder, find_parts(folder), now=time() + compaction.SUPERSEDED_TTL_S)
 
 
-def _measure(scope: str, files: list[str], connect: Connect, owner: UUID | None = None) -> Iterator[Figure]:
-    owned = "" if owner is None else f" AND tenant_id = '{owner}'"
-    with duckdb.connect(":memory:") as rival:
-        rival.execute("SET parquet_metadata_cache = true")
-        for query in QUERIES:
-            sql = query.rival.format(files=f"read_parquet({files!r})", owned=owned)
-            own, other = [], []
-            for _ in range(ROUNDS + 1):  # the first round of each is not warm
-                own.append(_measure_own(query, connect))
-                other.append(_measure_rival(rival, sql))
-            name = f"{query.name}, {scope}"
-            yield Figure.of_rounds(name, own[1:], "ms")
-            yield Figure(f"{name}, p95", round(quantiles(own[1:], n=20, method="inclusive")[-1], 1), "ms")
-            ratio = median(own[1:]) / median(other[1:])
-            yield Figure(f"{name}, ratio", round(ratio, 2), "", against="hand-written DuckDB")
+def _measure_queries(scope: str, files: list[str], connect: Connect, owner: Caller | None = None) -> Iterator[Figure]:
+    for query in QUERIES:
+        own = partial(_run_query, query, connect)
+        yield from _compare(f"{query.name}, {scope}", own, _complete(query.rival, files, owner))
 
 
-def _measure_own(query: ExplorerQuery, connect: Connect) -> float:
-    start = perf_counter()
+def _run_query(query: ExplorerQuery, connect: Connect) -> object:
     with connect() as connection:
-        query.run(connection)
-    return (perf_counter() - start) * 1e3
+        return query.run(connection)
 
 
-def _measure_rival(connection: duckdb.DuckDBPyConnection, sql: str) -> float:
+def _measure_reads(scope: str, files: list[str], risk: Risk, caller: Caller) -> Iterator[Figure]:
+    for read in READS:
+        own = partial(read.run, risk, caller)
+        yield from _compare(f"{read.name}, {scope}", own, _complete(read.rival, files, caller))
+
+
+def _complete(rival: str, files: list[str], owner: Caller | None) -> str:
+    owned = "" if owner is None else f" AND tenant_id = '{owner.tenant_id}'"
+    return rival.format(files=f"read_parquet({files!r})", owned=owned)
+
+
+def _compare(name: str, read: Callable[[], object], rival: str) -> Iterator[Figure]:
+    """Measure a read and its rival in turns: median and spread, the 95 % quantile, and the ratio of the medians."""
+    own, other = [], []
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET parquet_metadata_cache = true")
+        for _ in range(ROUNDS + 1):  # the first round of each is not warm
+            own.append(_measure_ms(read))
+            other.append(_measure_ms(lambda: connection.execute(rival).fetchall()))
+    yield Figure.of_rounds(name, own[1:], "ms")
+    yield Figure(f"{name}, p95", round(quantiles(own[1:], n=20, method="inclusive")[-1], 1), "ms")
+    yield Figure(f"{name}, ratio", round(median(own[1:]) / median(other[1:]), 2), "", against="hand-written DuckDB")
+
+
+def _measure_ms(read: Callable[[], object]) -> float:
     start = perf_counter()
-    connection.execute(sql).fetchall()
+    read()
     return (perf_counter() - start) * 1e3

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TENANTS = 50
 DAYS = 30
 START = datetime(2026, 9, 1, tzinfo=UTC)
 END = START + timedelta(days=DAYS)
@@ -35,7 +34,7 @@ _DASHES, _UUID_CHARACTERS = (8, 13, 18, 23), 36
 
 
 def write_signals(lake: Path, count: int, tenant_ids: list[UUID]) -> None:
-    """Write parts with `count` signals of the tenants, in equal shares over the days, from a fixed seed."""
+    """Write parts with `count` signals over the days, from a fixed seed; each of `tenant_ids` has an equal share."""
     import numpy as np
 
     rng = np.random.default_rng(7)

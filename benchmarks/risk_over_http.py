@@ -156,8 +156,8 @@ def build_signal(entity_type: str, entity_id: str) -> dict[str, Any]:
     }
 
 
-def send_bulk(client: httpx.Client, count: int, *, first: int, **query: str) -> None:
-    """Send signals of so many users in one bulk request.
+def send_bulk(client: httpx.Client, count: int, *, first: int, key: str | None = None, **query: str) -> None:
+    """Send signals of so many users in one bulk request, with an Idempotency-Key if one is given.
 
     Raises:
         RuntimeError: not every line was accepted.
@@ -167,7 +167,7 @@ def send_bulk(client: httpx.Client, count: int, *, first: int, **query: str) -> 
         "/v1/risk/signals/bulk",
         params=query,
         content=lines,
-        headers={"Content-Type": "application/x-ndjson"},
+        headers={"Content-Type": "application/x-ndjson", **({} if key is None else {"Idempotency-Key": key})},
         timeout=600,
     )
     if answer.raise_for_status().json()["accepted"] != count:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from attestlab.core.terminal_bar import draw_on_terminal, is_terminal
 
 Progress = Callable[[int, int], None]  # how much is done, of how much
 
@@ -12,28 +13,8 @@ Progress = Callable[[int, int], None]  # how much is done, of how much
 @contextmanager
 def progress_on_stderr(label: str, *, is_shown: bool) -> Iterator[Progress]:
     """Show the progress of a task in a line that is erased at its end, however it ends."""
-    if not is_shown or sys.stderr is None or not sys.stderr.isatty():
+    if not is_shown or not is_terminal():
         yield lambda _done, _of: None
         return
-    from rich import progress as bars
-    from rich.console import Console
-
-    columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeRemainingColumn(),
-    )
-    # No refreshing thread: `log fsck` forks, and a forked process would inherit what the thread has locked.
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task(label, total=None)
-        shown = -1
-
-        def show(done: int, of: int) -> None:
-            nonlocal shown
-            percent = 100 * done // max(of, 1)
-            if percent != shown:
-                shown = percent
-                bar.update(task, completed=done, total=of, refresh=True)
-
-        yield show
+    with draw_on_terminal(label, has_thread=False) as draw:  # `log fsck` forks
+        yield draw

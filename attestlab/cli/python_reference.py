@@ -14,6 +14,8 @@ from enum import Enum
 from pathlib import Path
 
 import attestlab
+from attestlab.client.analysis.records import Records
+from attestlab.client.analysis.rows import Rows
 from attestlab.client.collections.attestations import AttestationCollection
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.base import DatasetCollection
@@ -23,6 +25,7 @@ from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
 from attestlab.client.handles.base import Handle
+from attestlab.client.handles.replays import ContextReplay
 from attestlab.client.lab import Lab
 
 NOUNS: dict[str, type] = {
@@ -41,7 +44,8 @@ _HEAD = """\
 # Python reference
 
 Every public name, from its docstring; `make reference` writes this page. [python.md](python.md)
-explains them in order, with examples.
+explains them in order. In the examples `lab` is `attestlab.demo()`, and they find its data as it is
+when it opens; `make check` runs them.
 """
 _NOT_CALLED = (attestlab.Settings, attestlab.Installation, Lab)  # `open` and the environment make them
 _SECTION = re.compile(r"^(Args|Raises|Returns|Yields):$", re.MULTILINE)
@@ -51,6 +55,16 @@ _WIDTH = 100
 def render_page() -> str:
     """Render the page in Markdown."""
     return "\n".join([_HEAD, *_render_package(), *_render_lab(), *_render_nouns(), *_render_objects()])
+
+
+def list_public_verbs() -> dict[str, object]:
+    """Map the name of each public function of the package, a lab, its nouns and objects to the function."""
+    handles = {kind.__name__: kind for kind in _list_subclasses(Handle) if not kind.__name__.startswith("_")}
+    values = {kind.__name__: kind for kind in (Rows, Records, ContextReplay)}
+    kinds = {"lab": Lab, **{f"lab.{noun}": kind for noun, kind in NOUNS.items()}, **handles, **values}
+    package = {f"attestlab.{name}": getattr(attestlab, name) for name in attestlab.__all__}
+    verbs = {f"{owner}.{name}": verb for owner, kind in kinds.items() for name, verb in _list_verbs(kind)}
+    return {name: member for name, member in {**package, **verbs}.items() if inspect.isfunction(member)}
 
 
 def _render_package() -> Iterator[str]:
@@ -156,13 +170,15 @@ def _shorten(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _render_text(member: object) -> str:
-    """Return a docstring in Markdown: paragraphs, then a list for each of its sections, without examples."""
-    text = (inspect.getdoc(member) or "").partition(">>>")[0]
+    """Return a docstring in Markdown: paragraphs, then a list for each of its sections, then its example."""
+    text, prompt, example = (inspect.getdoc(member) or "").partition(">>>")
     head, *sections = _SECTION.split(text)
     parts = [_wrap(paragraph) for paragraph in head.strip().split("\n\n")]
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         items = "\n".join(_render_list(_split_items(body))).rstrip()
         parts.append(_wrap(f"{title}: {body}") if title in ("Returns", "Yields") else f"{title}:\n\n{items}")
+    if prompt:
+        parts.append(f"```pycon\n{prompt}{example.rstrip()}\n```")
     return "\n\n".join(parts) + "\n"
 
 

@@ -6,17 +6,22 @@ import asyncio
 import gc
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attestlab.cli.processes import Workers
 from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict
 from attestlab.installation import InitResult, Installation
 from attestlab.server import app
+from attestlab.server.dashboards import DashboardFolder, Dashboards
 from attestlab.settings import Settings
 from attestlab.web import logging_setup
+
+if TYPE_CHECKING:
+    from attestlab.demos.served import Credentials
 
 Ready = Callable[[], None]
 
@@ -41,44 +46,71 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 
 def run(
-    settings: Settings, sockets: list[socket.socket], *, host: str, workers: int, announce: Callable[[str], None]
+    settings: Settings,
+    sockets: list[socket.socket],
+    *,
+    host: str,
+    workers: int,
+    announce: Callable[[str], None],
+    people: Sequence[dict[str, str]] = (),
 ) -> int:
-    """Serve until a stop signal; returns the exit code. Calls `announce` with the URL when the server is ready."""
+    """Serve until a stop signal; returns the exit code. Calls `announce` with the URL when the server is ready.
+
+    `people` may sign in to the dashboards with one click: those of a demo.
+    """
     url = app.url_of(sockets, host)
     settings = settings if settings.portal_url else settings.model_copy(update={"portal_url": url})
+    with ExitStack() as stack:
+        dashboards = _prepare_dashboards(settings, stack, people)
+        listening = [*sockets, *([] if dashboards is None else [dashboards.listen()])]
 
-    def work(ready: Ready) -> None:
-        _serve(settings, sockets, ready)
+        def work(ready: Ready) -> None:
+            _serve(settings, listening, ready, dashboards)
 
-    def close_sockets() -> None:
-        for listening in sockets:
-            listening.close()
+        def close_sockets() -> None:
+            for each in listening:
+                each.close()
 
-    if workers > 1:
-        return Workers(workers, work, close_sockets=close_sockets).run(ready=lambda: announce(url))
-    work(lambda: announce(url))
+        if workers > 1:
+            return Workers(workers, work, close_sockets=close_sockets).run(ready=lambda: announce(url))
+        work(lambda: announce(url))
     return 0
 
 
+def _prepare_dashboards(settings: Settings, stack: ExitStack, people: Sequence[dict[str, str]]) -> Dashboards | None:
+    """Make the private folder of the dashboards; None if the settings turn them off."""
+    if not settings.dashboards:
+        return None
+    folder = stack.enter_context(atomic_files.temporary_folder("attestlab-dash-"))
+    return Dashboards(DashboardFolder(folder), settings, people)
+
+
 def run_demo(
-    folder: Path | None, sockets: list[socket.socket], *, host: str, show: Callable[[dict[str, str]], None]
+    folder: Path | None, sockets: list[socket.socket], *, host: str, show: Callable[[Credentials], None]
 ) -> int:
     """Create the demo installation if it does not exist, and serve it; returns the exit code."""
-    from attestlab.demos import world as demo_world  # imported late: only the demo needs Pillow
+    from attestlab.demos import served  # imported late: only the demo needs Pillow
 
     with ExitStack() as stack:
         folder = folder or stack.enter_context(atomic_files.temporary_folder("attestlab-demo-"))
-        shown = demo_world.load_credentials(folder)
+        shown = served.load_credentials(folder)
         settings = Settings(data=folder, database_url=None)  # always its own database, regardless of the environment
-        return run(settings, sockets, host=host, workers=1, announce=lambda url: show({**shown, "url": url}))
+        return run(
+            settings,
+            sockets,
+            host=host,
+            workers=1,
+            announce=lambda url: show({**shown, "url": url}),
+            people=served.list_people(shown),
+        )
 
 
-def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready) -> None:
+def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready, dashboards: Dashboards | None) -> None:
     logging_setup.capture_library_logs()
     lab = Installation.open(settings)
     gc.freeze()  # a full collection of all that is loaded takes 0.1 s, and every request would wait for it
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        asyncio.run(app.serve(lab, sockets, ready=ready))
+        asyncio.run(app.serve(lab, sockets, ready=ready, dashboards=dashboards))
     finally:
         lab.close()

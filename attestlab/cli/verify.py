@@ -1,7 +1,7 @@
 """`attestlab verify`: verifies a bundle without database, server or network.
 
 A well-formed command line is parsed by argparse, because typer takes longer to load than a verification takes to run.
-Help, completion and errors are typer's, from the same options in `main`.
+Help, completion and errors are typer's, from the same options in `commands`.
 """
 
 from __future__ import annotations

@@ -102,6 +102,11 @@ def connect(
         Unavailable: no service answers there.
         ServiceFailed: it is not an AttestLab service.
         AuthInvalid: the API key is not valid.
+
+    >>> import attestlab
+    >>> with attestlab.connect(url, api_key) as lab:
+    ...     print(lab.me().tenant_name)
+    Operator
     """
     destination = Destination(url, api_key, timeout_s)
     return open_http_lab(destination, httpx.Client(**destination.client_options), sleep)

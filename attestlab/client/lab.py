@@ -32,9 +32,10 @@ from attestlab.client.handles.base import MAX_REPR_CHARACTERS, Handle, shorten
 from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle, read_bundle
 from attestlab.client.handles.issuers import IssuerLike
 from attestlab.client.service_client import ServiceClient
+from attestlab.client.session import PersonSession
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError, ValidationFailed
-from attestlab.identity.shapes import MeOut, TokensOut
+from attestlab.identity.shapes import MeOut
 from attestlab.log.note.trust_policy import TrustPolicy
 
 _COUNTED = ("Attestations", "Issuers", "Signals", "Cases", "Decisions")
@@ -50,7 +51,7 @@ class MeHandle(MeOut, Handle):
 class Lab:
     """A lab: nouns such as `attestations` and `issuers`, and the verbs that need no noun.
 
-    Use it in a `with` block, or call `close`.
+    Use it in a `with` block, or call `close`. In the examples of its verbs, `lab` is `attestlab.demo()`.
     """
 
     def __init__(self, door: Door, client: ServiceClient, *, closes_door: bool = True) -> None:
@@ -89,6 +90,11 @@ class Lab:
         Raises:
             ValidationFailed: an argument is not acceptable; the message names the remedy.
             PermissionDenied: the issuer is not active, or a policy denies the mint.
+
+        >>> claims = {"student_name": "Ada Lovelace", "institution": "University of London"}
+        >>> diploma = lab.mint(b"a file", issuer="Canton Archive", schema="degree", claims=claims)
+        >>> diploma.status.value, diploma.verify(file=b"another file").verdict.value
+        ('VALID', 'ALTERED')
         """
         return mint(self._client, document, issuer=issuer, schema=schema, claims=claims, options=options)
 
@@ -108,6 +114,14 @@ class Lab:
 
         Raises:
             ValidationFailed: `what` is none of them, or `file` cannot be read.
+
+        >>> diploma = next(lab.attestations.list(schema="degree"))
+        >>> lab.verify(diploma).verdict.value
+        'VALID'
+        >>> lab.verify(diploma, file=b"another file").verdict.value
+        'ALTERED'
+        >>> lab.verify(diploma.bundle()).steps["signature"]
+        'ok'
         """
         if _may_be_bundle(what):
             return read_bundle(self._client, what).verify(file=file, trust=trust)
@@ -130,15 +144,25 @@ class Lab:
         Args:
             query: such as `select verdict, count(*) from verifications group by all`.
             parameters: values for `?` (a list) or `$name` (a dict).
+
+        >>> query = "select count(*) as n from signals where source = ? and score >= 80"
+        >>> list(lab.sql(query, ["login"]))
+        [{'n': 751}]
         """
         return Rows(self._client, RowQuery(require_text(query), parameters))
 
     def me(self) -> MeHandle:
-        """Return the caller of this lab, its tenant, plan and scopes."""
+        """Return the caller of this lab, its tenant, plan and scopes.
+
+        >>> lab.me().tenant_name, lab.me().plan
+        ('Operator', 'ENTERPRISE')
+        """
         return MeHandle.parse(self._client, self._client.get("/v1/me"))
 
     def as_(self, who: UUID | str, *, password: str | None = None) -> Lab:
         """Return this lab for another caller; the lab that it came from stays open and closes both.
+
+        A person stays signed in as long as the lab is used at least once in thirty days.
 
         Args:
             who: a tenant, by id or name; or with `password`, a person by e-mail address, who signs in.
@@ -147,16 +171,28 @@ class Lab:
             NotFound: there is no such tenant.
             PermissionDenied: over HTTP, the API key is another tenant's.
             AuthInvalid: the password is wrong, or there is no such person.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ann.me().name, ann.me().roles
+        ('Ann Keller', ['owner'])
         """
         if not isinstance(who, UUID | str):
             raise ValidationFailed(f"A value of type {type(who).__name__} is no caller. Pass a tenant's id or name.")
         if isinstance(who, str):
             arguments.read_text(who, name="The caller")
-        headers = self._door.headers_of(who) if password is None else self._sign_in(str(who), password)
-        return type(self)(self._door, self._client.with_headers(headers), closes_door=False)
+        if password is None:
+            return self._with_client(self._client.with_headers(self._door.headers_of(who)))
+        session = PersonSession.sign_in(self._client.with_headers({}), str(who), password)
+        return self._with_client(self._client.with_headers({}, session))
 
     def close(self) -> None:
-        """Close the lab, and this process's part of the service with it; may be called again."""
+        """Close the lab, and this process's part of the service with it; may be called again.
+
+        >>> import attestlab
+        >>> other = attestlab.demo()
+        >>> other.close()
+        >>> other.close()
+        """
         if self._closes_door:
             self._door.close()
 
@@ -191,9 +227,8 @@ class Lab:
         nouns = [name for name in vars(self) if not name.startswith("_")]
         return sorted([*nouns, *(name for name in vars(Lab) if not name.startswith("_"))])
 
-    def _sign_in(self, email: str, password: str) -> dict[str, str]:
-        answer = self._client.with_headers({}).post("/v1/auth/login", {"email": email, "password": password})
-        return {"Authorization": f"Bearer {TokensOut.model_validate(answer).access_token}"}
+    def _with_client(self, client: ServiceClient) -> Self:
+        return type(self)(self._door, client, closes_door=False)
 
 
 def _may_be_bundle(what: object) -> bool:

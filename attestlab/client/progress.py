@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from attestlab.client.cards import CardTone, join, write_bar, write_text
+from attestlab.core.terminal_bar import count_done, draw_on_terminal, is_terminal
 
 if TYPE_CHECKING:
     from IPython.core.display_functions import DisplayHandle
@@ -50,7 +51,9 @@ def show_progress(what: str, total: int | None = None) -> Iterator[ProgressBar]:
             yield bar
         except BaseException as error:
             if bar.done:
-                error.add_note(f"{what}: {_count(bar.done, total)} were done before; what was under way may be, too.")
+                error.add_note(
+                    f"{what}: {count_done(bar.done, total)} were done before; what was under way may be, too."
+                )
             raise
 
 
@@ -60,7 +63,7 @@ def _choose_bar(what: str, total: int | None) -> AbstractContextManager[Draw]:
     shell = _find_notebook_shell()
     if shell is not None:
         return _draw_in_notebook(what, total) if _has_person(shell) else _draw_nothing()
-    return _draw_in_terminal(what, total) if sys.stderr is not None and sys.stderr.isatty() else _draw_nothing()
+    return _draw_in_terminal(what, total) if is_terminal() else _draw_nothing()
 
 
 @contextmanager
@@ -70,16 +73,8 @@ def _draw_nothing() -> Iterator[Draw]:
 
 @contextmanager
 def _draw_in_terminal(what: str, total: int | None) -> Iterator[Draw]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    counts = TextColumn("{task.completed:,.0f}" + ("" if total is None else " of {task.total:,.0f}"))
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), counts, TimeElapsedColumn()]
-    console = Console(stderr=True)
-    # What the program prints meanwhile stays on the stream that it chose.
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
+    with draw_on_terminal(what, total, has_thread=True) as draw:
+        yield lambda done: draw(done, total)
 
 
 @contextmanager
@@ -136,13 +131,9 @@ class NotebookBar:
     def _describe(self) -> dict[str, str]:
         if self._total is None and not self._done:
             return {"text/plain": self._what, "text/html": f"<div>{write_text(self._what)}…</div>"}
-        counted, share = _count(self._done, self._total), self._done / self._total if self._total else 0.0
+        counted, share = count_done(self._done, self._total), self._done / self._total if self._total else 0.0
         drawn = join(f"{self._what} ", write_bar(share, CardTone.CALM, counted))
         return {"text/plain": f"{self._what}: {counted}", "text/html": f"<div>{drawn}</div>"}
-
-
-def _count(done: int, total: int | None) -> str:
-    return f"{done:,}" if total is None else f"{done:,} of {total:,}"
 
 
 def _find_notebook_shell() -> InteractiveShell | None:

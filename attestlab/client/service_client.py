@@ -19,9 +19,11 @@ import httpx
 
 from attestlab.client import service_errors
 from attestlab.client.arguments import show
+from attestlab.client.service_errors import NotSent, SilentService
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import (
     AttestLabError,
+    AuthInvalid,
     Conflict,
     RateLimited,
     RequestInFlight,
@@ -32,6 +34,8 @@ from attestlab.core.errors import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from attestlab.client.session import PersonSession
 
 Json = Mapping[str, object]
 Parameters = Mapping[str, object]
@@ -66,6 +70,7 @@ class ServiceClient:
         public_url: str,
         sleep: Callable[[float], None] = time.sleep,
         open_local_rows: OpenLocalRows | None = None,
+        session: PersonSession | None = None,
     ) -> None:
         self.place = place
         self.public_url = public_url
@@ -74,12 +79,13 @@ class ServiceClient:
         self._headers = dict(headers)
         self._sleep = sleep
         self._open_local_rows = open_local_rows
+        self._session = session
 
     def __repr__(self) -> str:
         return f"ServiceClient({self.place})"
 
-    def with_headers(self, headers: Mapping[str, str]) -> ServiceClient:
-        """Return a client of the same service with another credential."""
+    def with_headers(self, headers: Mapping[str, str], session: PersonSession | None = None) -> ServiceClient:
+        """Return a client of the same service with another credential: fixed headers, or those of a session."""
         return ServiceClient(
             self._http,
             headers=headers,
@@ -87,11 +93,12 @@ class ServiceClient:
             public_url=self.public_url,
             sleep=self._sleep,
             open_local_rows=self._open_local_rows,
+            session=session,
         )
 
     def open_local_rows(self, query: str, parameters: object) -> LocalRows | None:
         """Open the rows of a query on the lake of this process; None if they come by requests."""
-        return None if self._open_local_rows is None else self._open_local_rows(self._headers, query, parameters)
+        return None if self._open_local_rows is None else self._open_local_rows(self._credential, query, parameters)
 
     def get(self, path: str, parameters: Parameters | None = None) -> Json:
         """Read a JSON object."""
@@ -102,10 +109,19 @@ class ServiceClient:
         return self.send("GET", path, parameters=parameters).text
 
     def post(
-        self, path: str, body: object = None, *, parameters: Parameters | None = None, is_read: bool = False
+        self,
+        path: str,
+        body: object = None,
+        *,
+        parameters: Parameters | None = None,
+        is_read: bool = False,
+        key: str | None = None,
     ) -> Json:
-        """Send a JSON body; with `is_read`, the route changes nothing and takes no Idempotency-Key."""
-        key = None if is_read else str(uuid4())
+        """Send a JSON body; with `is_read`, the route changes nothing and takes no Idempotency-Key.
+
+        `key` is that of a request that may be the repetition of an earlier one; by default it is new.
+        """
+        key = None if is_read else key or str(uuid4())
         answer = self.send("POST", path, body=body, parameters=parameters, key=key, is_repeatable=is_read)
         return self._read_object(answer)
 
@@ -148,7 +164,7 @@ class ServiceClient:
         Raises:
             AttestLabError: the service rejected it, cannot be reached, or is no AttestLab service.
         """
-        sent = dict(self._headers) | {"Accept": "application/json"} | dict(headers or {})
+        sent = dict(self._credential) | {"Accept": "application/json"} | dict(headers or {})
         if key is not None:
             sent["Idempotency-Key"] = key
         if body is not None:
@@ -162,13 +178,18 @@ class ServiceClient:
     ) -> Iterator[Iterator[bytes]]:
         """Open a streamed response of a read, and yield its bytes in pieces as they arrive."""
         content = None if body is None else encode_body(body)
-        sent = dict(self._headers) | {"Accept": accept} | ({} if body is None else {"Content-Type": "application/json"})
+        media_type = {} if body is None else {"Content-Type": "application/json"}
+        sent = {**self._credential, "Accept": accept, **media_type}
         request = self._build(method, path, content, sent, parameters)
         response = self._attempt_repeatedly(request, True, is_streamed=True)
         try:
             yield self._iterate_bytes(response)
         finally:
             response.close()
+
+    @property
+    def _credential(self) -> Mapping[str, str]:
+        return self._headers if self._session is None else self._session.headers
 
     def _iterate_bytes(self, response: httpx.Response) -> Iterator[bytes]:
         try:
@@ -191,7 +212,7 @@ class ServiceClient:
         wait_s = FIRST_WAIT_S
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                return self._attempt(request, is_streamed=is_streamed)
+                return self._attempt_in_session(request, is_streamed=is_streamed)
             except AttestLabError as error:
                 pause_s = _pause_before_retry(error, wait_s, is_repeatable=is_repeatable)
                 if pause_s is None or attempt == MAX_ATTEMPTS:
@@ -199,6 +220,20 @@ class ServiceClient:
                 self._sleep(pause_s)
                 wait_s *= 2
         raise AssertionError("the last attempt returns or raises")
+
+    def _attempt_in_session(self, request: httpx.Request, *, is_streamed: bool) -> httpx.Response:
+        """Send a request; in a session whose access token has expired, once more with the next token.
+
+        A service authenticates a request before it acts on it, so a write that it refused may be repeated.
+        """
+        try:
+            return self._attempt(request, is_streamed=is_streamed)
+        except AuthInvalid:
+            if self._session is None:
+                raise
+        self._session.renew(request.headers.get("Authorization"))
+        request.headers.update(self._session.headers)
+        return self._attempt(request, is_streamed=is_streamed)
 
     def _attempt(self, request: httpx.Request, *, is_streamed: bool) -> httpx.Response:
         response = self._follow(request, is_streamed=is_streamed)
@@ -271,14 +306,6 @@ class ServiceClient:
         if not isinstance(document, dict):
             raise self._not_our_service(response)
         return cast("Json", document)
-
-
-class NotSent(Unavailable):
-    """No connection was made, so the service has received nothing."""
-
-
-class SilentService(Unavailable):
-    """The service received the request and did not answer in time; it may still be at work."""
 
 
 def encode_body(body: object) -> bytes:

@@ -52,6 +52,14 @@ _BY_REASON: dict[object, type[AttestLabError]] = {
 _MAX_MESSAGE_CHARACTERS = 2_000
 
 
+class NotSent(Unavailable):
+    """No connection was made, so the service has received nothing."""
+
+
+class SilentService(Unavailable):
+    """The service received the request and did not answer in time; it may still be at work."""
+
+
 def read_envelope(body: bytes) -> Mapping[str, object] | None:
     """Read an error envelope; None if the body is something else, so that no AttestLab service wrote it."""
     try:

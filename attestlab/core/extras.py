@@ -15,6 +15,7 @@ from attestlab.core.errors import MissingExtra
 EXTRA_OF_MODULE: Final[Mapping[str, str]] = {
     "alembic": "server",
     "argon2": "server",
+    "bokeh": "dash",
     "c2pa": "server",
     "defusedxml": "server",
     "dns": "server",
@@ -26,6 +27,9 @@ EXTRA_OF_MODULE: Final[Mapping[str, str]] = {
     "jinja2": "server",
     "numpy": "server",
     "pandas": "notebook",
+    "panel": "dash",
+    "panel_material_ui": "dash",
+    "param": "dash",
     "PIL": "server",
     "polars": "notebook",
     "prometheus_client": "server",

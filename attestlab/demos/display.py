@@ -22,6 +22,15 @@ def steps(report: VerificationResult | OfflineReport) -> pd.DataFrame:
     Returns:
         One row for each step, indexed by its name; columns `result` (ok, FAILED, open or skipped) and
         `reasons` (the codes of the checks that ran, separated by spaces).
+
+    >>> from datetime import UTC, datetime
+    >>> import attestlab
+    >>> trust = attestlab.TrustPolicy.parse(lab.log.vkey().trust_policy)
+    >>> diploma = next(lab.attestations.list(schema="degree"))
+    >>> bundle = attestlab.Bundle.parse(diploma.bundle().document)
+    >>> report = attestlab.verify_bundle(bundle, trust=trust, now=datetime.now(UTC))
+    >>> attestlab.steps(report).loc["signature", "result"]
+    'ok'
     """
     import pandas as pd
 

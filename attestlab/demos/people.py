@@ -1,6 +1,6 @@
-"""The people of a private demo world, who can sign in: a change that needs a second person can be tried.
+"""The people of a demo world, who can sign in: a change that needs a second person can be tried.
 
-A served demo (`attestlab demo`) does not have them, because their password is public.
+In the demo of one process (`attestlab.demo`) their password is public; a served one (`attestlab demo`) draws another.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PEOPLE: Final = (
 PASSWORD: Final = "only for the demo"
 
 
-def add_people(world: DemoWorld) -> None:
+def add_people(world: DemoWorld, *, password: str) -> None:
     """Let an owner, an admin and a reviewer of the platform join the demo's tenant."""
-    password_hash, tenant = passwords.hash_password(PASSWORD), world.made.tenant
+    password_hash, tenant = passwords.hash_password(password), world.made.tenant
     with world.lab.storage.write() as tx:
         now = world.lab.clock.now()
         deed = AuditContext(tenant.tenant_id, COMMAND_LINE, "user.create", now)

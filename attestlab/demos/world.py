@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import tempfile
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -32,7 +30,6 @@ from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
 
-CREDENTIALS = "demo.json"
 PDF, PNG = "application/pdf", "image/png"
 
 _ISSUERS = (
@@ -208,28 +205,3 @@ def _verify(lab: Installation, attestation_id: UUID, document: DemoDocument) -> 
     assert verified.verdict is Verdict.VALID, verified.report
     with lab.storage.write() as tx:
         lab.attestations.meter(tx, verified)
-
-
-def load_credentials(folder: Path) -> dict[str, str]:
-    """Return the credentials of the demo in `folder`, creating the demo if it does not exist."""
-    return _read_credentials(folder) or _create_world(folder)
-
-
-def _create_world(folder: Path) -> dict[str, str]:
-    """Create a demo and store its credentials in its folder, because its data needs no protection."""
-    world = demo_world(folder)
-    shared = world.minted[0][1].id
-    shown = {**world.made.public(), "attestation_id": str(shared), "share_key": world.lab.links.share_key(shared)}
-    file = os.open(folder / CREDENTIALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "w") as target:
-        json.dump(shown, target)
-    world.lab.close()
-    return shown
-
-
-def _read_credentials(folder: Path) -> dict[str, str] | None:
-    try:
-        shown: dict[str, str] = json.loads((folder / CREDENTIALS).read_text())
-    except FileNotFoundError:
-        return None
-    return shown

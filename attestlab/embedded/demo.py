@@ -51,6 +51,11 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
 
     Raises:
         ValidationFailed: the seed is no number from 0.
+
+    >>> import attestlab
+    >>> with attestlab.demo() as lab:
+    ...     print(len(lab.signals), lab.issuers["Delta Clinics"].trust_tier)
+    100000 VERIFIED
     """
     _require_seed(seed)
     folder = TemporaryDirectory(prefix="attestlab-demo-")
@@ -71,7 +76,7 @@ def _require_seed(seed: object) -> None:
 
 
 def _build(folder: Path, *, seed: int, history: bool) -> None:
-    from attestlab.demos.people import add_people  # only the first call on a machine needs these
+    from attestlab.demos.people import PASSWORD, add_people  # only the first call on a machine needs these
     from attestlab.demos.world import demo_world
 
     with show_progress("Building the demo world, once on this machine", _PERCENT) as bar:
@@ -84,6 +89,6 @@ def _build(folder: Path, *, seed: int, history: bool) -> None:
         )
         with world.lab.storage.write() as tx:
             world.lab.list_statuses(tx)  # so that a bundle proves what did not change
-        add_people(world)
+        add_people(world, password=PASSWORD)
         world.lab.lake.export()  # the records would take seconds for what Parquet answers in milliseconds
         world.lab.close()

@@ -87,6 +87,11 @@ def open_lab(folder_or_url: str | PathLike[str], *, data: str | PathLike[str] | 
     Raises:
         ValidationFailed: there is no installation; the message names the remedy.
         KeyringMismatch: the records are sealed under another key-encryption key.
+
+    >>> import attestlab
+    >>> with attestlab.open("lab") as lab:
+    ...     print(lab.me().tenant_name)
+    Operator
     """
     return serve(Installation.open(_read_settings(folder_or_url, data)))
 

@@ -33,12 +33,15 @@ def find_signals(
 
 
 def _read_numbers(view: ExportedView, filter_: SignalFilter, before: int, limit: int) -> Sequence[int]:
-    """Search ever longer ranges, the newest first: DuckDB skips the row groups outside of a range."""
+    """Search ever longer ranges, the newest first: DuckDB skips the row groups outside of a range.
+
+    A range begins where a part does, so that no part is searched twice.
+    """
     condition, numbers = build_condition(filter_), list[int]()
     query = f"SELECT seq FROM signals WHERE {condition.sql} AND seq >= ? AND seq < ? ORDER BY seq DESC LIMIT ?"
     end, length = min(before, view.end), FIRST_RANGE
     while end > 0 and len(numbers) < limit:
-        first = max(0, end - length)
+        first = max((start for start in view.starts if start <= end - length), default=0)
         found = view.connection.execute(query, [*condition.values, first, end, limit - len(numbers)])
         numbers += [number for (number,) in found.fetchall()]
         end, length = first, length * RANGE_GROWTH

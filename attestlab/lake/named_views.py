@@ -22,6 +22,7 @@ from attestlab.lake.views import LakeView
 Result = TypeVar("Result")
 
 EXAMPLE = "select count(*) from signals"
+_PARAMETER = re.compile(r"\$\w+|\?")
 _MISSING_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
@@ -74,9 +75,9 @@ def require_readable(view: LakeView, scopes: Collection[str] | None) -> None:
 
 
 def _guess_views(connection: duckdb.DuckDBPyConnection, query: str) -> list[LakeView]:
-    """Return the data sets that the text names; perhaps not all of them."""
+    """Return the data sets that the text names; perhaps not all of them. DuckDB finds none where parameters are."""
     try:
-        names = connection.get_table_names(query)
+        names = connection.get_table_names(_PARAMETER.sub("NULL", query))
     except duckdb.Error:
         return []
     return [view for view in views.ALL if view.name in {name.lower() for name in names}]

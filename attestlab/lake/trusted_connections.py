@@ -47,10 +47,11 @@ class DatasetSnapshot(NamedTuple):
 
 
 class ExportedView(NamedTuple):
-    """A connection with a view of the facts whose numbers are below `end`."""
+    """A connection with a view of the facts whose numbers are below `end`, and the first number of each part."""
 
     connection: duckdb.DuckDBPyConnection
     end: int
+    starts: Sequence[int]
 
 
 class TrustedConnections:
@@ -92,7 +93,7 @@ class TrustedConnections:
             require_not_ahead(parts, store.sequence_length(connection, dataset.numbering, tenant_id), dataset)
         with self._cursor() as connection, translate_read_errors():
             _create_view(connection, DatasetSnapshot(dataset, parts, dataset.table([])), tenant_id)
-            yield ExportedView(connection, parts.end)
+            yield ExportedView(connection, parts.end, [part.first for part in parts.chain])
 
     def close(self) -> None:
         """Close the instance; the next call opens another."""

@@ -57,7 +57,7 @@ async def get_first_page(request: Request, portal: Portal, executor: Executor) -
     cache_control="no-store",
     page=True,
     produces=_HTML_BODY,
-    headers=("Location",),
+    redirect="`q` names one attestation: its page.",
     raises=(NotFound,),
 )
 async def find_attestation(request: Request, query: SearchQuery, portal: Portal, executor: Executor) -> RawResponse:
@@ -91,6 +91,7 @@ def get_api_reference() -> RawResponse:
     scope=PUBLIC,
     cache_control=_IMMUTABLE,
     page=True,
+    fixed=True,
     produces={"text/css": str, "text/javascript": str, "image/svg+xml": bytes, _ICON: bytes, "text/plain": str},
 )
 def get_page_asset(name: str) -> RawResponse:

@@ -133,7 +133,8 @@ def to_percent(score: float, scale: ScoreScale = ScoreScale.PERCENT) -> float:
     if not 0 <= score <= limit:  # not true of NaN either
         message = f"{score!r} is outside of 0 to {limit:g}, the scale {scale.value!r}. Use `score_scale` for the other."
         raise ValidationFailed.of("/score", "out_of_range", message)
-    return float(score) if scale is ScoreScale.PERCENT else round(score * MAX_SCORE, SCORE_DECIMALS)
+    percent = float(score) if scale is ScoreScale.PERCENT else round(score * MAX_SCORE, SCORE_DECIMALS)
+    return abs(percent)  # -0.0 is 0
 
 
 def settle_time(occurred_at: datetime | None, now: datetime) -> datetime:

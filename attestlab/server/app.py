@@ -50,6 +50,7 @@ from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.velocity import routes as velocity_routes
 from attestlab.risk.velocity.blocks import record_blocked_address
 from attestlab.server.api_reference import load_vocabulary
+from attestlab.server.dashboards import PREFIX, Dashboards, refuse
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
@@ -59,6 +60,7 @@ from attestlab.web.application import Application, BlockedClient
 from attestlab.web.health import health_routes
 from attestlab.web.http1.acceptor import LOOPBACK, ConnectionLimits, raise_file_limit
 from attestlab.web.http1.connection import Timeouts
+from attestlab.web.http1.forwarding import Forwarder
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi.document import describe, openapi_routes
@@ -204,7 +206,7 @@ def build_limiter(lab: Installation) -> Limiter:
     )
 
 
-def build_server(lab: Installation, application: Application) -> Server:
+def build_server(lab: Installation, application: Application, dashboards: Dashboards | None = None) -> Server:
     """Build the HTTP server with its timeouts and connection limits, from settings and the limit of open files."""
     settings = lab.settings
     limits = ConnectionLimits.within_files(
@@ -213,13 +215,23 @@ def build_server(lab: Installation, application: Application) -> Server:
         per_address=settings.max_connections_per_address,
         exempt=(*LOOPBACK, *settings.trusted_proxies),
     )
-    return Server(
-        application, timeouts=Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s), limits=limits
-    )
+    timeouts = Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s)
+    addresses = ClientAddressResolver(settings.trusted_proxies)
+    fallback = Forwarder(PREFIX, refuse if dashboards is None else dashboards.connect, addresses)
+    return Server(application, timeouts=timeouts, limits=limits, fallback=fallback)
 
 
-async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
-    """Serve requests on `sockets` until SIGTERM or SIGINT, then finish all accepted requests and writes."""
+async def serve(
+    lab: Installation,
+    sockets: list[socket.socket],
+    *,
+    ready: Callable[[], None],
+    dashboards: Dashboards | None = None,
+) -> None:
+    """Serve requests on `sockets` until SIGTERM or SIGINT, then finish all accepted requests and writes.
+
+    With `dashboards`, one of the sockets is theirs, and paths below /dash are forwarded to their process.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(logging_setup.log_loop_failure)
@@ -228,7 +240,7 @@ async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Calla
     lab.storage.serve_requests()
     write_queue = WriteQueue(lab)
     application = build_application(lab, write_queue)
-    server = build_server(lab, application)
+    server = build_server(lab, application, dashboards)
     server.add_sockets(sockets)
     sweeper = write_queue.background.start("sweeper", write_queue.sweep_forever)
     mail_worker = DeliveryWorker(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=write_queue.write)
@@ -247,6 +259,8 @@ async def serve(lab: Installation, sockets: list[socket.socket], *, ready: Calla
     loop.call_later(STOP_TIMEOUT_S, lab.storage.cancel_waits)
     await sweeper.finish(within_s=0)
     await feeder.finish()
+    if dashboards is not None:
+        await dashboards.stop()
     await asyncio.gather(server.stop_gracefully(within_s=STOP_TIMEOUT_S), mail_worker.finish(within_s=STOP_TIMEOUT_S))
     await write_queue.finish()
 

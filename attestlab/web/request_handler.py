@@ -343,9 +343,10 @@ class RequestHandler:
 
     async def _compress(self, request: Request, answer: Response) -> Response:
         """Compresses a body, a large one in a thread, so that the event loop stays free."""
-        if len(answer.body) <= content_coding.INLINE_BYTES:
-            return content_coding.compress(answer)
-        return await self._application.executor.bodies.run(owner_of(request), content_coding.compress, answer)
+        compress = content_coding.compress_once if request.route.fixed else content_coding.compress
+        if len(answer.body) <= content_coding.INLINE_BYTES or content_coding.is_kept(answer.body):
+            return compress(answer)
+        return await self._application.executor.bodies.run(owner_of(request), compress, answer)
 
     def _compose(self, *, close: bool) -> bytes:
         rate = (

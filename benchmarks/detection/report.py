@@ -20,6 +20,7 @@ from benchmarks.detection.measures import (
     recall_at_false_positives,
 )
 from benchmarks.detection.runs import KINDS, OURS, RIVALS, Column, join_worlds, run_world
+from benchmarks.detection.signal_attacks import measure_rules, render_rules
 from benchmarks.figures import Figure
 
 TUNING_SEEDS = (1, 2, 3, 4)  # the numbers of the detector were chosen on these
@@ -46,6 +47,16 @@ def figures(_folder: Path) -> Iterator[Figure]:
         yield from _figures_of_attack(column, attack)
     for kind in INNOCENT_LOGINS:
         yield Figure(f"detection.false_positives.{kind}", _flagged_share(column, OURS, kind, 60), "share at 60")
+    yield from _figures_of_rules()
+
+
+def _figures_of_rules() -> Iterator[Figure]:
+    """Yield what plain rules find of the attacks that no detector scores, with Wilson intervals as spread."""
+    for each in measure_rules(HELD_OUT_SEEDS):
+        for name in ("recall", "precision", "false_positives", "campaigns"):
+            share = getattr(each, name)
+            spread = round(share.low, 4), round(share.high, 4)
+            yield Figure(f"detection.{each.attack}.{each.rule}.{name}", round(share.value, 4), "share", spread=spread)
 
 
 def _figures_of_attack(column: Column, attack: Kind) -> Iterator[Figure]:
@@ -77,7 +88,8 @@ def render_tables(column: Column) -> str:
     attacks = int(column.is_attack.sum())
     head = f"{len(column.kind):,} logins, {attacks:,} of attackers ({attacks / len(column.kind):.2%}), in "
     head += f"{len(HELD_OUT_SEEDS)} worlds of held-out seeds; {column.cost_us:.0f} µs of processor time a login.\n"
-    return "\n".join([head, render_rivals(column), _render_attacks(column), _render_people(column)])
+    rules = render_rules(measure_rules(HELD_OUT_SEEDS))
+    return "\n".join([head, render_rivals(column), _render_attacks(column), _render_people(column), rules])
 
 
 def render_rivals(column: Column) -> str:

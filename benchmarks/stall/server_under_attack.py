@@ -81,7 +81,7 @@ class ServerUnderAttack:
         connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=REQUEST_TIMEOUT_S)
         headers = {**target.headers, "Idempotency-Key": secrets.token_hex(16)}
         if target.has_body:
-            headers["Content-Type"] = "application/json"
+            headers.setdefault("Content-Type", "application/json")
         try:
             connection.request(target.method, target.path, body if target.has_body else None, headers)
             answer = connection.getresponse()

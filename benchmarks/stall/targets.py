@@ -11,7 +11,7 @@ from urllib.parse import quote
 from urllib.request import urlopen
 from uuid import uuid4
 
-from benchmarks.stall import policies
+from benchmarks.stall import policies, signals
 from benchmarks.stall.shapes import Case, Schemas, dump_json
 from benchmarks.stall.world import AttackedInstallation
 
@@ -19,6 +19,7 @@ MAX_UNREQUESTED_BYTES = 64_000
 MAX_ROW_BYTES = 2_000  # of a list; documents are fetched one by one
 DEFAULT_ROWS = 50  # of a page if the client gives no limit
 _PARAMETER = re.compile(r"/\{(\w+)\}")
+JSON, NDJSON = "application/json", "application/x-ndjson"
 _BARE = Case("plain", lambda size: b"")
 
 
@@ -59,21 +60,24 @@ def list_targets(world: AttackedInstallation) -> Iterator[Target]:
 def _write_targets(
     world: AttackedInstallation, schemas: Schemas, method: str, path: str, operation: Mapping[str, Any]
 ) -> Iterator[Target]:
-    schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-    if schema is None:
+    content = operation.get("requestBody", {}).get("content", {})
+    if NDJSON in content:
+        cases, media_type = [*signals.cases()], NDJSON
+    elif JSON in content:
+        cases, media_type = [*_handwritten_cases(method, path), *schemas.cases(content[JSON]["schema"])], JSON
+    else:
         return
-    cases = [*_handwritten_cases(method, path, schemas), *schemas.cases(schema)]
     known, *strangers = _callers(operation, path)
     address = _fill_path(world, path)
-    yield Target(f"{method} {path} as {known}", method, address, world.credentials[known], cases)
-    for who in strangers:  # the server refuses them before it reads the body
-        yield Target(f"{method} {path} as {who}", method, address, world.credentials[who], cases[:1])
+    for who, its_cases in [(known, cases), *((who, cases[:1]) for who in strangers)]:  # strangers' are refused unread
+        headers = {**world.credentials[who], "Content-Type": media_type}
+        yield Target(f"{method} {path} as {who}", method, address, headers, its_cases)
 
 
 def _read_targets(world: AttackedInstallation, path: str, operation: Mapping[str, Any]) -> Iterator[Target]:
     names = [each["name"] for each in operation.get("parameters", []) if each["in"] == "query"]
     who = _callers(operation, path)[0]
-    for query in ["", *_queries(world, names)]:
+    for query in ["", *_queries(world, names), *_LONG_READS.get(path, [])]:
         target = _fill_path(world, path) + query
         limit = _max_answer_bytes(names, query)
         yield Target(f"GET {path}{query[:40]} as {who}", "GET", target, world.credentials[who], [_BARE], limit)
@@ -112,8 +116,8 @@ def _fill_path(world: AttackedInstallation, path: str) -> str:
     return _PARAMETER.sub(value, path)
 
 
-def _handwritten_cases(method: str, path: str, schemas: Schemas) -> list[Case]:
-    """Return cases for values that no schema describes: policy documents and contexts."""
+def _handwritten_cases(method: str, path: str) -> list[Case]:
+    """Return cases for values that no schema describes: policy documents, contexts and rules over signals."""
     if (method, path) in _DOCUMENTS:
         put = _DOCUMENTS[method, path]
         return [*policies.cases(put), *policies.toml_cases(put)]
@@ -126,6 +130,19 @@ _DOCUMENTS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = 
     ("POST", "/v1/policies/analyze"): lambda document: {"policy": document},
     ("POST", "/v1/policies/simulate"): lambda document: {"policy": document, "by": []},
 }
+
+
+_LONG_READS = {
+    "/v1/risk/signals": ["?min_score=99&source=stall"],
+    "/v1/risk/signals/export": ["?format=csv", "?format=json", "?format=parquet"],
+    "/v1/risk/entities/{type}/{id}/graph": ["?depth=3"],
+}
+"""Queries with several parameters, or with values that the names do not tell."""
+
+
+def _rules_over_signals(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the rules of a policy document as rules over risk signals."""
+    return {"rules": [{"id": rule["id"], "when": rule["when"]} for rule in document["rules"]]}
 
 
 def _evaluate_body(context: Callable[[int], dict[str, Any]]) -> Callable[[int], bytes]:
@@ -141,6 +158,7 @@ def _attributes(size: int) -> bytes:
 
 
 _CONTEXTS = {
+    "/v1/risk/simulate": [*signals.simulation_cases(), *policies.cases(_rules_over_signals)],
     "/v1/policies/attributes": [Case("long domains", _attributes)],
     "/v1/policies/evaluate": [
         Case("unknown attributes", _evaluate_body(lambda size: {f"jurisdictio{n}": "CH" for n in range(size // 24)})),

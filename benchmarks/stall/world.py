@@ -16,9 +16,10 @@ from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 from benchmarks import servers
 from benchmarks.servers import Server
-from benchmarks.stall import policies
+from benchmarks.stall import policies, signals
 from benchmarks.world import CLAIMS
 
+NDJSON = "application/x-ndjson"
 PASSWORD = "a long enough password"
 MANY_POLICIES = 12
 POLICY_BYTES = 100_000
@@ -74,6 +75,11 @@ def _fill(world: AttackedInstallation, client: httpx.Client, credentials: Mappin
     decision = _create(client, "/v1/policies/evaluate", asked)
     small = _create(client, "/v1/policies", policies.document([policies.rule(0, policies.leaf(0))]))
     report = _create(client, "/v1/policies/simulate", {"policy_id": small["id"], "by": []})
+    text = b"\n".join(signals.link_to_hub(number) for number in range(signals.HUB_LINKS))
+    client.post("/v1/risk/signals/bulk", content=text, headers={"Content-Type": NDJSON}).raise_for_status()
+    risk = {"entity_type": "user", "entity_id": signals.HUB}
+    signal = _create(client, "/v1/risk/signals", {**risk, "source": "stall", "signal_type": "behavior", "score": 100})
+    world.known.update(risk)
     world.known.update(base, domain="registrar.example", email="ada@example.com", policy_id=policy["id"])
     world.known.update(
         action="MINT", target_type="TENANT_DEFAULT", target_issuer_id=issuer["id"], attestation_id=minted["id"]
@@ -83,7 +89,8 @@ def _fill(world: AttackedInstallation, client: httpx.Client, credentials: Mappin
          "/.well-known/jwt-vc-issuer/v1/issuers": issuer["id"], "/v1/status-lists": issuer["id"],
          "/v1/schemas": "degree", "/v1/policies": policy["id"], "/v1/orgs": credentials["org_id"],
          "/v1/policies/decisions": decision["decision_id"], "/v1/policies/simulations": report["report_digest"],
-         "/v1/log/proofs": "0", "/log/tile": "0/000", **ids}
+         "/v1/risk/signals": signal["id"], "/v1/risk/cases": signal["case_id"], "type": "user",
+         "/v1/risk/entities/{type}": signals.HUB, "/v1/log/proofs": "0", "/log/tile": "0/000", **ids}
     )  # fmt: skip
 
 

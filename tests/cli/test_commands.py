@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,6 +19,8 @@ from typing import Any
 import httpx
 import pytest
 
+import attestlab
+from attestlab.demos.people import PASSWORD
 from support.attestations import make_mint_body, mint
 from support.fork_server import run_command, start_command
 from support.issuers import register_issuer
@@ -110,13 +113,32 @@ def test_sigterm_finishes_accepted_requests(tmp_path: Path) -> None:
     server.check()
 
 
+def find_roles(url: str, address: str, password: str) -> list[str]:
+    """The roles of a person who signs in over HTTP."""
+    with attestlab.connect(url) as lab:
+        return list(lab.as_(address, password=password).me().roles)
+
+
+def test_a_demo_prints_its_people_with_their_roles(tmp_path: Path) -> None:
+    with start_command("demo", "--port", "0", "--data", str(tmp_path / "demo")) as process:
+        printed = "".join(line for line, _ in zip(process.stdout, range(12), strict=False))
+
+    stored = json.loads((tmp_path / "demo" / "demo.json").read_text())
+    assert f"people    password {stored['people_password']}" in printed
+    assert re.findall(r"^ +(\w+@demo\.example)  (\w+)$", printed, re.MULTILINE) == [*stored["people"].items()]
+    assert stored["people_password"] != PASSWORD  # that of the demo in process is public
+
+
 def test_demo_serves_its_page_and_api(tmp_path: Path) -> None:
     with start_command("demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json") as process:
         shown = json.loads(process.stdout.readline())
         found = httpx.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
         issuers = httpx.get(shown["url"] + "/v1/issuers", headers={"X-API-Key": shown["api_key"]}).json()["items"]
+        roles = {address: find_roles(shown["url"], address, shown["people_password"]) for address in shown["people"]}
 
     assert {"url", "api_key", "owner_password", "log_vkey"} < set(shown)
+    assert roles == {address: [role] for address, role in shown["people"].items()}
+    assert sorted(shown["people"].values()) == ["admin", "owner", "reviewer"]
     assert found["verdict"] == "VALID"
     assert sorted({issuer["trust_tier"] for issuer in issuers}) == ["BASIC", "ENTERPRISE", "SELF_SIGNED", "VERIFIED"]
     assert len(issuers) == 8

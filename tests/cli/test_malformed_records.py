@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attestlab.cli import main as cli
+from attestlab.cli import commands
 from attestlab.installation import Installation
 from attestlab.settings import Settings
 
@@ -61,7 +61,7 @@ def test_a_malformed_file_of_records_is_reported_without_a_traceback(
         damage(content, chance)
         (folder / "records.db").write_bytes(content)
         for words in (("log", "fsck"), ("log", "vkey")):
-            done = CliRunner().invoke(cli.app, [*words, "--data", str(folder)])
+            done = CliRunner().invoke(commands.app, [*words, "--data", str(folder)])
             assert isinstance(done.exception, SystemExit | None), (turn, words, done.exception)
             assert done.exit_code == 0 or done.stdout or done.stderr.startswith("attestlab: ")
             found.add((words[1], done.exit_code))

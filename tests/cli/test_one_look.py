@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from attestlab.cli import main as cli
+from attestlab.cli import commands
 from attestlab.cli import verify as verify_command
 from attestlab.core.version import VERSION
 from support.fork_server import get_fork_server, run_command
@@ -34,12 +34,12 @@ def leaves(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]
             yield " ".join((*words, name)), command
 
 
-COMMANDS = dict(leaves(typer.main.get_command(cli.app)))
+COMMANDS = dict(leaves(typer.main.get_command(commands.app)))
 
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_help_shows_an_example_before_the_options(words: str) -> None:
-    shown = CliRunner().invoke(cli.app, [*words.split(), "--help"]).stdout
+    shown = CliRunner().invoke(commands.app, [*words.split(), "--help"]).stdout
 
     assert 0 < shown.find(f"Example: attestlab {words}") < shown.find("Options:"), shown
 
@@ -103,7 +103,7 @@ def test_both_parsers_of_verify_know_the_same_options(monkeypatch: pytest.Monkey
     words += ["--as-of", "5", "--json"]
 
     verify_command.command(words)
-    CliRunner().invoke(cli.app, ["verify", *words], catch_exceptions=False)
+    CliRunner().invoke(commands.app, ["verify", *words], catch_exceptions=False)
 
     quick, slow = seen
     assert quick == {**slow, "bundle": slow["bundle"][0]}  # type: ignore[index]

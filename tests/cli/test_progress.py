@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -82,7 +83,7 @@ def test_a_long_command_shows_a_bar_that_is_erased(
 
     assert code == 0, shown
     assert label in shown
-    assert b"100%" in shown
+    assert re.search(rb"\b(\d+) of \1\b", shown)
     assert shown.rstrip().endswith(b"\x1b[2K")  # the line is erased
 
 
@@ -110,7 +111,9 @@ def test_an_interrupted_check_ends_at_once_with_its_processes(used: Settings, tm
         errors.seek(0)
 
         assert (code, errors.read()) == (130, "attestlab: Interrupted. The check has no result.\n")
-    assert not [each.name for each in begun.iterdir() if is_running(int(each.name))]
+    while remaining := [each.name for each in begun.iterdir() if is_running(int(each.name))]:
+        assert time.monotonic() < deadline, remaining  # killed, but on a busy machine not yet ended
+        time.sleep(0.01)
 
 
 def test_an_interrupted_rewrap_has_changed_nothing(used: Settings) -> None:

@@ -281,6 +281,27 @@ def test_sqlite_uses_wal_and_full_synchronous(storage: Storage) -> None:
     assert asked == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
+def test_new_sqlite_database_waits_for_another_process_that_opens_it(tmp_path: Path) -> None:
+    """SQLite itself reports "database is locked" at once if the journal mode changes while another process writes."""
+    path = tmp_path / "records.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE first (id INTEGER)")
+    other.execute("BEGIN IMMEDIATE")  # in the journal mode of a new database
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        sqlite3.connect(path, timeout=15).execute("PRAGMA journal_mode=WAL")
+    release = threading.Timer(0.2, other.execute, ["COMMIT"])
+    release.start()
+
+    opened = Storage(f"sqlite:///{path}")
+    with opened.read() as connection:
+        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+    opened.close()
+    release.join()
+    other.close()
+
+    assert mode == "wal"
+
+
 def test_max_timestamp_round_trips_in_any_timezone(postgres_url: str, migrated_postgres: str) -> None:
     """
     East of Greenwich it lies in the year 10000, which no date can hold. Nor may a commit go unwaited for.

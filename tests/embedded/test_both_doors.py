@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -111,6 +112,46 @@ def test_both_doors_replay_contexts_of_ones_own(doors: dict[str, Lab], tmp_path:
         assert found == [(False, [], 3), (True, ["young"], 1)]
         lab.policies.evaluate("MINT", {"key.age_days": 3})
         assert len(lab.policies.replay(stored, lab.decisions)) == len(lab.decisions)
+
+
+def test_both_doors_decide_one_context_without_recording_it(doors: dict[str, Lab]) -> None:
+    young = {"id": "young", "effect": "ALLOW", "priority": 1, "when": {"attr": "key.age_days", "op": "lt", "value": 10}}
+    for lab in doors.values():
+        stored = lab.policies.create(DRAFT)
+        draft = {**stored.document, "default_effect": "DENY", "rules": [young]}
+        before = len(lab.decisions)
+
+        decided = lab.policies.decide(draft, {"key": {"age_days": 30}, "shoe_size": 4})
+
+        assert (decided.decision, decided.matched_rules, decided.allowed) == ("DENY", [], False)
+        assert [(each.path, each.after) for each in decided.counterfactual.changes or []] == [("key.age_days", 9.0)]
+        assert [each.code for each in decided.diagnostics] == ["unknown_attribute"]
+        assert [(each.id, each.matched, each.when["truth"]) for each in decided.rules] == [("young", False, "false")]
+        assert lab.policies.decide(draft, {}).missing == ["key.age_days"]
+        assert lab.policies.decide(draft, {"key.age_days": 9}).matched_rule == "young"
+        assert lab.policies.decide(stored, {"key.age_days": 30}).rules[0].when["attr"] == "key.age_days"
+        assert len(lab.decisions) == before
+
+
+def test_a_version_has_its_document(doors: dict[str, Lab]) -> None:
+    lab = doors["over HTTP"]
+    stored = lab.policies.create(DRAFT)
+    lab.policies.update(stored, stored.document | {"default_effect": "DENY"})
+
+    documents = {each.version: each.read_document() for each in lab.policies.get(stored.id).versions()}
+
+    assert documents == {1: stored.document, 2: stored.document | {"default_effect": "DENY"}}
+
+
+def test_the_relation_of_a_replay_outlives_the_replay(doors: dict[str, Lab]) -> None:
+    """A replay owns the temporary file of its contexts, and is gone when a chain of calls continues."""
+    contexts = pa.table({"key.age_days": [3.0, 400.0]})
+    lab = doors["in process"]
+
+    decided = lab.policies.replay(lab.policies.create(DRAFT), contexts).rel()
+    gc.collect()
+
+    assert decided.filter("not allowed").count("*").fetchall() == [(1,)]
 
 
 def test_dir_lists_no_key_and_no_plumbing(doors: dict[str, Lab]) -> None:

@@ -44,6 +44,16 @@ def mint_one(lab: Lab) -> object:
     return lab.mint(b"x", issuer=lab.issuers.create("Registrar", "registrar.example"), schema="degree", claims=CLAIMS)
 
 
+def count_tallies(folder: Path) -> int:
+    """How many tallies of metered verifications the records of an installation have."""
+    installation = Installation.open(Settings(data=folder, database_url=None))
+    try:
+        with installation.storage.read() as connection:
+            return int(connection.exec_driver_sql("SELECT count(*) FROM verification_tallies").scalar_one())
+    finally:
+        installation.close()
+
+
 def test_verbs_work_while_an_event_loop_runs_in_the_thread_that_calls(folder: Path) -> None:
     async def use_in_notebook() -> str:
         with attestlab.open(folder) as lab:
@@ -91,13 +101,7 @@ def test_a_verification_is_metered_when_the_lab_is_closed(folder: Path) -> None:
         mint_one(lab)
         lab.attestations[0].verify()
 
-    installation = Installation.open(Settings(data=folder, database_url=None))
-    try:
-        with installation.storage.read() as connection:
-            counted = connection.exec_driver_sql("SELECT count(*) FROM verification_tallies").scalar_one()
-    finally:
-        installation.close()
-    assert counted
+    assert count_tallies(folder) > 0
 
 
 def test_closing_ends_the_thread_and_may_be_repeated(folder: Path) -> None:
@@ -176,3 +180,16 @@ def test_a_lab_that_is_never_closed_ends_with_its_process(folder: Path) -> None:
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "ENTERPRISE\n", "")
+
+
+def test_a_lab_that_is_never_closed_meters_its_last_verification(folder: Path) -> None:
+    """The interpreter closes it, when threads take no more work."""
+    with attestlab.open(folder) as lab:
+        mint_one(lab)
+    code = "import attestlab, sys; lab = attestlab.open(sys.argv[1]); print(lab.attestations[0].verify().verdict.value)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=WAIT_TIMEOUT_S, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "VALID\n", "")
+    assert count_tallies(folder) > 0

@@ -146,12 +146,14 @@ def test_write_wait_for_another_writer_is_limited(postgres_url: str, quick: None
     with storage_at(postgres_url) as holder, storage_at(postgres_url) as storage:
         held = holder.begin()
         keep = threading.Event()
-        threading.Thread(target=_use_until, args=(held, keep)).start()
+        user = threading.Thread(target=_use_until, args=(held, keep))
+        user.start()
         writer, errors, begun = ThreadGroupCommit(storage), [], counting_begins(storage)
         for _ in range(30):
             writer.submit(lambda _tx: None, lambda _result, error: errors.append(error))
         writer.close()
         keep.set()
+        user.join()
         holder.rollback(held)
 
     assert [type(error) for error in errors] == [NotBegun] * 30

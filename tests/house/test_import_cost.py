@@ -37,6 +37,7 @@ def _loaded_by(statement: str) -> set[str]:
     [
         "import attestlab",
         "import attestlab.cli.main",
+        "import attestlab.cli.commands",
         "import attestlab.cli.verify",
         "from attestlab.attestations.bundle import bundle",
     ],
@@ -44,6 +45,21 @@ def _loaded_by(statement: str) -> set[str]:
 def test_package_cli_and_offline_verifier_load_no_heavy_library(statement: str):
     """`attestlab --help` answers at once, and `verify` needs neither database nor server nor Panel."""
     assert _loaded_by(statement) == set()
+
+
+def test_verify_loads_no_parser_of_commands_and_its_help_no_verifier():
+    """Typer takes longer to load than a verification takes to run, and the verifier longer than the help."""
+    run = "sys.argv = ['attestlab', 'verify', {!r}]; import atexit; atexit.register(lambda: print(*sys.modules))"
+    code = f"import sys; {run}; from attestlab.cli.main import main; main()"
+    bundle, shown = (
+        subprocess.run([sys.executable, "-c", code.format(each)], capture_output=True, text=True).stdout.split()
+        for each in ("no-such-bundle.json", "--help")
+    )
+
+    assert "typer" not in bundle
+    assert "attestlab.attestations.bundle.bundle" in bundle
+    assert "typer" in shown
+    assert "attestlab.attestations.bundle.bundle" not in shown
 
 
 def test_installation_in_a_notebook_loads_no_web_server():

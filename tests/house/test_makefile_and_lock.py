@@ -5,6 +5,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
 
@@ -17,6 +19,24 @@ def test_make_without_target_lists_every_target():
 
     listed = {line.split()[1] for line in done.stdout.splitlines()}
     assert listed == targets
+
+
+def test_jupyterlab_asks_its_user_nothing_about_news(tmp_path: Path) -> None:
+    """The settings that `make lab` names answer the question of the first start, for each user."""
+    pytest.importorskip("jupyterlab")
+    from jupyterlab.commands import get_app_dir
+    from jupyterlab_server.settings_utils import get_settings
+
+    (folder,) = re.findall(r"--LabApp\.app_settings_dir=(\S+)", (ROOT / "Makefile").read_text())
+    found, _ = get_settings(
+        str(ROOT / folder),
+        str(Path(get_app_dir()) / "schemas"),
+        str(tmp_path),
+        schema_name="@jupyterlab/apputils-extension:notification",
+    )
+    defaults = found["schema"]["properties"]
+
+    assert (defaults["fetchNews"]["default"], defaults["checkForUpdates"]["default"]) == ("false", False)
 
 
 def test_every_locked_package_is_pinned_with_a_hash():

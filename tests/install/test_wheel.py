@@ -63,8 +63,9 @@ def service(running: ServerProcess) -> tuple[str, str, str]:
 
 def test_wheel_has_every_file_of_the_package_and_the_license(wheel: Path) -> None:
     source = {
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "attestlab").rglob("*")
+        str(path.relative_to(folder))
+        for folder, package in ((ROOT, "attestlab"), (ROOT / "dashboards", "attestlab_dashboards"))
+        for path in (folder / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     with zipfile.ZipFile(wheel) as archive:

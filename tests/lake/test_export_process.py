@@ -14,6 +14,13 @@ from attestlab.lake.service import PARTS_A_SWEEP
 from support.lake import LakeScenario, require_complete_lake
 
 
+@pytest.fixture(autouse=True)
+def _usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the process at the usual priority: at its own, it would wait for minutes on a busy machine."""
+    code = "from attestlab.lake import export_process; export_process.NICENESS = 0; export_process.main()"
+    monkeypatch.setattr("attestlab.lake.export_process._COMMAND", (sys.executable, "-P", "-c", code))
+
+
 def _children() -> set[int]:
     """The processes that this one has started and not yet buried."""
     tasks = Path("/proc/self/task")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
-from attestlab.cli import main as cli
+from attestlab.cli import commands
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
@@ -67,7 +67,7 @@ def test_cli_exports_and_rebuilds(lake_scenario: LakeScenario) -> None:
 
     def run(verb: str) -> int:
         where = ["--data", str(settings.data), "--database-url", str(settings.database_url)]
-        done = CliRunner().invoke(cli.app, ["lake", verb, *where, "--json"])
+        done = CliRunner().invoke(commands.app, ["lake", verb, *where, "--json"])
         assert done.exit_code == 0, done.output
         found: int = json.loads(done.stdout)["parts_written"]
         return found

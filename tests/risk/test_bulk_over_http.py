@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import Any
 
 import httpx
 import pytest
 
+from attestlab.core.clock import FixedClock
+from attestlab.core.encoding import format_time
 from attestlab.risk.signals import ndjson
-from attestlab.risk.signals.bulk import BulkOptions, identify_request
+from attestlab.risk.signals.bulk import (
+    ESCALATION_WORK,
+    LINKING_WORK,
+    MAX_WORK_PER_WRITE,
+    BulkOptions,
+    count_for_one_write,
+    identify_request,
+)
+from attestlab.risk.signals.ndjson import SignalLines
 from attestlab.risk.signals.routes import BULK_LIMIT_BYTES
 from support.orgs import TenantClients
 from support.outbox import read_events_of_type
@@ -86,7 +97,8 @@ def test_interrupted_request_continues_with_the_lines_that_are_missing(
     caller = tenant_clients.lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
     bulk = tenant_clients.lab.risk.bulk
     options = BulkOptions(progress_id=identify_request(caller, "once", text.encode()))
-    bulk.record_slice((bulk.read_lines(text.encode()).parse_batch() or [])[:2], 2, options, caller)
+    signals = bulk.read_lines(text.encode(), began_at=bulk.begin(options).began_at).parse_batch() or []
+    bulk.record_slice(signals[:2], 2, options, caller)
 
     first, again = (send(key, text, **{"Idempotency-Key": "once"}) for _ in "12")
 
@@ -94,6 +106,46 @@ def test_interrupted_request_continues_with_the_lines_that_are_missing(
     assert first["accepted"] == 5
     entities = [each["entity_id"] for each in get(key, "signals")["items"]]
     assert entities == [f"user-{number}" for number in reversed(range(5))]
+
+
+@pytest.mark.both_engines
+def test_request_that_two_servers_receive_records_each_signal_once(
+    key: httpx.Client, tenant_clients: TenantClients
+) -> None:
+    """As if a proxy sent it again, to another server, while the first was still recording it in slices."""
+    text = lines(*numbered(5)).encode()
+    caller = tenant_clients.lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
+    bulk = tenant_clients.lab.risk.bulk
+    options = BulkOptions(progress_id=identify_request(caller, "twice", text))
+    signals = bulk.read_lines(text, began_at=bulk.begin(options).began_at).parse_batch() or []
+
+    for first, done in ((0, 3), (0, 2), (2, 5), (3, 5), (0, 2)):
+        bulk.record_slice(signals[first:done], done, options, caller)
+
+    entities = [each["entity_id"] for each in get(key, "signals")["items"]]
+    assert entities == [f"user-{number}" for number in reversed(range(5))]
+    assert bulk.begin(options).recorded == 5
+
+
+@pytest.mark.both_engines
+def test_request_that_continues_accepts_the_lines_that_it_accepted_at_first(
+    key: httpx.Client, tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    """A line from the future was rejected, and is no signal either when its time has come."""
+    lab = tenant_clients.lab
+    future = format_time(clock.now() + timedelta(minutes=2))
+    text = lines({**SIGNAL, "entity_id": "early", "occurred_at": future}, *numbered(3))
+    caller = lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
+    options = BulkOptions(progress_id=identify_request(caller, "future", text.encode()))
+    begun = lab.risk.bulk.begin(options)
+    parsed = lab.risk.bulk.read_lines(text.encode(), began_at=begun.began_at).parse_batch() or []
+    lab.risk.bulk.record_slice(parsed[:2], 2, options, caller)
+    clock.advance(timedelta(hours=1))
+
+    answer = send(key, text, **{"Idempotency-Key": "future"})
+
+    assert (answer["accepted"], [each["line"] for each in answer["rejected"]]) == (3, [1])
+    assert [each["entity_id"] for each in get(key, "signals")["items"]] == ["user-2", "user-1", "user-0"]
 
 
 def test_many_rejected_lines_are_counted_and_end_the_reading(key: httpx.Client) -> None:
@@ -111,6 +163,22 @@ def test_many_signals_are_recorded_in_batches_and_slices(key: httpx.Client) -> N
     assert answer["accepted"] == ndjson.BATCH_LINES + 700
     newest = get(key, "signals", limit=1)["items"][0]
     assert newest["entity_id"] == f"user-{ndjson.BATCH_LINES + 699}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({}, MAX_WORK_PER_WRITE),
+        ({"details": {"device_id": "phone"}}, MAX_WORK_PER_WRITE // LINKING_WORK),
+        ({"score": 99}, MAX_WORK_PER_WRITE // (1 + ESCALATION_WORK)),
+    ],
+)
+def test_a_write_takes_fewer_signals_that_are_more_work(changes: dict[str, Any], count: int) -> None:
+    text = lines(*numbered(600, **{"score": 1, **changes})).encode()
+    signals = SignalLines(text, now=datetime.now(UTC)).parse_batch() or []
+
+    assert count_for_one_write(signals) == count
+    assert count_for_one_write(signals[:7]) == 7
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import Connection
 
 from attestlab import migrations
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller
 from attestlab.risk.rules import Entity, EntityType
+from attestlab.risk.signals import store
+from attestlab.risk.signals.bulk import BulkOptions
 from attestlab.risk.signals.recording import NewSignal
+from attestlab.risk.signals.tables import BulkProgressRecord
 
 
 @pytest.mark.tampered
@@ -43,6 +47,12 @@ def test_changed_row_is_found(lab: Installation, caller: Caller, statement: str,
     assert kind in {problem.kind for problem in fsck(lab)}
 
 
+def _undo_revision_23(connection: Connection) -> None:
+    connection.exec_driver_sql("DROP INDEX ix_risk_bulk_progress_began_at")
+    connection.exec_driver_sql("ALTER TABLE risk_bulk_progress RENAME COLUMN began_at TO updated_at")
+    connection.exec_driver_sql("CREATE INDEX ix_risk_bulk_progress_updated_at ON risk_bulk_progress (updated_at)")
+
+
 @pytest.mark.own_world
 def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, caller: Caller) -> None:
     details = '{"device":"phone","ip":"192.0.2.7","ip_id":"x","seen":{"user":"eve"},"session_id":17,"user":"a\\nb"}'
@@ -51,13 +61,17 @@ def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, ca
         lab.risk.signals.add(new, caller=caller)
     entity, data = Entity(EntityType.USER, "ada"), {"subject_id": "eve"}
     lab.risk.normalization.record("login.odd", entity, data=data, occurred_at=lab.clock.now(), caller=caller)
+    with lab.storage.write() as tx:
+        store.begin_progress(tx, BulkProgressRecord(b"begun", 5, lab.clock.now()))
     with lab.storage.engine.begin() as connection:
         for table in ("risk_links", "risk_sources", "risk_activity"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
+        _undo_revision_23(connection)
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0021'")
 
     migrations.upgrade(lab.storage)
 
     assert list(fsck(lab)) == []
+    assert lab.risk.bulk.begin(BulkOptions(progress_id=b"begun")) == (b"begun", 5, lab.clock.now())
     caller_graph = lab.risk.entities.graph(entity, caller=caller)
     assert len(caller_graph.edges) == 10

@@ -28,8 +28,8 @@ from typing import IO, Any, Self, TypeVar
 
 import z3
 
+from attestlab.cli import commands, serve
 from attestlab.cli import main as cli
-from attestlab.cli import serve
 from attestlab.core import clock
 from attestlab.core.execution import worker_main, worker_processes
 from attestlab.core.execution.worker_processes import WorkerProcesses
@@ -49,7 +49,7 @@ READY = b"ready\n"
 START_PROCESS = worker_processes.start_process  # as the product starts worker processes
 STREAM_NAMES = ("stdin", "stdout", "stderr")
 Result = TypeVar("Result")
-IMPORTED_FOR_CHILDREN = (serve, jobs, z3)  # a command or a job imports them when it runs
+IMPORTED_FOR_CHILDREN = (commands, serve, jobs, z3)  # a command or a job imports them when it runs
 
 
 class ForkServer:

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from pydantic import Field
 from sqlalchemy import Connection
-from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.netutil import bind_sockets
 
 from attestlab.core.clock import FixedClock
@@ -25,7 +24,7 @@ from attestlab.web.application import Application, BlockedClient
 from attestlab.web.executor import Executor
 from attestlab.web.health import health_routes
 from attestlab.web.http1.acceptor import ConnectionLimits
-from attestlab.web.http1.connection import Timeouts
+from attestlab.web.http1.connection import Fallback, Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi.document import openapi_routes
@@ -328,7 +327,7 @@ class SampleServer:
 def serve_sample_application(
     *,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
-    fallback: Callable[[], HTTPServerConnectionDelegate] | None = None,
+    fallback: Callable[[], Fallback] | None = None,
     reads_inline: bool = True,
     limits: ConnectionLimits | None = None,
 ) -> Iterator[SampleServer]:

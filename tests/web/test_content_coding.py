@@ -12,7 +12,7 @@ from attestlab.server.app import all_routes
 from attestlab.web import content_coding
 from attestlab.web.etags import strong_etag
 from attestlab.web.response import JSON, Response
-from support.sample_application import KNOWN_ID, SampleServer
+from support.sample_application import KNOWN_ID
 
 LARGE = "/openapi.json"  # of the sample application: some 30 kB
 GZIP = {"Accept-Encoding": "gzip"}
@@ -78,20 +78,38 @@ def test_a_small_response_is_sent_as_it_is(client: httpx.Client) -> None:
     assert "vary" not in response.headers
 
 
-def test_a_large_body_is_compressed_in_a_thread(
-    sample: SampleServer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that compress from now on; nothing is kept from before."""
+    names: list[str] = []
+    compress = gzip.compress
+
+    def compress_and_note(body: bytes, level: int, *, mtime: float) -> bytes:
+        names.append(threading.current_thread().name)
+        return compress(body, level, mtime=mtime)
+
+    monkeypatch.setattr(content_coding, "_kept", {})
+    monkeypatch.setattr(content_coding.gzip, "compress", compress_and_note)
+    return names
+
+
+def test_a_fixed_body_is_compressed_once_and_in_a_thread(client: httpx.Client, threads: list[str]) -> None:
     """Half a megabyte takes 20 ms, during which other requests would wait."""
-    threads = []
-
-    def compress(response: Response) -> Response:
-        threads.append(threading.current_thread().name)
-        return response
-
-    monkeypatch.setattr(content_coding, "compress", compress)
-    get_raw(client, LARGE, GZIP)
+    sent = [get_raw(client, LARGE, GZIP)[1] for _ in range(3)]
 
     assert [name.startswith("attestlab-bodies") for name in threads] == [True]
+    assert len(set(sent)) == 1
+
+
+@pytest.mark.parametrize("media_type", ["text/javascript; charset=utf-8", "text/css; charset=utf-8", "image/svg+xml"])
+def test_the_files_of_pages_are_compressed(media_type: str) -> None:
+    """They are public, and no part of them is chosen by a visitor; an error about one is a page like others."""
+    (route,) = (route for route in all_routes() if route.path == "/assets/{name}")
+    found = Response(200, {"Content-Type": media_type}, b"x" * 2_000)
+
+    assert content_coding.is_compressible(route, found)
+    assert not content_coding.is_compressible(route, found._replace(status=404))
+    assert not content_coding.is_compressible(route, found._replace(headers={"Content-Type": "image/x-icon"}))
 
 
 @pytest.mark.parametrize(
@@ -118,6 +136,6 @@ def test_routes_with_secrets_are_never_compressed() -> None:
         {
             *("POST /v1/auth/login", "POST /v1/auth/refresh", "POST /v1/api-keys", "POST /v1/consumer/api-keys"),
             *("POST /v1/attestations/mint", "POST /v1/attestations/batch", "POST /v1/attestations/{id}/supersede"),
-            *("GET /a/{id}", "GET /a/{id}/bundle.json"),
+            *("GET /a/{id}", "GET /a/{id}/bundle.json", "GET /", "GET /find"),
         }
     )

@@ -1,4 +1,4 @@
-"""A Tornado application can answer paths without a route, on the same port and connection."""
+"""A Tornado application can answer the paths that it takes, on the same port and connection."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,7 +7,6 @@ import httpx
 import pytest
 import tornado.web
 import tornado.websocket
-from tornado.httputil import HTTPServerConnectionDelegate
 
 from support.raw_http import get_request
 from support.sample_application import SampleServer, serve_sample_application
@@ -26,8 +25,13 @@ class Echo(tornado.websocket.WebSocketHandler):
         self.write_message(message)
 
 
-def pages() -> HTTPServerConnectionDelegate:
-    return tornado.web.Application([("/dash/page", Page), ("/dash/socket", Echo)])
+class Pages(tornado.web.Application):
+    def takes(self, path: str) -> bool:
+        return path.startswith("/dash/")
+
+
+def pages() -> Pages:
+    return Pages([("/dash/page", Page), ("/dash/socket", Echo)])
 
 
 @pytest.fixture(scope="module")

@@ -127,25 +127,54 @@ def verify_bundle(
         file_sha256: SHA-256 (32 bytes) of a file that must match the payload or the document hash, or None.
         payload_sha256: SHA-256 (32 bytes) of a file that must match the payload, or None.
         policies: the verifier's own policies, which must allow it as well, or None.
+
+    >>> from datetime import UTC, datetime
+    >>> import attestlab
+    >>> diploma = next(lab.attestations.list(schema="degree"))
+    >>> trust = attestlab.TrustPolicy.parse(lab.log.vkey().trust_policy)
+    >>> bundle = attestlab.Bundle.parse(diploma.bundle().document)
+    >>> attestlab.verify_bundle(bundle, trust=trust, now=datetime.now(UTC)).verdict.value
+    'VALID'
     """
     proven_heads: list[Checkpoint] = []
-
-    def prove_logged() -> None:
-        proven_heads.append(_verify_logged(bundle, trust))
-
     try:
         current = _derive_status(bundle)
-        evidence = _build_evidence(bundle, current, prove_logged)
-    except ProofInvalid as error:
-        return _reject("transparency", Reason.TRANSPARENCY_PROOF_FAILED, error.message)
-    except ValidationFailed as error:
-        return _reject("signature", Reason.SIGNATURE_INVALID, error.message)
+        evidence = _build_evidence(bundle, current, lambda: proven_heads.append(_verify_logged(bundle, trust)))
+    except (ProofInvalid, ValidationFailed) as error:
+        return OfflineReport(VerificationResult(Verdict.INVALID, (_reject(error),)), None, None)
     content = partial(_check_content, evidence, file_sha256, payload_sha256)
     steps = _build_steps(evidence, content, now, has_status_list=current.as_of is not None)
     report = run_steps([*steps, *_build_policy_steps(bundle, policies, now)])
     if not proven_heads:
         return OfflineReport(report, None, None)
     return OfflineReport(report, proven_heads[0].size, proven_heads[0].origin, current.as_of)
+
+
+def examine_bundle(
+    bundle: Bundle, *, trust: TrustPolicy, now: datetime, file_sha256: bytes | None = None
+) -> tuple[StepResult, ...]:
+    """Run steps 2 to 7 offline, each on its own: this shows what a change of the bundle breaks.
+
+    The arguments are those of `verify_bundle`, which alone gives a verdict. If parts of the bundle contradict each
+    other before a step can run, the result of the step that they break is the only one.
+
+    >>> bundle = Bundle.parse(next(lab.attestations.list(schema="degree")).bundle().document)
+    >>> trust = TrustPolicy.parse(lab.log.vkey().trust_policy)
+    >>> [step.state.value for step in examine_bundle(bundle, trust=trust, now=bundle.statement.created_at)][:2]
+    ['ok', 'ok']
+    """
+
+    def prove_logged() -> None:
+        _verify_logged(bundle, trust)
+
+    try:
+        current = _derive_status(bundle)
+        evidence = _build_evidence(bundle, current, prove_logged)
+    except (ProofInvalid, ValidationFailed) as error:
+        return (_reject(error),)
+    content = partial(_check_content, evidence, file_sha256, None)
+    logged, signed, *others = _build_steps(evidence, content, now, has_status_list=current.as_of is not None)
+    return tuple(step() for step in (*others, signed, logged))
 
 
 def _derive_status(bundle: Bundle) -> CurrentStatus:
@@ -158,11 +187,13 @@ def _derive_status(bundle: Bundle) -> CurrentStatus:
     )
 
 
-def _reject(step: str, reason: Reason, detail: str) -> OfflineReport:
-    """Build the report of a bundle that is invalid before any step could run."""
-    return OfflineReport(
-        VerificationResult(Verdict.INVALID, (StepResult(step, (reason,), Verdict.INVALID, detail),)), None, None
-    )
+def _reject(error: ProofInvalid | ValidationFailed) -> StepResult:
+    """Build the result of the step that failed before any could run."""
+    if isinstance(error, ProofInvalid):
+        step, reason = "transparency", Reason.TRANSPARENCY_PROOF_FAILED
+    else:
+        step, reason = "signature", Reason.SIGNATURE_INVALID
+    return StepResult(step, (reason,), Verdict.INVALID, error.message)
 
 
 def _build_policy_steps(bundle: Bundle, policies: VerifierPolicies | None, now: datetime) -> Iterator[Step]:

@@ -48,19 +48,32 @@ class Records(list[Part], Generic[Part]):
         return core_schema.no_info_after_validator_function(partial(cls, shape=shape), parts)
 
     def df(self) -> pd.DataFrame:
-        """Return the parts as a data frame, with types as those of `Rows.df`."""
+        """Return the parts as a data frame, with types as those of `Rows.df`.
+
+        >>> graph = lab.signals.graph("device:device-73d1efba", depth=1)
+        >>> (graph.nodes.df()["type"] == "user").sum().item()
+        24
+        """
         from attestlab.client.analysis import frames
 
         return frames.to_pandas(self.arrow(), {})
 
     def pl(self) -> pl.DataFrame:
-        """Return the parts as a Polars frame."""
+        """Return the parts as a Polars frame.
+
+        >>> lab.issuers["Delta Clinics"].keys.pl()["alg"].to_list()
+        ['ES256']
+        """
         from attestlab.client.analysis import frames
 
         return frames.to_polars(self.arrow())
 
     def arrow(self) -> pa.Table:
-        """Return the parts as a pyarrow Table."""
+        """Return the parts as a pyarrow Table.
+
+        >>> lab.issuers.keys("Maker Guild").arrow().column_names[:3]
+        ['kid', 'issuer_id', 'alg']
+        """
         with naming_extras():
             import pyarrow as pa
 

@@ -29,27 +29,54 @@ class RowForms:
         return Rows.of_dataset(self._client, self.dataset)
 
     def df(self) -> pd.DataFrame:
-        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`).
+
+        >>> issuers = lab.issuers.df().set_index("name")
+        >>> issuers.loc["Delta Clinics", "trust_tier"]
+        'VERIFIED'
+        """
         return self.rows.df()
 
     def arrow(self) -> pa.Table:
-        """Read all rows as a pyarrow Table."""
+        """Read all rows as a pyarrow Table.
+
+        >>> lab.cases.arrow().schema.field("max_score").type
+        DataType(double)
+        """
         return self.rows.arrow()
 
     def pl(self) -> pl.DataFrame:
-        """Read all rows as a Polars frame."""
+        """Read all rows as a Polars frame.
+
+        >>> lab.cases.pl()["entity_type"].unique().sort().to_list()
+        ['device', 'document', 'ip', 'issuer', 'session', 'user']
+        """
         return self.rows.pl()
 
     def rel(self) -> duckdb.DuckDBPyRelation:
-        """Read all rows as a DuckDB relation, to filter and join in this process."""
+        """Read all rows as a DuckDB relation, to filter and join in this process.
+
+        >>> best = lab.issuers.rel().filter("trust_tier = 'ENTERPRISE'")
+        >>> best.project("name").order("name").fetchall()
+        [('Canton Archive',), ('Northfield University',)]
+        """
         return self.rows.rel()
 
     def sql(self, query: str, parameters: Parameters = None) -> Rows:
-        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`.
+
+        >>> lab.signals.sql("select count(*) as n from this where source = 'media'").df()
+            n
+        0  60
+        """
         return self.rows.sql(query, parameters)
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory; returns their number.
+
+        >>> lab.cases.to_parquet("cases.parquet") == len(lab.cases)
+        True
+        """
         return self.rows.to_parquet(path)
 
     @property

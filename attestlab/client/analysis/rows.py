@@ -52,7 +52,11 @@ class Rows:
         return cls(client, RowQuery(ALL_ROWS, None, name))
 
     def arrow(self) -> pa.Table:
-        """Read the rows as a pyarrow Table."""
+        """Read the rows as a pyarrow Table.
+
+        >>> lab.sql("select name, domain from issuers").arrow().column_names
+        ['name', 'domain']
+        """
         with open_rows(self._client, self._query) as reader:
             return reader.read_all()
 
@@ -61,19 +65,33 @@ class Rows:
 
         Whole numbers are `Int64`, truth values `boolean`, times UTC, texts `str`; a status, tier, rating or verdict is
         an ordered category. These types never depend on the rows.
+
+        >>> lab.sql("select count(*) as n from decisions where created_at < '2026-11-02'").df()
+              n
+        0  5192
         """
         from attestlab.client.analysis import frames
 
         return frames.to_pandas(self.arrow(), list_categories(self._query.dataset))
 
     def pl(self) -> pl.DataFrame:
-        """Read the rows as a Polars frame."""
+        """Read the rows as a Polars frame.
+
+        >>> names = lab.sql("select name from issuers where trust_tier = 'VERIFIED' order by name")
+        >>> names.pl()["name"].to_list()
+        ['Delta Clinics', 'Harbour Training']
+        """
         from attestlab.client.analysis import frames
 
         return frames.to_polars(self.arrow())
 
     def rel(self) -> duckdb.DuckDBPyRelation:
-        """Read the rows as a DuckDB relation, to filter and join in this process."""
+        """Read the rows as a DuckDB relation, to filter and join in this process.
+
+        >>> issuers = lab.sql("select name, trust_tier from issuers")
+        >>> issuers.rel().filter("name = 'Maker Guild'").fetchall()
+        [('Maker Guild', 'BASIC')]
+        """
         from attestlab.client.analysis import frames
 
         return frames.to_relation(self.arrow())
@@ -82,6 +100,10 @@ class Rows:
         """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`.
 
         The service runs it, sealed and bounded in time and memory. Pass values as `parameters`, for `?` or `$name`.
+
+        >>> query = "select count(*) > 0 as some from this where verdict = ?"
+        >>> list(lab.verifications.sql(query, ["VALID"]))
+        [{'some': True}]
         """
         if self._query.dataset is None or not self._query.is_whole_dataset:
             raise ValidationFailed("These rows are a query already. Write one query, or continue with `.rel()`.")
@@ -91,6 +113,9 @@ class Rows:
         """Write the rows as one Parquet file, in bounded memory; returns their number.
 
         A file that was there before is replaced when all rows are written, and otherwise stays as it is.
+
+        >>> lab.sql("select * from signals where source = 'media'").to_parquet("media.parquet")
+        60
         """
         target = arguments.read_path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
@@ -105,7 +130,14 @@ class Rows:
         return count
 
     def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
-        """Read the first rows; of a data set the newest."""
+        """Read the first rows; of a data set the newest.
+
+        >>> media = lab.sql("select source, score from signals where source = 'media' order by score")
+        >>> media.head(2)
+          source  score
+        0  media   65.0
+        1  media   65.0
+        """
         count = arguments.read_count(count, name="The number of rows")
         order = ""
         if self._query.is_whole_dataset:

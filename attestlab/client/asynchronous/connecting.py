@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from types import TracebackType
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import httpx
 
@@ -14,6 +14,9 @@ from attestlab.client.asynchronous.loop_transport import LoopTransport
 from attestlab.client.asynchronous.twins import AsyncTwin, Found
 from attestlab.client.connecting import DEFAULT_TIMEOUT_S, Destination, open_http_lab
 from attestlab.client.lab import Lab
+
+if TYPE_CHECKING:
+    from attestlab.client.asynchronous import typed_lab  # a stub: the verbs with their types, which are found by name
 
 
 class AsyncLab(AsyncTwin):
@@ -62,18 +65,21 @@ class LabConnection:
     def __repr__(self) -> str:
         return f"LabConnection({self._destination.url})"
 
-    def __await__(self) -> Generator[object, None, AsyncLab]:
-        return self._connect().__await__()
+    def __await__(self) -> Generator[object, None, typed_lab.AsyncLab]:
+        return self._connect_typed().__await__()
 
-    async def __aenter__(self) -> AsyncLab:
+    async def __aenter__(self) -> typed_lab.AsyncLab:
         self._lab = await self._connect()
-        return self._lab
+        return _with_types(self._lab)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._lab is not None:
             await self._lab.close()
+
+    async def _connect_typed(self) -> typed_lab.AsyncLab:
+        return _with_types(await self._connect())
 
     async def _connect(self) -> AsyncLab:
         threads, options = VerbThreads(), self._destination.client_options
@@ -86,6 +92,11 @@ class LabConnection:
             threads.close()
             raise
         return AsyncLab(lab, threads, self._destination.url, http)
+
+
+def _with_types(lab: AsyncLab) -> typed_lab.AsyncLab:
+    """Return the lab as editors and type checkers see it."""
+    return cast("typed_lab.AsyncLab", lab)
 
 
 def connect_async(url: str, api_key: str | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> LabConnection:
@@ -104,5 +115,12 @@ def connect_async(url: str, api_key: str | None = None, *, timeout_s: float = DE
         Unavailable: no service answers there; when it is awaited, as all further errors.
         ServiceFailed: it is not an AttestLab service.
         AuthInvalid: the API key is not valid.
+
+    >>> import asyncio, attestlab
+    >>> async def count_entries():
+    ...     async with attestlab.connect_async(url) as lab:
+    ...         return await lab.log.count()
+    >>> asyncio.run(count_entries())
+    0
     """
     return LabConnection(Destination(url, api_key, timeout_s))

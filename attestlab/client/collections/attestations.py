@@ -63,6 +63,12 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
 
         Returns:
             For each item, in order, the attestation, or the error for which it alone was refused.
+
+        >>> claims = {"participant_name": "Emmy Noether", "program_name": "Knots", "institution": "Us"}
+        >>> item = {"issuer": "Harbour Training", "schema": "completion-cert", "claims": claims}
+        >>> minted, refused = lab.attestations.mint_many([item, item | {"claims": {}}])
+        >>> minted.status.value, refused.code
+        ('VALID', 'VALIDATION_ERROR')
         """
         given = arguments.iterate(items, name="items", of="dicts")
         bodies = [_compose_item(self._client, number, item) for number, item in enumerate(given)]
@@ -75,7 +81,12 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         return done
 
     def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
-        """Revoke an attestation permanently."""
+        """Revoke an attestation permanently.
+
+        >>> badge = next(lab.attestations.list(schema="skill-badge", status="VALID"))
+        >>> lab.attestations.revoke(badge, "earned by another person").status.value
+        'REVOKED'
+        """
         return revoke_attestation(self._client, read_attestation_id(what), reason)
 
     def supersede(
@@ -88,7 +99,14 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         issuer: IssuerLike | None = None,
         **options: Unpack[MintOptions],
     ) -> MintHandle:
-        """Mint an attestation that replaces another one, by default of the same issuer."""
+        """Mint an attestation that replaces another one, by default of the same issuer.
+
+        >>> badge = next(lab.attestations.list(schema="skill-badge", status="VALID"))
+        >>> parts = {"schema": badge.schema, "claims": badge.claims}
+        >>> better = lab.attestations.supersede(badge, b"a better picture", **parts)
+        >>> lab.attestations[badge.id].status.value, better.status.value
+        ('SUPERSEDED', 'VALID')
+        """
         old = read_attestation_id(what)
         named = issuer if issuer is not None else AttestationHandle.parse(self._client, self._get(old)).issuer_id
         body = compose_mint(self._client, document, named, schema, claims, options)
@@ -96,7 +114,12 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         return MintHandle.parse(self._client, answer["new"])
 
     def bundle(self, what: AttestationLike) -> BundleHandle:
-        """Fetch the proof bundle of an attestation, which verifies offline."""
+        """Fetch the proof bundle of an attestation, which verifies offline.
+
+        >>> bundle = lab.attestations.bundle(next(lab.attestations.list(schema="degree")))
+        >>> bundle.verify().verdict.value
+        'VALID'
+        """
         return fetch_bundle(self._client, read_attestation_id(what))
 
     def _find(self, which: object) -> AttestationHandle:

@@ -46,6 +46,9 @@ class Collection(Generic[Item]):
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value.
+
+        >>> [each.status.value for each in lab.attestations.list(schema="degree", limit=2)]
+        ['VALID', 'VALID']
         """
         if limit is not None:
             limit = arguments.read_count(limit, name="limit")
@@ -111,7 +114,11 @@ class DatasetCollection(RowForms, Collection[Item]):
     """A noun whose rows the lake has too: iteration yields objects, and `df` and the like read rows."""
 
     def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
-        """Read the newest rows as a data frame."""
+        """Read the newest rows as a data frame.
+
+        >>> len(lab.cases.head(3))
+        3
+        """
         return self.rows.head(count)
 
     def __len__(self) -> int:

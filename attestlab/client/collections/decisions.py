@@ -45,6 +45,10 @@ class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value.
+
+        >>> denied = lab.decisions.list(allowed=False, until="2026-11-02", limit=2)
+        >>> [each.matched_rule for each in denied]
+        ['old-key', 'old-key']
         """
         values = {name: _read_filter(name, value) for name, value in filters.items() if value is not None}
         where = " AND ".join(_CONDITIONS[name] for name in values) or "true"

@@ -45,17 +45,29 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
         Args:
             profile: `legal_name`, `display_name`, `jurisdiction`, `primary_color`, `accent_color`, `logo_url`.
+
+        >>> registrar = lab.issuers.create("London Registrar", "registrar.example", jurisdiction="GB")
+        >>> registrar.trust_tier, registrar.active_key.alg
+        ('SELF_SIGNED', 'Ed25519')
         """
         key = {"alg": alg, "kid": kid} if alg else {}
         body = {"name": name, "domain": domain, **key, **profile}
         return self._parse(self._client.post(self.path, {part: value for part, value in body.items() if value}))
 
     def update(self, issuer: IssuerLike, **profile: str | None) -> IssuerHandle:
-        """Change an issuer's profile; None removes a value."""
+        """Change an issuer's profile; None removes a value.
+
+        >>> lab.issuers.update("Maker Guild", display_name="The Guild of Makers").display_name
+        'The Guild of Makers'
+        """
         return self._parse(self._client.patch(path_of("v1", "issuers", self._id_of(issuer)), profile))
 
     def keys(self, issuer: IssuerLike) -> Records[KeyHandle]:
-        """List an issuer's keys, newest first."""
+        """List an issuer's keys, newest first.
+
+        >>> [(key.alg, key.status) for key in lab.issuers.keys("Maker Guild")]
+        [('PS256', 'active')]
+        """
         answers = self._client.iterate(path_of("v1", "issuers", self._id_of(issuer), "keys"))
         return Records((KeyHandle.parse(self._client, answer) for answer in answers), KeyHandle)
 
@@ -68,7 +80,12 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         public_key_b64url: str | None = None,
         status: str = "active",
     ) -> KeyHandle:
-        """Add a key: one that the service makes and holds, or your own by its public half."""
+        """Add a key: one that the service makes and holds, or your own by its public half.
+
+        >>> key = lab.issuers.add_key("Delta Clinics", "delta-es384", alg="ES384")
+        >>> key.status, key.custody
+        ('active', 'managed')
+        """
         body = {"kid": kid, "alg": alg, "status": status}
         if public_key_b64url is not None:
             body["public_key_b64url"] = public_key_b64url
@@ -76,18 +93,33 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         return KeyHandle.parse(self._client, self._client.post(path, body))
 
     def rotate_key(self, key: KeyLike, *, new_kid: str | None = None, alg: str | None = None) -> RotationHandle:
-        """Replace a key with a new key that the service holds."""
+        """Replace a key with a new key that the service holds.
+
+        >>> rotation = lab.issuers.rotate_key("aare-1")
+        >>> rotation.old_key.status, rotation.new_kid
+        ('rotated', 'aare-2')
+        """
         kid = _kid_of(key)
         if alg is None:
             alg = key.alg if isinstance(key, KeyHandle) else self._alg_of(kid)
         return rotate_key(self._client, kid, new_kid=new_kid, alg=alg)
 
     def revoke_key(self, key: KeyLike, reason: str) -> WithdrawnKeyHandle:
-        """Revoke a key permanently; what is in the log already stays valid and is flagged."""
+        """Revoke a key permanently; what is in the log already stays valid and is flagged.
+
+        >>> key = lab.issuers.add_key("Orchard Press", "orchard-2")
+        >>> lab.issuers.revoke_key(key, "the token is lost").affected_attestations
+        0
+        """
         return self._withdraw_key(key, "revoke", {"reason": reason})
 
     def compromise_key(self, key: KeyLike, reason: str, *, compromised_at: When | None = None) -> WithdrawnKeyHandle:
-        """Report a key as compromised: attestations logged since then become INVALID."""
+        """Report a key as compromised: attestations logged since then become INVALID.
+
+        >>> key = lab.issuers.add_key("Ana's Workshop", "ana-2")
+        >>> lab.issuers.compromise_key(key, "laptop stolen", compromised_at="2026-11-01").status
+        'compromised'
+        """
         since = arguments.read_time(compromised_at, name="compromised_at")
         return self._withdraw_key(key, "compromise", {"reason": reason} | ({"compromised_at": since} if since else {}))
 
@@ -100,32 +132,71 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         new_trust_tier: str | None = None,
         new_risk_rating: str | None = None,
     ) -> IssuerRequestHandle:
-        """Request a change of an issuer's standing, such as `SUSPEND_ISSUER`, for another person to approve."""
+        """Request a change of an issuer's standing, such as `SUSPEND_ISSUER`, for another person to approve.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> request = ann.issuers.request("SUSPEND_ISSUER", "Maker Guild", "no answer since May")
+        >>> request.status, request.impact.attestations
+        ('PENDING', 2)
+        """
         body: dict[str, object] = {"type": type, "target_issuer_id": self._id_of(issuer), "reason": reason}
         body |= {"new_trust_tier": new_trust_tier} if new_trust_tier else {}
         body |= {"new_risk_rating": new_risk_rating} if new_risk_rating else {}
         return IssuerRequestHandle.parse(self._client, self._client.post("/v1/governance/issuer-requests", body))
 
     def requests(self, issuer: IssuerLike | None = None, *, status: str | None = None) -> Records[IssuerRequestHandle]:
-        """List the requests about an issuer, or all, newest first; for a person who signed in."""
+        """List the requests about an issuer, or all, newest first; for a person who signed in.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> made = ann.issuers.request("SUSPEND_ISSUER", "Orchard Press", "60 generated pictures")
+        >>> ann.issuers.requests("Orchard Press", status="PENDING").df()["reason"].to_list()
+        ['60 generated pictures']
+        """
         filters = {"issuer_id": None if issuer is None else self._id_of(issuer), "status": status}
         answers = self._client.iterate("/v1/governance/issuer-requests", filters)
         return Records((IssuerRequestHandle.parse(self._client, each) for each in answers), IssuerRequestHandle)
 
     def approve(self, request: RequestLike) -> IssuerRequestHandle:
-        """Approve a request, as another person than the requester."""
+        """Approve a request, as another person than the requester.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ben = lab.as_("ben@demo.example", password="only for the demo")
+        >>> request = ann.issuers.request("SUSPEND_ISSUER", "Ana's Workshop", "no answer since May")
+        >>> ben.issuers.approve(request).status
+        'APPROVED'
+        """
         return change_request(self._client, arguments.read_id(request, "a request"), "approve")
 
     def reject(self, request: RequestLike, reason: str) -> IssuerRequestHandle:
-        """Reject a request."""
+        """Reject a request.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> request = ann.issuers.request("SUSPEND_ISSUER", "Rowing Club Aare", "no answer since May")
+        >>> ann.issuers.reject(request, "they have answered").status
+        'REJECTED'
+        """
         return change_request(self._client, arguments.read_id(request, "a request"), "reject", {"reason": reason})
 
     def execute(self, request: RequestLike) -> IssuerRequestHandle:
-        """Make the change of an approved request."""
+        """Make the change of an approved request.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ben = lab.as_("ben@demo.example", password="only for the demo")
+        >>> issuer = lab.issuers.create("Closed School", "school.example")
+        >>> request = ann.issuers.request("SUSPEND_ISSUER", issuer, "the school has closed")
+        >>> ben.issuers.approve(request).execute().status
+        'EXECUTED'
+        >>> lab.issuers["Closed School"].status
+        'SUSPENDED'
+        """
         return change_request(self._client, arguments.read_id(request, "a request"), "execute")
 
     def blast_radius(self, issuer: IssuerLike, kid: str | None = None) -> BlastRadiusHandle:
-        """Count the attestations that depend on an issuer, or on one of its keys."""
+        """Count the attestations that depend on an issuer, or on one of its keys.
+
+        >>> lab.issuers.blast_radius("Northfield University").by_schema.df()["schema"].to_list()
+        ['degree', 'membership-card']
+        """
         return count_blast_radius(self._client, self._id_of(issuer), kid)
 
     def _find(self, which: object) -> IssuerHandle:

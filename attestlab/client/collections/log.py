@@ -39,11 +39,21 @@ class LogCollection(RowForms):
         self._client = client
 
     def head(self) -> TreeHeadHandle:
-        """Return the newest signed tree head."""
+        """Return the newest signed tree head.
+
+        >>> head = lab.log.head()
+        >>> head.tree_size == len(lab.log)
+        True
+        """
         return TreeHeadHandle.parse(self._client, self._client.get("/v1/log/head"))
 
     def checkpoints(self) -> Iterator[CheckpointHandle]:
-        """Iterate over all signed tree heads, newest first."""
+        """Iterate over all signed tree heads, newest first.
+
+        >>> newest = next(lab.log.checkpoints())
+        >>> newest.root_hash == lab.log.head().root_hash
+        True
+        """
         answers = self._client.iterate("/v1/log/checkpoints")
         return (CheckpointHandle.parse(self._client, answer) for answer in answers)
 
@@ -52,6 +62,9 @@ class LogCollection(RowForms):
 
         Raises:
             NotFound: the log is shorter.
+
+        >>> lab.log.entry(0).type
+        'issuer.status'
         """
         place = arguments.find_whole_number(index)
         if place is None:
@@ -67,6 +80,10 @@ class LogCollection(RowForms):
 
         Raises:
             ProofInvalid: the proof of the service does not hold.
+
+        >>> proof = lab.log.proof(0, tree_size=8)
+        >>> proof.tree_size, len(proof.hashes)
+        (8, 3)
         """
         place = arguments.find_whole_number(what)
         place = arguments.read_count(self.lookup(what).log_index if place is None else place, name="The index")
@@ -83,6 +100,10 @@ class LogCollection(RowForms):
         Raises:
             ProofInvalid: the larger tree does not begin with the smaller one; or the log has another root than a head
                 that you kept (a fork), or fewer entries (it was rolled back).
+
+        >>> kept = lab.log.head()
+        >>> lab.log.consistency(kept).to_root == kept.root_hash
+        True
         """
         first, last = read_size(older), len(self) if newer is None else read_size(newer)
         if last < first and not isinstance(older, int):
@@ -95,11 +116,20 @@ class LogCollection(RowForms):
         return proven
 
     def lookup(self, what: str | UUID | object) -> EntryHandle:
-        """Find the entry of an attestation, of a leaf hash (`sha256:<hex>`), or of a document's SHA-256 (hex)."""
+        """Find the entry of an attestation, of a leaf hash (`sha256:<hex>`), or of a document's SHA-256 (hex).
+
+        >>> lab.log.lookup(next(lab.attestations.list(schema="degree"))).type
+        'attestation.minted'
+        """
         return EntryHandle.parse(self._client, self._client.get("/v1/log/lookup", _name_entry(what)))
 
     def vkey(self) -> VkeyHandle:
-        """Return the log's public key. Pin it from a source that you trust more than the service."""
+        """Return the log's public key. Pin it from a source that you trust more than the service.
+
+        >>> key = lab.log.vkey()
+        >>> key.vkey.startswith(key.origin), key.trust_policy.splitlines()[1]
+        (True, 'quorum none')
+        """
         return VkeyHandle.parse(self._client, self._client.get("/v1/log/vkey"))
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ from attestlab.client import arguments
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import MAX_COMPLETIONS, DatasetCollection
 from attestlab.client.collections.decisions import read_decision_id
+from attestlab.client.handles.draft_decisions import DraftDecisionHandle, decide_context
 from attestlab.client.handles.policies import (
     AnalysisHandle,
     AttributeHandle,
@@ -48,16 +49,33 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         super().__init__(client, PolicySummaryHandle)
 
     def create(self, policy: arguments.PolicyDocument) -> PolicyHandle:
-        """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file."""
+        """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file.
+
+        >>> far = {"attr": "jurisdiction", "op": "eq", "value": "AQ"}
+        >>> rule = {"id": "far-away", "effect": "DENY", "priority": 1, "when": far}
+        >>> target = {"target_type": "TENANT_DEFAULT", "default_effect": "ALLOW"}
+        >>> lab.policies.create({"name": "Near", "category": "MINT", "rules": [rule], **target}).status
+        'DRAFT'
+        """
         return PolicyHandle.parse(self._client, self._client.post(self.path, arguments.read_policy(policy)))
 
     def update(self, policy: PolicyLike, document: arguments.PolicyDocument) -> PolicyHandle:
-        """Write a new version; the active one remains active."""
+        """Write a new version; the active one remains active.
+
+        >>> active = lab.policies.get("Employment checks")
+        >>> copy = lab.policies.create(active.document | {"name": "Employment checks, second"})
+        >>> lab.policies.update(copy, copy.document | {"default_effect": "ALLOW"}).version
+        2
+        """
         path = path_of("v1", "policies", find_policy_id(self._client, policy))
         return PolicyHandle.parse(self._client, self._client.put(path, arguments.read_policy(document)))
 
     def get(self, policy: PolicyLike) -> PolicyHandle:
-        """Return a policy with its newest document."""
+        """Return a policy with its newest document.
+
+        >>> [rule["id"] for rule in lab.policies.get("Employment checks").rules]
+        ['old-key', 'proven-issuer', 'known-domain']
+        """
         path = path_of("v1", "policies", find_policy_id(self._client, policy))
         return PolicyHandle.parse(self._client, self._client.get(path))
 
@@ -69,7 +87,14 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         target_type: str = "TENANT_DEFAULT",
         target_id: UUID | str | None = None,
     ) -> DecisionHandle:
-        """Let the policies in force decide; the decision is recorded."""
+        """Let the policies in force decide; the decision is recorded.
+
+        >>> active = lab.policies.get("Employment checks")
+        >>> guild = {"jurisdiction": "DE", "trust_tier": "BASIC", "key.age_days": 365}
+        >>> target = {"target_type": active.target_type, "target_id": active.target_id}
+        >>> lab.policies.evaluate("VERIFY", guild, **target).matched_rule
+        'old-key'
+        """
         body: dict[str, object] = {"action": action, "target_type": target_type}
         body["context"] = arguments.read_mapping(context, name="context")
         if target_id is not None:
@@ -77,7 +102,13 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         return DecisionHandle.parse(self._client, self._client.post("/v1/policies/evaluate", body))
 
     def explain(self, decision: str | DecisionHandle) -> ExplanationHandle:
-        """Explain a decision, and what would have to change for the opposite result."""
+        """Explain a decision, and what would have to change for the opposite result.
+
+        >>> denied = next(lab.decisions.list(allowed=False, until="2026-11-02"))
+        >>> explained = lab.policies.explain(denied)
+        >>> [(each.path, each.before, each.after) for each in explained.counterfactual.changes]
+        [('key.age_days', 364.0, 200.0)]
+        """
         return explain_decision(self._client, read_decision_id(decision))
 
     def simulate(
@@ -96,6 +127,12 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
             replaces: the stored policy that a draft would replace; otherwise it joins the policies in force.
             since: of the first decision; `until` of the first one that is left out.
             by: attributes to count the flips by, at most three.
+
+        >>> active = lab.policies.get("Employment checks")
+        >>> draft = active.document | {"default_effect": "ALLOW"}
+        >>> report = lab.policies.simulate(draft, replaces=active, until="2026-11-02")
+        >>> report.newly_allowed, report.newly_denied
+        (173, 0)
         """
         body = self._name_draft(policy, replaces)
         return simulate(self._client, body, since=since, until=until, by=by)
@@ -114,6 +151,17 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         Args:
             thresholds: each `(rule_id, attribute)`, or an `op` (`lt`, `gte`, ...) where a rule has several.
             points: how many values at most.
+
+        >>> active = lab.policies.get("Employment checks")
+        >>> bound = ("old-key", "key.age_days")
+        >>> report = lab.policies.sweep(active, bound, points=3, until="2026-11-02")
+        >>> report.sweep.df()[["value", "opened", "closed"]]
+           value  opened  closed
+        0    0.0       0     502
+        1  121.0       0     272
+        2  200.0       0       0
+        3  243.0     104       0
+        4  364.0     458       0
         """
         if not 1 <= len(thresholds) <= MAX_THRESHOLDS:
             raise ValidationFailed(
@@ -124,7 +172,14 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         return simulate(self._client, body, since=since, until=until, by=(), options=options)
 
     def analyze(self, policy: PolicyOrDocument, *, against: PolicyOrDocument | None = None) -> AnalysisHandle:
-        """Analyze a policy for every possible context; `against` compares it with another one."""
+        """Analyze a policy for every possible context; `against` compares it with another one.
+
+        >>> active = lab.policies.get("Employment checks").document
+        >>> lab.policies.analyze(active).findings
+        Records(0 Finding)
+        >>> lab.policies.analyze(active, against=active | {"default_effect": "ALLOW"}).equivalent
+        False
+        """
         body = name_policy(self._client, policy)
         if against is not None:
             body["against"] = next(iter(name_policy(self._client, against).values()))
@@ -140,16 +195,44 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
 
         Raises:
             ValidationFailed: the contexts cannot be read, or a column has another type than its attribute.
+
+        >>> import pandas as pd
+        >>> contexts = pd.DataFrame({"trust_tier": ["BASIC", "VERIFIED"], "key.age_days": [400.0] * 2})
+        >>> lab.policies.replay("Employment checks", contexts).df()["allowed"].to_list()
+        [False, True]
         """
         return replay_policy(self._client, policy, contexts)
 
+    def decide(self, policy: PolicyOrDocument, context: Mapping[str, object]) -> DraftDecisionHandle:
+        """Decide one context with a policy or a draft alone, in this process, and explain it; nothing is recorded.
+
+        Args:
+            policy: a stored policy, of which the newest version decides, or a draft.
+            context: the attributes by path; what is left out, or None, is missing.
+
+        >>> decided = lab.policies.decide("Employment checks", {"key.age_days": 300, "trust_tier": "BASIC"})
+        >>> decided.decision, decided.matched_rule
+        ('DENY', 'old-key')
+        """
+        return decide_context(self._client, policy, context)
+
     def attributes(self) -> builtins.list[AttributeHandle]:
-        """List the attributes that policies may use: the platform's, then the tenant's own."""
+        """List the attributes that policies may use: the platform's, then the tenant's own.
+
+        >>> [each.path for each in lab.policies.attributes()][:3]
+        ['jurisdiction', 'trust_tier', 'status']
+        """
         answer = self._client.get(f"{self.path}/attributes")
         return [AttributeHandle.parse(self._client, each) for each in cast("list[Json]", answer["items"])]
 
     def shadow(self, policy: PolicyLike) -> PolicyHandle:
-        """Evaluate and record the newest version next to the active ones, without effect."""
+        """Evaluate and record the newest version next to the active ones, without effect.
+
+        >>> active = lab.policies.get("Employment checks")
+        >>> copy = lab.policies.create(active.document | {"name": "Shadowed checks"})
+        >>> lab.policies.shadow(copy).status
+        'SHADOW'
+        """
         return change_policy(self._client, find_policy_id(self._client, policy), "shadow")
 
     def activate(
@@ -160,12 +243,27 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         acknowledge: Iterable[str] = (),
         note: str | None = None,
     ) -> PolicyHandle:
-        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
+        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`).
+
+        >>> target = {"target_type": "ISSUER", "target_id": lab.issuers["Maker Guild"].id}
+        >>> checks = lab.policies.get("Employment checks").document
+        >>> draft = lab.policies.create(checks | target | {"name": "Guild checks", "category": "MINT"})
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ann.policies.activate(draft, draft.simulate()).status
+        'ACTIVE'
+        """
         policy_id = find_policy_id(self._client, policy)
         return activate_policy(self._client, policy_id, simulation, acknowledge=acknowledge, note=note)
 
     def archive(self, policy: PolicyLike) -> PolicyHandle:
-        """Archive a policy permanently; by a signed-in owner or admin."""
+        """Archive a policy permanently; by a signed-in owner or admin.
+
+        >>> active = lab.policies.get("Employment checks")
+        >>> copy = lab.policies.create(active.document | {"name": "Former checks"})
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ann.policies.archive(copy).status
+        'ARCHIVED'
+        """
         return change_policy(self._client, find_policy_id(self._client, policy), "archive")
 
     def _find(self, which: object) -> PolicySummaryHandle:

@@ -19,6 +19,7 @@ from attestlab.client.handles.risk import (
     ListEntryHandle,
     LoginHandle,
     NormalizedHandle,
+    RiskSettingsHandle,
     RiskSimulationHandle,
     ScanHandle,
     SignalHandle,
@@ -56,7 +57,12 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         details: Mapping[str, object] | None = None,
         occurred_at: When | None = None,
     ) -> SignalHandle:
-        """Record a signal about an entity, with a score from 0 to 100."""
+        """Record a signal about an entity, with a score from 0 to 100.
+
+        >>> signal = lab.signals.add("gateway", "behavior", 41, "user:u-1", details={"page": "/me"})
+        >>> signal.score, signal.entity_id
+        (41.0, 'u-1')
+        """
         body = _compose(entity, entity_id, occurred_at, source=source, signal_type=signal_type, score=score)
         return self._parse(
             self._client.post(
@@ -70,6 +76,11 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         Args:
             signals: any number; a generator is read as it is sent.
             backfill: True for the past: no events, and nothing is escalated.
+
+        >>> seen = {"source": "gateway", "signal_type": "behavior"}
+        >>> address = {"entity_type": "ip", "entity_id": "192.0.2.1"}
+        >>> lab.signals.add_many({**seen, **address, "score": score} for score in (12, 17))
+        Bulk(accepted=2, rejected=[], more_rejected=0)
         """
         return record_signals(self._client, signals, backfill=backfill)
 
@@ -82,7 +93,11 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         data: Mapping[str, object] | None = None,
         occurred_at: When | None = None,
     ) -> NormalizedHandle:
-        """Record a raw event, which becomes a signal by the tenant's mapping."""
+        """Record a raw event, which becomes a signal by the tenant's mapping.
+
+        >>> lab.signals.record_event("login.failed.repeated", "user:u-1").normalized
+        True
+        """
         body = _compose(entity, entity_id, occurred_at, event_type=event_type)
         body |= {"data": arguments.read_mapping(data, name="data")} if data else {}
         return NormalizedHandle.parse(self._client, self._client.post("/v1/risk/events", body))
@@ -90,7 +105,11 @@ class SignalCollection(DatasetCollection[SignalHandle]):
     def record_velocity(
         self, action: str, entity: object, entity_id: str | None = None, *, occurred_at: When | None = None
     ) -> VelocityHandle:
-        """Record that an entity did something, and score how often it did."""
+        """Record that an entity did something, and score how often it did.
+
+        >>> round(lab.signals.record_velocity("upload", "user:u-4").score)
+        12
+        """
         body = _compose(entity, entity_id, occurred_at, action=action)
         return VelocityHandle.parse(self._client, self._client.post("/v1/risk/velocity/record", body))
 
@@ -101,6 +120,9 @@ class SignalCollection(DatasetCollection[SignalHandle]):
 
         Args:
             circumstances: `ip`, `device_id`, `country`, `user_agent`, as far as they are known.
+
+        >>> lab.signals.evaluate_login("u-1", "failure", ip="192.0.2.1", country="GB").level
+        'normal'
         """
         at = arguments.read_time(occurred_at, name="occurred_at")
         body = {"subject_id": subject_id, "outcome": outcome, **circumstances} | ({"occurred_at": at} if at else {})
@@ -120,6 +142,9 @@ class SignalCollection(DatasetCollection[SignalHandle]):
             subject_ref: the id of the document that it belongs to.
             media: a path, its bytes, or an open binary file.
             indicators: what your own detectors found.
+
+        >>> lab.signals.scan("upload-1", indicators={"face_swap": 0.2}).verdict
+        'clean'
         """
         body: dict[str, object] = {"subject_ref": subject_ref, "content_type": content_type, "indicators": indicators}
         if media is not None:
@@ -128,21 +153,50 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         return ScanHandle.parse(self._client, self._client.post("/v1/risk/deepfake/scan", body))
 
     def entity(self, entity: object, entity_id: str | None = None) -> EntityHandle:
-        """Return what is known about an entity."""
+        """Return what is known about an entity.
+
+        >>> lab.signals.entity("user:user-00225").cases[0].max_score
+        99.625
+        """
         return get_entity(self._client, *read_entity(entity, entity_id))
 
     def graph(self, entity: object, entity_id: str | None = None, *, depth: int | None = None) -> GraphHandle:
-        """Return the entities around one, up to `depth` links away, and the rings that they form."""
+        """Return the entities around one, up to `depth` links away, and the rings that they form.
+
+        >>> graph = lab.signals.graph("device:device-73d1efba", depth=1)
+        >>> [len(ring.users) for ring in graph.rings]
+        [24]
+        """
         return get_graph(self._client, *read_entity(entity, entity_id), depth)
 
     def drift(self, *, since: When | None = None, until: When | None = None) -> DriftHandle:
-        """Compare the scores of a window, by default the last seven days, with those before."""
+        """Compare the scores of a window, by default the last seven days, with those before.
+
+        >>> drift = lab.signals.drift(since="2026-10-26", until="2026-11-02")
+        >>> drift.items.df()[["source", "level"]].head(3)
+            source    level
+        0  session   stable
+        1  gateway   stable
+        2   device  too_few
+        """
         window = {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
         return DriftHandle.parse(self._client, self._client.get("/v1/risk/drift", window))
 
     def sources(self) -> list[SourceHandle]:
-        """List the sources of signals, and which of them fell silent."""
+        """List the sources of signals, and which of them fell silent.
+
+        >>> [each.source for each in lab.signals.sources() if each.count > 20_000]
+        ['gateway', 'session']
+        """
         return [SourceHandle.parse(self._client, each) for each in self._client.iterate("/v1/risk/sources")]
+
+    def settings(self) -> RiskSettingsHandle:
+        """Return the tenant's settings of risk: the score from which a signal is escalated.
+
+        >>> lab.signals.settings().escalation_threshold
+        80.0
+        """
+        return RiskSettingsHandle.parse(self._client, self._client.get("/v1/risk/settings"))
 
     def simulate(
         self,
@@ -158,6 +212,12 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         Args:
             rules: each `{"id": ..., "when": condition}`; conditions are those of policies.
             threshold: `(rule_id, attribute)` of the number that the curve varies.
+
+        >>> high = {"attr": "signal.score", "op": "gte", "value": 95}
+        >>> report = lab.signals.simulate([{"id": "high", "when": high}], since="2026-10-26")
+        >>> report.rules.df()[["rule_id", "escalated"]]
+          rule_id  escalated
+        0    high        105
         """
         given = [
             arguments.read_mapping(rule, name=f"rules[{number}]")
@@ -182,7 +242,12 @@ class CaseCollection(DatasetCollection[CaseHandle]):
         super().__init__(client, CaseHandle)
 
     def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> CaseHandle:
-        """Resolve a case as `fraud`, `legitimate` or `inconclusive`."""
+        """Resolve a case as `fraud`, `legitimate` or `inconclusive`.
+
+        >>> case = next(lab.cases.list(status="open"))
+        >>> lab.cases.resolve(case, "legitimate", "a new phone").outcome
+        'legitimate'
+        """
         return resolve_case(self._client, arguments.read_id(case, self.noun), outcome, note)
 
 
@@ -199,7 +264,11 @@ class ChallengeCollection(DatasetCollection[ChallengeHandle]):
     def create(
         self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
     ) -> ChallengeHandle:
-        """Decide that a subject must prove who it is."""
+        """Decide that a subject must prove who it is.
+
+        >>> lab.challenges.create("u-1", "24 failed logins from one device").challenge_required
+        True
+        """
         body: dict[str, object] = {"subject_id": subject_id, "subject_type": subject_type, "reason": reason}
         body |= {} if risk_score is None else {"risk_score": risk_score}
         return self._parse(self._client.post("/v1/risk/challenge", body))
@@ -230,13 +299,24 @@ class ListCollection(Collection[ListEntryHandle]):
         reason: str,
         expires_at: When | None = None,
     ) -> ListEntryHandle:
-        """Put an entity on the `allow` or the `deny` list."""
+        """Put an entity on the `allow` or the `deny` list.
+
+        >>> entry = lab.lists.add("deny", "device:pc-0", reason="lost", expires_at="2026-12-01")
+        >>> entry.list, entry.expires_at.isoformat()
+        ('deny', '2026-12-01T00:00:00+00:00')
+        """
         body = _compose(entity, entity_id, None, list=list_name, reason=reason)
         end = arguments.read_time(expires_at, name="expires_at")
         return self._parse(self._client.post(self.path, body | ({"expires_at": end} if end else {})))
 
     def remove(self, entry: UUID | str | ListEntryHandle) -> None:
-        """Take an entity off its list."""
+        """Take an entity off its list.
+
+        >>> entry = lab.lists.add("allow", "ip:192.0.2.7", reason="our own monitoring")
+        >>> lab.lists.remove(entry)
+        >>> "192.0.2.7" in [each.entity_id for each in lab.lists]
+        False
+        """
         self._client.delete(path_of("v1", "risk", "lists", arguments.read_id(entry, self.noun)))
 
     def _find(self, which: object) -> ListEntryHandle:

@@ -58,11 +58,19 @@ class _AttestationVerbs(Handle):
 
         Args:
             file: the document: a path, its bytes, or an open binary file. It is hashed here and sent nowhere.
+
+        >>> diploma = next(lab.attestations.list(schema="degree"))
+        >>> diploma.verify().verdict.value, diploma.verify(file=b"another file").verdict.value
+        ('VALID', 'ALTERED')
         """
         return verify_attestation(self._client, self.id, file=file)
 
     def bundle(self) -> BundleHandle:
-        """Fetch the proof bundle, which verifies offline."""
+        """Fetch the proof bundle, which verifies offline.
+
+        >>> next(lab.attestations.list(schema="degree")).bundle().verify().valid
+        True
+        """
         return fetch_bundle(self._client, self.id)
 
     def revoke(self, reason: str) -> RevocationHandle:
@@ -70,6 +78,10 @@ class _AttestationVerbs(Handle):
 
         Raises:
             Conflict: it is not VALID any more.
+
+        >>> badge = next(lab.attestations.list(schema="skill-badge", status="VALID"))
+        >>> badge.revoke("earned by another person").status.value
+        'REVOKED'
         """
         return revoke_attestation(self._client, self.id, reason)
 

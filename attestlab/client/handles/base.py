@@ -56,7 +56,11 @@ class Handle(Shape):
         return found
 
     def to_dict(self) -> dict[str, object]:
-        """Return the fields as a dict of JSON values, under their names in the HTTP interface."""
+        """Return the fields as a dict of JSON values, under their names in the HTTP interface.
+
+        >>> sorted(lab.log.vkey().to_dict())
+        ['cosigner_vkey', 'origin', 'vkey']
+        """
         return self.model_dump(mode="json", by_alias=True)
 
     def __repr__(self) -> str:

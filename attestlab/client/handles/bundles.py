@@ -68,6 +68,10 @@ class BundleHandle(Handle):
 
         Raises:
             ValidationFailed: the bundle or the file cannot be read.
+
+        >>> bundle = next(lab.attestations.list(schema="degree")).bundle()
+        >>> bundle.verify(trust=lab.log.vkey().trust_policy, file=b"another file").verdict.value
+        'ALTERED'
         """
         bundle = Bundle.parse(self.document)
         digest = None if file is None else bytes.fromhex(arguments.hash_file(file).sha256)
@@ -75,7 +79,12 @@ class BundleHandle(Handle):
         return _show_report(self._client, bundle, report)
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the bundle as a JSON file, for `attestlab verify`; returns its path."""
+        """Write the bundle as a JSON file, for `attestlab verify`; returns its path.
+
+        >>> bundle = next(lab.attestations.list(schema="degree")).bundle()
+        >>> lab.verify(bundle.save("diploma.json")).verdict.value
+        'VALID'
+        """
         target = arguments.read_path(path)
         try:
             target.write_text(json.dumps(self.document))

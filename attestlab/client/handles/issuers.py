@@ -57,15 +57,37 @@ class IssuerRequestHandle(IssuerRequestOut, Handle):
     shown_fields: ClassVar = ("id", "type", "target_issuer_id", "status", "reason")
 
     def approve(self) -> IssuerRequestHandle:
-        """Approve the request, as another person than the requester."""
+        """Approve the request, as another person than the requester.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ben = lab.as_("ben@demo.example", password="only for the demo")
+        >>> issuer = lab.issuers.create("Open School", "open.example")
+        >>> request = ann.issuers.request("SUSPEND_ISSUER", issuer, "the school has closed")
+        >>> ben.issuers.requests(issuer)[0].approve().status
+        'APPROVED'
+        """
         return change_request(self._client, self.id, "approve")
 
     def reject(self, reason: str) -> IssuerRequestHandle:
-        """Reject the request."""
+        """Reject the request.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> issuer = lab.issuers.create("Night School", "night.example")
+        >>> ann.issuers.request("SUSPEND_ISSUER", issuer, "closed").reject("it is open again").status
+        'REJECTED'
+        """
         return change_request(self._client, self.id, "reject", {"reason": reason})
 
     def execute(self) -> IssuerRequestHandle:
-        """Make the requested change, once the request has its approvals."""
+        """Make the requested change, once the request has its approvals.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ben = lab.as_("ben@demo.example", password="only for the demo")
+        >>> issuer = lab.issuers.create("Old School", "old.example")
+        >>> request = ann.issuers.request("SUSPEND_ISSUER", issuer, "the school has closed")
+        >>> ben.issuers.approve(request).execute().status
+        'EXECUTED'
+        """
         return change_request(self._client, self.id, "execute")
 
 
@@ -113,11 +135,20 @@ class IssuerHandle(IssuerOut, Handle):
         return KeyHandle.parse(self._client, newest.model_dump())
 
     def rotate_key(self, kid: str | None = None, *, new_kid: str | None = None) -> RotationHandle:
-        """Replace a key, by default the active one, with a new key that the service holds."""
+        """Replace a key, by default the active one, with a new key that the service holds.
+
+        >>> lab.issuers["Northfield University"].rotate_key().new_kid
+        'northfield-2'
+        """
         return rotate_key(self._client, kid or self.active_key.kid, new_kid=new_kid, alg=self._alg_of(kid))
 
     def blast_radius(self, kid: str | None = None) -> BlastRadiusHandle:
-        """Count the attestations that depend on the issuer, or on one of its keys."""
+        """Count the attestations that depend on the issuer, or on one of its keys.
+
+        >>> northfield = lab.issuers["Northfield University"]
+        >>> northfield.blast_radius("northfield-1").valid
+        2
+        """
         return count_blast_radius(self._client, self.id, kid)
 
     def _alg_of(self, kid: str | None) -> str:

@@ -47,6 +47,8 @@ class InclusionHandle(InclusionOut, Handle):
 
         Raises:
             ProofInvalid: the path leads to another root.
+
+        >>> lab.log.proof(0).verify()
         """
         path = [parse_hash(each) for each in self.hashes]
         leaf, root = parse_hash(self.leaf_hash), parse_hash(self.root_hash)
@@ -63,6 +65,8 @@ class ConsistencyHandle(ConsistencyOut, Handle):
 
         Raises:
             ProofInvalid: the larger tree does not begin with the smaller one.
+
+        >>> lab.log.consistency(8, 16).verify()
         """
         path = [parse_hash(each) for each in self.hashes]
         hashing.verify_consistency(self.from_, self.to, parse_hash(self.from_root), parse_hash(self.to_root), path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 from uuid import UUID
 
 from attestlab.client import arguments, card_contents
@@ -67,7 +67,11 @@ class DecisionHandle(EvaluateOut, Handle):
         return card_contents.draw_decision(self)
 
     def explain(self) -> ExplanationHandle:
-        """Explain the decision, rule by rule."""
+        """Explain the decision, rule by rule.
+
+        >>> lab.policies.evaluate("MINT", {"trust_tier": "BASIC"}).explain().decision
+        'ALLOW'
+        """
         return explain_decision(self._client, self.decision_id)
 
 
@@ -95,7 +99,11 @@ class RecordedDecisionHandle(Handle):
         return self.matched_rules[0] if self.matched_rules else None
 
     def explain(self) -> ExplanationHandle:
-        """Explain the decision, rule by rule."""
+        """Explain the decision, rule by rule.
+
+        >>> next(lab.decisions.list(allowed=False, until="2026-11-02")).explain().matched_rule
+        'old-key'
+        """
         return explain_decision(self._client, self.decision_id)
 
 
@@ -117,6 +125,15 @@ class VersionHandle(PolicyVersionSummaryOut, Handle):
     """A version of a policy."""
 
     shown_fields: ClassVar = ("policy_id", "version", "status", "author", "created_at")
+
+    def read_document(self) -> dict[str, object]:
+        """Read the document of this version, which never changes, as a dict of its own.
+
+        >>> lab.policies["Employment checks"].versions()[-1].read_document()["default_effect"]
+        'DENY'
+        """
+        path = path_of("v1", "policies", self.policy_id, "versions", self.version)
+        return cast("dict[str, object]", self._client.get(path)["document"])
 
 
 class SweptValues(Records[SweptOut]):
@@ -167,7 +184,12 @@ class SimulationHandle(SimulationOut, Handle):
         return self.count_flips("ALLOW", "DENY")
 
     def count_flips(self, before: str, after: str) -> int:
-        """Count the decisions with one result before and another after."""
+        """Count the decisions with one result before and another after.
+
+        >>> report = lab.policies["Employment checks"].simulate(until="2026-11-02")
+        >>> report.count_flips("ALLOW", "DENY")
+        0
+        """
         return sum(each.count for each in self.transitions if (each.from_, each.to) == (before, after))
 
 
@@ -179,22 +201,39 @@ class _PolicyVerbs(Handle):
     def simulate(
         self, *, since: When | None = None, until: When | None = None, by: Iterable[str] | str = ()
     ) -> SimulationHandle:
-        """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs."""
+        """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs.
+
+        >>> lab.policies["Employment checks"].simulate(until="2026-11-02").decided
+        5192
+        """
         return simulate(self._client, {"policy_id": self.id}, since=since, until=until, by=by)
 
     def analyze(self) -> AnalysisHandle:
-        """Analyze the newest version for every possible context."""
+        """Analyze the newest version for every possible context.
+
+        >>> lab.policies["Employment checks"].analyze().findings
+        Records(0 Finding)
+        """
         return AnalysisHandle.parse(
             self._client, self._client.post("/v1/policies/analyze", {"policy_id": self.id}, is_read=True)
         )
 
     def versions(self) -> list[VersionHandle]:
-        """List the versions, newest first."""
+        """List the versions, newest first.
+
+        >>> [(each.version, each.status) for each in lab.policies["Employment checks"].versions()]
+        [(1, 'ACTIVE')]
+        """
         answers = self._client.iterate(path_of("v1", "policies", self.id, "versions"))
         return [VersionHandle.parse(self._client, answer) for answer in answers]
 
     def shadow(self) -> PolicyHandle:
-        """Evaluate and record the newest version next to the active ones, without effect."""
+        """Evaluate and record the newest version next to the active ones, without effect.
+
+        >>> document = lab.policies.get("Employment checks").document
+        >>> lab.policies.create(document | {"name": "Shadows"}).shadow().status
+        'SHADOW'
+        """
         return change_policy(self._client, self.id, "shadow")
 
     def activate(
@@ -204,15 +243,33 @@ class _PolicyVerbs(Handle):
         acknowledge: Iterable[str] = (),
         note: str | None = None,
     ) -> PolicyHandle:
-        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
+        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`).
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> target = {"target_type": "ISSUER", "target_id": lab.issuers["Orchard Press"].id}
+        >>> checks = lab.policies.get("Employment checks").document
+        >>> draft = lab.policies.create(checks | target | {"name": "Press checks", "category": "MINT"})
+        >>> ann.policies["Press checks"].activate(draft.simulate()).status
+        'ACTIVE'
+        """
         return activate_policy(self._client, self.id, simulation, acknowledge=acknowledge, note=note)
 
     def archive(self) -> PolicyHandle:
-        """Archive the policy permanently; by a signed-in owner or admin."""
+        """Archive the policy permanently; by a signed-in owner or admin.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> document = lab.policies.get("Employment checks").document
+        >>> ann.policies.create(document | {"name": "Old checks"}).archive().status
+        'ARCHIVED'
+        """
         return change_policy(self._client, self.id, "archive")
 
     def toml(self) -> str:
-        """Return the newest document as TOML."""
+        """Return the newest document as TOML.
+
+        >>> print(lab.policies["Employment checks"].toml().splitlines()[0])
+        name = "Employment checks"
+        """
         return self._client.get_text(path_of("v1", "policies", self.id), {"format": "toml"})
 
 

@@ -65,6 +65,7 @@ class ContextReplay:
 
         if place.folder is not None:
             weakref.finalize(self, shutil.rmtree, place.folder, ignore_errors=True)
+        self._is_temporary = place.folder is not None
         self._name = policy.name
         self._replay: Replay = replay(policy, place.path)
 
@@ -83,18 +84,40 @@ class ContextReplay:
         return sum(each.count for each in self.groups if each.allowed)
 
     def rel(self) -> duckdb.DuckDBPyRelation:
-        """Return the decisions as a lazy DuckDB relation: `row` (from 0), `allowed`, and the matching rules as bits."""
-        return self._replay.rel()
+        """Return the decisions as a DuckDB relation: `row` (from 0), `allowed`, and the matching rules as bits.
+
+        It is lazy for contexts in files. Those of a data frame are decided at once, because the relation may live
+        longer than this object, which owns their temporary file.
+
+        >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
+        >>> decided = lab.policies.replay("Employment checks", past).rel()
+        >>> decided.filter("not allowed").count("*").fetchall()
+        [(1130,)]
+        """
+        from attestlab.client.analysis import frames
+
+        decided = self._replay.rel()
+        return frames.to_relation(decided.to_arrow_table()) if self._is_temporary else decided
 
     def df(self) -> pd.DataFrame:
-        """Return the decisions as a data frame, one row for each context, in their order: `allowed`."""
+        """Return the decisions as a data frame, one row for each context, in their order: `allowed`.
+
+        >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
+        >>> lab.policies.replay("Employment checks", past).df()["allowed"].value_counts().to_dict()
+        {np.True_: 4062, np.False_: 1130}
+        """
         from attestlab.client.analysis import frames
 
         table = self._replay.rel().project("row, allowed").order("row").project("allowed").to_arrow_table()
         return frames.to_pandas(table, {})
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write the decisions as Parquet, in bounded memory; returns their number."""
+        """Write the decisions as Parquet, in bounded memory; returns their number.
+
+        >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
+        >>> lab.policies.replay("Employment checks", past).to_parquet("decided.parquet")
+        5192
+        """
         return self._replay.write(path)
 
     def __len__(self) -> int:
@@ -113,19 +136,28 @@ def replay_policy(client: ServiceClient, policy: object, contexts: Contexts) -> 
     Raises:
         ValidationFailed: the policy is invalid, or the contexts cannot be read.
     """
-    return ContextReplay(_bind_policy(client, policy), _place_contexts(contexts))
+    return ContextReplay(bind_policy(client, policy, read_registry(client)), _place_contexts(contexts))
 
 
-def _bind_policy(client: ServiceClient, policy: object) -> Policy:
-    """Bind a policy to the tenant's attributes, as the service does."""
+def bind_policy(client: ServiceClient, policy: object, registry: Registry) -> Policy:
+    """Bind a policy to the tenant's attributes, as the service does.
+
+    Raises:
+        ValidationFailed: the policy is invalid.
+    """
     named = name_policy(client, policy)
     if "policy_id" in named:
         path = path_of("v1", "policies", named["policy_id"])
         document = parse_toml(client.get_text(path, {"format": "toml"}))
     else:
         document = parse_body(named["policy"])
+    return bind(document, registry)
+
+
+def read_registry(client: ServiceClient) -> Registry:
+    """Read the attributes that the tenant's policies may use."""
     attributes = cast("list[Json]", client.get("/v1/policies/attributes")["items"])
-    return bind(document, Registry(map(_read_attribute, attributes)))
+    return Registry(map(_read_attribute, attributes))
 
 
 def _read_attribute(sent: Json) -> Attribute:

@@ -12,7 +12,7 @@ from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.account_takeover.shapes import LoginOut
 from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
-from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut
+from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut, SettingsOut
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut
 from attestlab.risk.media.shapes import ScanOut
 from attestlab.risk.normalization.shapes import NormalizedOut
@@ -45,11 +45,19 @@ class SignalHandle(SignalOut, Handle):
     shown_fields: ClassVar = ("source", "signal_type", "score", "entity_type", "entity_id", "occurred_at")
 
     def entity(self) -> EntityHandle:
-        """Return what is known about the signal's entity."""
+        """Return what is known about the signal's entity.
+
+        >>> lab.signals.add("gateway", "behavior", 41, "user:u-2").entity().entity_id
+        'u-2'
+        """
         return get_entity(self._client, self.entity_type, self.entity_id)
 
     def graph(self, *, depth: int | None = None) -> GraphHandle:
-        """Return the entities around the signal's entity."""
+        """Return the entities around the signal's entity.
+
+        >>> lab.signals.add("gateway", "behavior", 41, "user:u-3").graph(depth=1).nodes
+        Records(1 Node)
+        """
         return get_graph(self._client, self.entity_type, self.entity_id, depth)
 
 
@@ -59,11 +67,21 @@ class CaseHandle(CaseOut, Handle):
     shown_fields: ClassVar = ("id", "entity_type", "entity_id", "status", "max_score", "outcome")
 
     def resolve(self, outcome: str, note: str | None = None) -> CaseHandle:
-        """Resolve the case as `fraud`, `legitimate` or `inconclusive`."""
+        """Resolve the case as `fraud`, `legitimate` or `inconclusive`.
+
+        >>> case = next(lab.cases.list(status="open"))
+        >>> case.resolve("fraud").status
+        'resolved'
+        """
         return resolve_case(self._client, self.id, outcome, note)
 
     def entity(self) -> EntityHandle:
-        """Return what is known about the case's entity."""
+        """Return what is known about the case's entity.
+
+        >>> case = next(lab.cases.list(entity_id="user-00225"))
+        >>> case.entity().entity_id
+        'user-00225'
+        """
         return get_entity(self._client, self.entity_type, self.entity_id)
 
 
@@ -73,7 +91,11 @@ class ListEntryHandle(ListEntryOut, Handle):
     shown_fields: ClassVar = ("id", "list", "entity_type", "entity_id", "reason", "expires_at")
 
     def remove(self) -> None:
-        """Take the entity off the list."""
+        """Take the entity off the list.
+
+        >>> entry = lab.lists.add("allow", "ip:192.0.2.8", reason="our own monitoring")
+        >>> entry.remove()
+        """
         self._client.delete(path_of("v1", "risk", "lists", self.id))
 
 
@@ -125,6 +147,12 @@ class SourceHandle(SourceOut, Handle):
     """A source of signals, and whether it fell silent."""
 
     shown_fields: ClassVar = ("source", "count", "last_seen", "silent")
+
+
+class RiskSettingsHandle(SettingsOut, Handle):
+    """The tenant's settings of risk."""
+
+    shown_fields: ClassVar = ("escalation_threshold",)
 
 
 class RiskSimulationHandle(RiskSimulationOut, Handle):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -11,7 +12,9 @@ from sqlalchemy.engine import URL, ExceptionContext
 from attestlab.core import atomic_files
 
 BUSY_TIMEOUT_MS = 15_000
+MIGRATION_TIMEOUT_MS = 600_000  # another process may be migrating a large table
 PAGE_BYTES = 8192  # of a new database; measured: a commit of some dozen rows takes a fifth less time than with 4096
+_WAL_POLL_S = 0.005
 WAL_BYTES = 4 << 20  # the commit that checkpoints the WAL waits for it; with 16 MB, for 30 ms and more
 
 
@@ -29,9 +32,9 @@ def engine_of(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _record: object) -> None:
+        _execute(connection, f"PRAGMA page_size={PAGE_BYTES}")  # before the first page; later it has no effect
+        _use_wal(connection)
         for pragma in (
-            f"page_size={PAGE_BYTES}",  # before the first page is written; an existing database keeps its own
-            "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
             f"busy_timeout={BUSY_TIMEOUT_MS}",
@@ -55,6 +58,25 @@ def begin_immediate(connection: Connection, busy_timeout_ms: int) -> None:
     """Take the writer's lock; waits at most `busy_timeout_ms` for another process."""
     connection.exec_driver_sql(f"PRAGMA busy_timeout={busy_timeout_ms}")
     connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Set the journal mode of a database, once and for all.
+
+    Waits while other processes open the same new database: SQLite does not wait for their locks by itself here, because
+    it holds one already (`sqlite3BtreeSetVersion` begins a read before its write).
+
+    Raises:
+        sqlite3.OperationalError: the database stays locked for longer than the busy timeout.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            return _execute(connection, "PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_WAL_POLL_S)
 
 
 def _execute(connection: sqlite3.Connection, statement: str) -> None:

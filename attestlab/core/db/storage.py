@@ -168,7 +168,8 @@ class Storage:
     def write(self, tx: Transaction | None = None, *, is_migration: bool = False) -> Iterator[Transaction]:
         """Open a write transaction; it is committed at the end of the block and rolled back on any exception.
 
-        With `tx` the block joins that transaction, and its opener commits it. A migration waits without a limit.
+        With `tx` the block joins that transaction, and its opener commits it. A migration waits for another process's:
+        ten minutes on SQLite, on PostgreSQL without a limit.
 
         Raises:
             RuntimeError: this thread is within a write, whose `tx` is missing.
@@ -213,7 +214,8 @@ class Storage:
             connection = self._connect()
             try:
                 if self._database is None:
-                    sqlite.begin_immediate(connection, busy_timeout_ms)
+                    wait_ms = sqlite.MIGRATION_TIMEOUT_MS if is_migration else busy_timeout_ms
+                    sqlite.begin_immediate(connection, wait_ms)
                 else:
                     self._lock_postgresql(connection, is_migration)
             except BaseException:

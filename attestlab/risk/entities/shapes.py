@@ -20,7 +20,10 @@ if TYPE_CHECKING:  # a client reads these models without the service
 
 
 class EntityOut(Out):
-    """What is known about an entity: its 50 newest signals and cases, its list entries, and counts by action."""
+    """What is known about an entity: its 50 newest signals and cases, its list entries, and counts by action.
+
+    `windows` are counts by action and window; each is exact up to 1,000, and stays there.
+    """
 
     entity_type: EntityTypeName
     entity_id: str
@@ -97,7 +100,10 @@ class EdgeOut(Out):
 
 
 class RingOut(Out):
-    """At least three users who share devices, documents, sessions, or several addresses; `density` goes up to 1."""
+    """At least three users who share devices, documents, sessions, several addresses or linked issuers.
+
+    `shared` lists what at least two of them have in common; `density` is above 0 and goes up to 1.
+    """
 
     users: list[EntityNameOut]
     shared: list[EntityNameOut]

@@ -1,7 +1,8 @@
 """Bulk recording of signals: many lines of one request, written in slices between the writes of other requests.
 
 With an Idempotency-Key, the progress is stored in the transaction of each slice. A client that repeats the request
-after an interruption records the remaining lines only.
+after an interruption records the remaining lines only, also if another process is still recording the first one. All of
+them parse the lines as of the moment when the first began, so that they accept the same lines.
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
+from attestlab.risk.links.mentions import may_mention
+from attestlab.risk.rules import SIGNAL_THRESHOLD
 from attestlab.risk.signals import store
 from attestlab.risk.signals.ndjson import SignalLines
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.tables import BulkProgressRecord
 
+MAX_WORK_PER_WRITE = 500  # signals that name one entity each; the writer takes some 20 ms for them
+LINKING_WORK = 6  # of a signal that names six entities: it writes fifteen links
+ESCALATION_WORK = 3
 PROGRESS_TTL = timedelta(hours=24)  # as long as an Idempotency-Key is kept
 
 
@@ -44,16 +50,17 @@ class BulkRecording:
         self.storage = storage
         self.clock = clock
 
-    def read_lines(self, text: bytes) -> SignalLines:
-        """Return the lines of a request, to be parsed batch by batch."""
-        return SignalLines(text, now=self.clock.now())
-
-    def count_recorded(self, options: BulkOptions) -> int:
-        """Return how many signals of the request are recorded already."""
+    def begin(self, options: BulkOptions, tx: Transaction | None = None) -> BulkProgressRecord:
+        """Return the progress of a request: when it was sent first, and how many of its signals are recorded."""
+        now = self.clock.now()
         if options.progress_id is None:
-            return 0
-        with self.storage.read() as connection:
-            return store.find_progress(connection.execute, options.progress_id)
+            return BulkProgressRecord(b"", 0, now)
+        with self.storage.write(tx) as tx:
+            return store.begin_progress(tx, BulkProgressRecord(options.progress_id, 0, now))
+
+    def read_lines(self, text: bytes, *, began_at: datetime) -> SignalLines:
+        """Return the lines of a request, to be parsed batch by batch."""
+        return SignalLines(text, now=began_at)
 
     def record_slice(
         self,
@@ -63,16 +70,34 @@ class BulkRecording:
         caller: Caller,
         tx: Transaction | None = None,
     ) -> None:
-        """Record the next signals of a request, of which `done` will be recorded then."""
+        """Record the next signals of a request, of which `done` are recorded then.
+
+        Those that another process has recorded meanwhile are left out.
+        """
         with self.storage.write(tx) as tx:
-            now = self.clock.now()
-            record_signals(tx, caller.tenant_id, signals, at=now, is_backfill=options.is_backfill)
             if options.progress_id is not None:
-                store.save_progress(tx, BulkProgressRecord(options.progress_id, done, now))
+                recorded = store.find_progress(tx.exec, options.progress_id)
+                signals = signals[max(0, recorded - (done - len(signals))) :]
+            if not signals:
+                return
+            record_signals(tx, caller.tenant_id, signals, at=self.clock.now(), is_backfill=options.is_backfill)
+            if options.progress_id is not None:
+                store.save_progress(tx, options.progress_id, done)
 
     def prune(self, tx: Transaction) -> None:
-        """Delete the progress of requests that no client will repeat."""
+        """Delete the progress of requests that began so long ago that no client will repeat them."""
         store.delete_progress(tx, before=self.clock.now() - PROGRESS_TTL)
+
+
+def count_for_one_write(signals: Sequence[NewSignal]) -> int:
+    """Return how many of the next signals one write takes, at least one, so that no other write waits for long."""
+    work = 0
+    for number, signal in enumerate(signals):
+        work += LINKING_WORK if may_mention(signal.details) else 1
+        work += ESCALATION_WORK if signal.score >= SIGNAL_THRESHOLD else 0
+        if work > MAX_WORK_PER_WRITE:
+            return max(1, number)
+    return len(signals)
 
 
 def identify_request(caller: Caller, key: str, text: bytes) -> bytes:

@@ -9,7 +9,7 @@ from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller
 from attestlab.risk.access import READERS, WRITERS
 from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
-from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, identify_request
+from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.ndjson import SignalLines
 from attestlab.risk.signals.recording import NewSignal, encode_details
@@ -36,8 +36,7 @@ routes = Routes("risk")
 _LIST = "risk_signals"
 _EXPORTED_TYPES = {"text/csv": str, JSON: list[SignalOut], "application/vnd.apache.parquet": bytes}
 BULK_LIMIT_BYTES = 50 * 1024 * 1024
-MAX_SIGNALS_PER_WRITE = 500  # about 10 ms of the writer, so that other requests' writes go in between
-MIN_SIGNALS_PER_WRITE = 50  # while other writes wait
+SIGNALS_PER_WRITE_IN_TURN = 50  # while writes of other requests wait
 
 
 class BulkQuery(In):
@@ -80,10 +79,11 @@ async def record_risk_signals(
     key, owner = request.header(HEADER), str(caller.tenant_id)
     progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.ndjson)
     options = BulkOptions(query.backfill, progress_id)
-    recorded, accepted = await executor.read(bulk.count_recorded, options), 0
-    lines = bulk.read_lines(request.ndjson)
+    begin = partial(bulk.begin, options)
+    begun, accepted = begin() if key is None else await executor.write(begin), 0
+    lines = bulk.read_lines(request.ndjson, began_at=begun.began_at)
     while (signals := await _parse_batch(lines, owner, executor)) is not None:
-        done = max(accepted, min(recorded, accepted + len(signals)))
+        done = max(accepted, min(begun.recorded, accepted + len(signals)))
         for part in _slice(signals[done - accepted :], executor):
             done += len(part)
             async with executor.bulk.piece():
@@ -169,9 +169,11 @@ def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequenc
     """Divide signals into writes, short ones while writes of other requests wait."""
     start = 0
     while start < len(signals):
-        count = MIN_SIGNALS_PER_WRITE if executor.count_waiting() else MAX_SIGNALS_PER_WRITE
-        yield signals[start : start + count]
-        start += count
+        end = start + SIGNALS_PER_WRITE_IN_TURN if executor.count_waiting() else len(signals)
+        part = signals[start:end]
+        part = part[: count_for_one_write(part)]
+        yield part
+        start += len(part)
 
 
 def _render_bulk(lines: SignalLines, accepted: int) -> BulkOut:

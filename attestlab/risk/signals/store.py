@@ -8,20 +8,16 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, bindparam, delete, func, select, update
 
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.db.upserts import Upsert
 from attestlab.core.errors import NotFound
 from attestlab.risk.rules import Entity
 from attestlab.risk.signals.tables import BulkProgress, BulkProgressRecord, RiskSignal, RiskSignalRecord
 
 signals = table_of(RiskSignal)
 progress = table_of(BulkProgress)
-_SAVE_PROGRESS = Upsert(
-    progress, key=("id",), change=lambda new: {"recorded": new.recorded, "updated_at": new.updated_at}
-)
 
 _newest_of_entity = (
     select(signals.c.id, signals.c.replaces, signals.c.score, signals.c.occurred_at)
@@ -140,20 +136,28 @@ def find_of_event(execute: Execute, event_id: UUID) -> RiskSignalRecord | None:
     return fetch_one(execute(query), RiskSignalRecord)
 
 
+def begin_progress(tx: Transaction, new: BulkProgressRecord) -> BulkProgressRecord:
+    """Return the progress of a bulk request, which is `new` if none is stored."""
+    found = fetch_one(tx.exec(select(*progress.c).where(progress.c.id == new.id)), BulkProgressRecord)
+    if found is None:
+        tx.add(progress, new)
+    return found or new
+
+
 def find_progress(execute: Execute, progress_id: bytes) -> int:
     """Return how many signals of a bulk request are recorded."""
     recorded: int | None = execute(select(progress.c.recorded).where(progress.c.id == progress_id)).scalar()
     return recorded or 0
 
 
-def save_progress(tx: Transaction, record: BulkProgressRecord) -> None:
-    """Store how many signals of a bulk request are recorded."""
-    _SAVE_PROGRESS.run(tx.connection, record._asdict())
+def save_progress(tx: Transaction, progress_id: bytes, recorded: int) -> None:
+    """Store how many signals of a bulk request that has begun are recorded."""
+    tx.exec(update(progress).where(progress.c.id == progress_id).values(recorded=recorded))
 
 
 def delete_progress(tx: Transaction, *, before: datetime) -> None:
-    """Delete the progress of requests that were last written before a moment."""
-    tx.exec(delete(progress).where(progress.c.updated_at < before))
+    """Delete the progress of requests that began before a moment."""
+    tx.exec(delete(progress).where(progress.c.began_at < before))
 
 
 def _select_indexed(filter_: SignalFilter) -> SignalFilter:

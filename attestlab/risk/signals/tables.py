@@ -66,13 +66,16 @@ class RiskSignalRecord(NamedTuple):
 
 
 class BulkProgress(SQLModel, table=True):
-    """How many signals of a bulk request are recorded; `id` is the SHA-256 of tenant, Idempotency-Key and body."""
+    """How many signals of a bulk request are recorded; `id` is the SHA-256 of tenant, Idempotency-Key and body.
+
+    `began_at` is when the request was received first.
+    """
 
     __tablename__ = "risk_bulk_progress"
 
     id: bytes = Field(primary_key=True, sa_type=LargeBinary)
     recorded: int = Field(sa_type=BigInteger)
-    updated_at: datetime = Field(index=True)
+    began_at: datetime = Field(index=True)
 
 
 @short_repr
@@ -81,4 +84,4 @@ class BulkProgressRecord(NamedTuple):
 
     id: bytes
     recorded: int
-    updated_at: datetime
+    began_at: datetime

@@ -19,7 +19,8 @@ def record_velocity(
 ) -> VelocityOut:
     """Count an occurrence of an action, and score how often the entity did it in the last minute, hour and day.
 
-    The windows slide and follow `occurred_at`. From a score of 60 on it becomes a signal.
+    The windows slide and follow `occurred_at`. Each count is exact up to 1,000, and stays there; no score needs
+    more. From a score of 60 on it becomes a signal.
     """
     entity = Entity.of(body.entity_type, body.entity_id)
     occurred_at = settle_time(body.occurred_at, request.now)

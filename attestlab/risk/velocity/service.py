@@ -30,7 +30,7 @@ MAX_ACTIONS_SHOWN = 20
 
 @dataclass(frozen=True)
 class VelocityScore:
-    """The score of an action's frequency, 0 to 100; `windows` are counts by the window's name.
+    """The score of an action's frequency, 0 to 100; `windows` are counts by the window's name, at most 1,000 each.
 
     `signal_id` is the signal that a score of at least `SIGNAL_THRESHOLD` has become.
     """

@@ -18,7 +18,10 @@ class VelocityIn(In):
 
 
 class VelocityOut(Out):
-    """The score of the action's frequency; `windows` are counts by window: 1m, 5m, 1h and 24h."""
+    """The score of the action's frequency; `windows` are counts by window: 1m, 5m, 1h and 24h.
+
+    A count is exact up to 1,000, and stays there; the score is exact always, because it is full from 300 on.
+    """
 
     score: float
     windows: dict[str, int]

@@ -3,7 +3,7 @@
 This is our own HTTP/1.1 reader on Tornado's `IOStream` instead of `tornado.http1connection`, for its promises on
 framing: it answers malformed HTTP with our error envelope, rejects bare line feeds, and lets a client that is still
 sending read its rejection (a lingering close, where a plain close would reset the connection). ARCHITECTURE has the
-measurements. Paths without a route can still be served by Tornado: `_delegate_to_tornado`.
+measurements. Tornado serves the paths that a `Fallback` takes: `_delegate_to_tornado`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from math import inf
+from typing import Protocol
 
 from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
-from tornado.httputil import HTTPServerConnectionDelegate
+from tornado.httputil import HTTPConnection, HTTPMessageDelegate
 from tornado.iostream import StreamClosedError
 
 from attestlab.core.errors import AttestLabError
@@ -55,6 +56,18 @@ class Peer:
     protocol: str = "http"
 
 
+class Fallback(Protocol):
+    """What Tornado's HTTP implementation serves on the same port: it chooses by path."""
+
+    def takes(self, path: str) -> bool:
+        """Whether it serves this path, instead of the application."""
+        ...
+
+    def start_request(self, server_conn: object, request_conn: HTTPConnection) -> HTTPMessageDelegate:
+        """Begin to serve a request (`tornado.httputil.HTTPServerConnectionDelegate`)."""
+        ...
+
+
 class Connection:
     """Serves one socket until the client or the server closes it.
 
@@ -68,7 +81,7 @@ class Connection:
         stream: PushbackStream,
         peer: Peer,
         timeouts: Timeouts,
-        fallback: HTTPServerConnectionDelegate | None = None,
+        fallback: Fallback | None = None,
     ) -> None:
         self.buffer = bytearray()  # received bytes that were not read yet
         self.stream = stream
@@ -129,7 +142,7 @@ class Connection:
             head = parse_head(raw)
         except AttestLabError as error:
             return await self._reject_malformed(error)
-        if self._fallback is not None and not self._application.router.has_path(head.path):
+        if self._fallback is not None and self._fallback.takes(head.path):
             return await self._delegate_to_tornado(raw, self._fallback)
         self._owes_continue = head.awaits_continue
         self._remaining_s = self._timeouts.body_s
@@ -169,7 +182,7 @@ class Connection:
         await self._send(handler.response(close=True))
         return await self._close_lingering(lingering=True)
 
-    async def _delegate_to_tornado(self, raw: bytes, fallback: HTTPServerConnectionDelegate) -> bool:
+    async def _delegate_to_tornado(self, raw: bytes, fallback: Fallback) -> bool:
         """Lets Tornado's HTTP implementation, including websockets, answer this request."""
         received = raw + END_OF_HEAD + bytes(self.buffer)
         self.buffer.clear()

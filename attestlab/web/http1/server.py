@@ -6,12 +6,11 @@ import asyncio
 import socket
 from collections.abc import Iterable
 
-from tornado.httputil import HTTPServerConnectionDelegate
 from tornado.ioloop import PeriodicCallback
 
 from attestlab.web.application import Application
 from attestlab.web.http1.acceptor import Acceptor, ConnectionLimits
-from attestlab.web.http1.connection import Connection, Peer, Timeouts
+from attestlab.web.http1.connection import Connection, Fallback, Peer, Timeouts
 from attestlab.web.http1.pushback_stream import PushbackStream
 
 _READ_CHUNK_BYTES = 32 * 1024
@@ -22,7 +21,7 @@ MAX_CONNECTIONS = 4096
 
 
 class Server:
-    """Serves an `Application`; `fallback`, a Tornado application, answers the paths that it does not route.
+    """Serves an `Application`; `fallback` serves the paths that it takes, with Tornado's HTTP implementation.
 
     Speaks plain HTTP/1.1: TLS, and the client addresses that a proxy forwards, are the proxy's responsibility.
     """
@@ -32,7 +31,7 @@ class Server:
         application: Application,
         *,
         timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
-        fallback: HTTPServerConnectionDelegate | None = None,
+        fallback: Fallback | None = None,
         limits: ConnectionLimits | None = None,
     ) -> None:
         self._application = application

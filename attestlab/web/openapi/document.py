@@ -40,7 +40,7 @@ def openapi_routes(
     def render_json() -> bytes:
         return describe([*described, *routes], title=title, version=version, vocabulary=load_vocabulary())
 
-    @routes.get("/openapi.json", scope=PUBLIC, produces={JSON: JsonObject})
+    @routes.get("/openapi.json", scope=PUBLIC, fixed=True, produces={JSON: JsonObject})
     async def get_openapi() -> RawResponse:
         """Get the description of this API, an OpenAPI 3.1 document.
 

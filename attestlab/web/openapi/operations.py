@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import NoneType
 from typing import Final
 from uuid import UUID
 
 from attestlab.web.body.form import FILE_LIMIT_BYTES, FILE_PART, FORM
 from attestlab.web.body.reader import NDJSON
-from attestlab.web.content_coding import is_json, may_compress
+from attestlab.web.content_coding import is_json, is_text, may_compress
 from attestlab.web.cross_origin import is_shared
 from attestlab.web.openapi.errors import refer_to_errors
 from attestlab.web.openapi.headers import EVERY_RESPONSE, refer_to_headers
@@ -196,8 +196,13 @@ def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str
     responses = {str(route.status): success}
     if route.has_etag:
         responses["304"] = dict(_NOT_MODIFIED)
+    if route.redirect is not None:
+        responses["303"] = {
+            "description": route.redirect,
+            "headers": refer_to_headers([*EVERY_RESPONSE, "Location", "Cache-Control"]),
+        }
     responses |= refer_to_errors(route)
-    if route.page and route.path_types:
+    if route.page and (route.path_types or "404" in responses):
         responses["404"] = _describe_unknown(content, schemas["", "error"])
     return responses
 
@@ -216,11 +221,15 @@ def _list_headers(route: Route) -> list[str]:
     by_condition = {
         ("ETag",): route.has_etag,
         ("Idempotent-Replayed",): route.idempotency != "none",
-        ("Vary", "Content-Encoding"): may_compress(route) and any(map(is_json, media_types(route))),
+        ("Vary", "Content-Encoding"): may_compress(route) and any(map(_compresses(route), media_types(route))),
         ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers"): is_shared(route),
     }
     implied = [name for names, is_sent in by_condition.items() if is_sent for name in names]
     return list(dict.fromkeys([*EVERY_RESPONSE, *route.headers, *implied]))
+
+
+def _compresses(route: Route) -> Callable[[str], bool]:
+    return is_text if route.fixed else is_json
 
 
 def _describe_result(route: Route) -> str:

@@ -19,7 +19,10 @@ _UNNAMED = "local"  # for a socket without an address
 
 
 class ClientAddressResolver:
-    """Resolves client addresses; `trusted` are the networks of trusted proxies."""
+    """Resolves client addresses; `trusted` are the networks of trusted proxies.
+
+    A peer without an address has connected to a private Unix socket: it is a process of this service, and trusted.
+    """
 
     def __init__(self, trusted: Sequence[IPNetwork] = ()) -> None:
         self._trusted = tuple(trusted)
@@ -32,7 +35,7 @@ class ClientAddressResolver:
         """
         if forwarded is None:
             return peer
-        if not self._trusted:
+        if peer and not self._trusted:
             self._warn(peer)
             return peer
         if not self._trusts(peer):
@@ -57,8 +60,8 @@ class ClientAddressResolver:
                 remedy="If a proxy at this address forwards requests, name its network in ATTESTLAB_TRUSTED_PROXIES.",
             )
 
-    def _trusts(self, text: str) -> bool:
-        return is_within(text, self._trusted)
+    def _trusts(self, peer: str) -> bool:
+        return not peer or is_within(peer, self._trusted)
 
 
 def is_within(client: str, networks: Sequence[IPNetwork]) -> bool:

@@ -79,6 +79,8 @@ class RouteOptions(TypedDict, total=False):
     page: bool
     secret: bool
     share_links: bool
+    fixed: bool
+    redirect: str
     produces: Mapping[str, object]
     headers: tuple[str, ...]
     raises: tuple[type[AttestLabError], ...]
@@ -112,6 +114,8 @@ class Route:
     charged: bool = True  # whether a request counts towards the limit of its caller or address
     secret: bool = False  # body or response hold a secret, so its idempotency record is sealed and keyed
     share_links: bool = False  # the response has keys of share links, so it is never compressed
+    fixed: bool = False  # the body is public and the same while the process runs, so it is compressed once
+    redirect: str | None = None  # where its 303 leads, for OpenAPI
     produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself
     headers: tuple[str, ...] = ()  # response headers of its own, for OpenAPI
     raises: tuple[type[AttestLabError], ...] = ()  # errors that the declaration alone does not imply, for OpenAPI

@@ -12,6 +12,7 @@ for each mint, and a p50 of 1.6 instead of 2.4 times the floor's.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -166,11 +167,29 @@ class LoopGroupCommit:
 
     async def _commit(self, tx: Transaction) -> None:
         try:
-            committing = self._loop.run_in_executor(self._thread, self._storage.commit, tx)
+            committing = self._start(self._storage.commit, tx)
         except BaseException:  # the thread has stopped; the rollback releases the writer's lock
             self._storage.rollback(tx)
             raise
         await committing
 
     async def _in_thread(self, function: Callable[..., Result], *arguments: object) -> Result:
-        return await self._loop.run_in_executor(self._thread, function, *arguments)
+        return await self._start(function, *arguments)
+
+    def _start(self, function: Callable[..., Result], *arguments: object) -> asyncio.Future[Result]:
+        """Start work in the thread. While the interpreter exits, threads take none, so the loop does it itself.
+
+        Raises:
+            RuntimeError: the thread has ended for another reason.
+        """
+        try:
+            return self._loop.run_in_executor(self._thread, function, *arguments)
+        except RuntimeError:
+            if threading.main_thread().is_alive():
+                raise
+        done: asyncio.Future[Result] = self._loop.create_future()
+        try:
+            done.set_result(function(*arguments))
+        except BaseException as error:
+            done.set_exception(error)
+        return done

@@ -1,0 +1,814 @@
+"""The types of the async twin; `make reference` writes this file from the verbs of `attestlab.client`.
+
+A twin of a handle has the handle's fields and is accepted wherever the handle is, so it is typed as a subclass whose
+verbs are awaited instead. An index that is no slice finds one object, by its id, name or position.
+"""
+
+# mypy: disable-error-code="override, overload-overlap"
+
+import builtins
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Self, Unpack, overload
+from uuid import UUID
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+from attestlab.client import arguments
+from attestlab.client.analysis.arrow_reading import Parameters
+from attestlab.client.analysis.records import Records
+from attestlab.client.arguments import File, When
+from attestlab.client.collections.attestations import MintOptions
+from attestlab.client.collections.audit import AuditEventHandle
+from attestlab.client.collections.issuers import KeyLike, RequestLike
+from attestlab.client.collections.policies import PolicyOrDocument
+from attestlab.client.handles.attestations import (
+    AttestationHandle,
+    AttestationLike,
+    MintHandle,
+    RevocationHandle,
+    VerificationHandle,
+)
+from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
+from attestlab.client.handles.draft_decisions import DraftDecisionHandle
+from attestlab.client.handles.issuers import (
+    BlastRadiusHandle,
+    IssuerHandle,
+    IssuerLike,
+    IssuerRequestHandle,
+    KeyHandle,
+    RotationHandle,
+    WithdrawnKeyHandle,
+)
+from attestlab.client.handles.log import (
+    CheckpointHandle,
+    ConsistencyHandle,
+    EntryHandle,
+    InclusionHandle,
+    SignedHead,
+    TreeHeadHandle,
+    VkeyHandle,
+)
+from attestlab.client.handles.policies import (
+    AnalysisHandle,
+    AttributeHandle,
+    DecisionHandle,
+    ExplanationHandle,
+    PolicyHandle,
+    PolicyLike,
+    PolicySummaryHandle,
+    RecordedDecisionHandle,
+    SimulationHandle,
+    Threshold,
+    VersionHandle,
+)
+from attestlab.client.handles.replays import ContextReplay, Contexts
+from attestlab.client.handles.risk import (
+    BulkHandle,
+    CaseHandle,
+    ChallengeHandle,
+    DriftHandle,
+    EntityHandle,
+    GraphHandle,
+    ListEntryHandle,
+    LoginHandle,
+    NormalizedHandle,
+    RiskSettingsHandle,
+    RiskSimulationHandle,
+    ScanHandle,
+    SignalHandle,
+    SourceHandle,
+    VelocityHandle,
+)
+from attestlab.client.lab import MeHandle
+from attestlab.core.errors import AttestLabError
+from attestlab.log.note.trust_policy import TrustPolicy
+
+class AsyncAttestation(AttestationHandle):
+    """An attestation with its current status."""
+    async def bundle(self) -> AsyncBundle:
+        """Fetch the proof bundle, which verifies offline."""
+    async def revoke(self, reason: str) -> RevocationHandle:
+        """Revoke the attestation permanently."""
+    async def verify(self, *, file: File | None = None) -> VerificationHandle:
+        """Verify the attestation, with its document or without."""
+
+class AsyncBundle(BundleHandle):
+    """A proof bundle: everything that a verifier needs besides the log's key."""
+    async def save(self, path: str | PathLike[str]) -> Path:
+        """Write the bundle as a JSON file, for `attestlab verify`; returns its path."""
+    async def verify(
+        self, *, file: File | None = None, trust: TrustPolicy | str | None = None
+    ) -> OfflineVerificationHandle:
+        """Verify the bundle in this process."""
+
+class AsyncCase(CaseHandle):
+    """A case: the escalated signals of one entity, until a person resolves it."""
+    async def entity(self) -> EntityHandle:
+        """Return what is known about the case's entity."""
+    async def resolve(self, outcome: str, note: str | None = None) -> AsyncCase:
+        """Resolve the case as `fraud`, `legitimate` or `inconclusive`."""
+
+class AsyncConsistency(ConsistencyHandle):
+    """The proof that the log only grew between two sizes; it was verified when it arrived."""
+    async def verify(self) -> None:
+        """Recompute both roots from the proof."""
+
+class AsyncDecision(DecisionHandle):
+    """A decision of the policies in force."""
+    async def explain(self) -> ExplanationHandle:
+        """Explain the decision, rule by rule."""
+
+class AsyncInclusion(InclusionHandle):
+    """The proof that the log has an entry; it was verified when it arrived."""
+    async def verify(self) -> None:
+        """Recompute the root from the entry's hash and the path."""
+
+class AsyncIssuer(IssuerHandle):
+    """An issuer with its keys."""
+    async def blast_radius(self, kid: str | None = None) -> BlastRadiusHandle:
+        """Count the attestations that depend on the issuer, or on one of its keys."""
+    async def rotate_key(self, kid: str | None = None, *, new_kid: str | None = None) -> RotationHandle:
+        """Replace a key, by default the active one, with a new key that the service holds."""
+
+class AsyncIssuerRequest(IssuerRequestHandle):
+    """A request to change an issuer's status or ratings."""
+    async def approve(self) -> AsyncIssuerRequest:
+        """Approve the request, as another person than the requester."""
+    async def execute(self) -> AsyncIssuerRequest:
+        """Make the requested change, once the request has its approvals."""
+    async def reject(self, reason: str) -> AsyncIssuerRequest:
+        """Reject the request."""
+
+class AsyncListEntry(ListEntryHandle):
+    """An entity on the allow or the deny list."""
+    async def remove(self) -> None:
+        """Take the entity off the list."""
+
+class AsyncMint(MintHandle):
+    """An attestation that was minted just now, with its proof of inclusion in the log."""
+    async def bundle(self) -> AsyncBundle:
+        """Fetch the proof bundle, which verifies offline."""
+    async def revoke(self, reason: str) -> RevocationHandle:
+        """Revoke the attestation permanently."""
+    async def verify(self, *, file: File | None = None) -> VerificationHandle:
+        """Verify the attestation, with its document or without."""
+
+class AsyncPolicy(PolicyHandle):
+    """A policy with its newest document."""
+    async def activate(
+        self,
+        simulation: SimulationHandle | str | None = None,
+        *,
+        acknowledge: Iterable[str] = (),
+        note: str | None = None,
+    ) -> AsyncPolicy:
+        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
+    async def analyze(self) -> AnalysisHandle:
+        """Analyze the newest version for every possible context."""
+    async def archive(self) -> AsyncPolicy:
+        """Archive the policy permanently; by a signed-in owner or admin."""
+    async def shadow(self) -> AsyncPolicy:
+        """Evaluate and record the newest version next to the active ones, without effect."""
+    async def simulate(
+        self, *, since: When | None = None, until: When | None = None, by: Iterable[str] | str = ()
+    ) -> AsyncSimulation:
+        """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs."""
+    async def toml(self) -> str:
+        """Return the newest document as TOML."""
+    async def versions(self) -> list[AsyncVersion]:
+        """List the versions, newest first."""
+
+class AsyncPolicySummary(PolicySummaryHandle):
+    """A policy as lists show it, without its document."""
+    async def activate(
+        self,
+        simulation: SimulationHandle | str | None = None,
+        *,
+        acknowledge: Iterable[str] = (),
+        note: str | None = None,
+    ) -> AsyncPolicy:
+        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
+    async def analyze(self) -> AnalysisHandle:
+        """Analyze the newest version for every possible context."""
+    async def archive(self) -> AsyncPolicy:
+        """Archive the policy permanently; by a signed-in owner or admin."""
+    async def shadow(self) -> AsyncPolicy:
+        """Evaluate and record the newest version next to the active ones, without effect."""
+    async def simulate(
+        self, *, since: When | None = None, until: When | None = None, by: Iterable[str] | str = ()
+    ) -> AsyncSimulation:
+        """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs."""
+    async def toml(self) -> str:
+        """Return the newest document as TOML."""
+    async def versions(self) -> list[AsyncVersion]:
+        """List the versions, newest first."""
+
+class AsyncRecordedDecision(RecordedDecisionHandle):
+    """A decision as it was recorded: the result and the rules that matched, the deciding one first."""
+    async def explain(self) -> ExplanationHandle:
+        """Explain the decision, rule by rule."""
+
+class AsyncSignal(SignalHandle):
+    """A risk signal, with a score from 0 to 100."""
+    async def entity(self) -> EntityHandle:
+        """Return what is known about the signal's entity."""
+    async def graph(self, *, depth: int | None = None) -> GraphHandle:
+        """Return the entities around the signal's entity."""
+
+class AsyncSimulation(SimulationHandle):
+    """What a policy would have decided in the past, compared with what was decided."""
+    async def count_flips(self, before: str, after: str) -> int:
+        """Count the decisions with one result before and another after."""
+
+class AsyncVersion(VersionHandle):
+    """A version of a policy."""
+    async def read_document(self) -> dict[str, object]:
+        """Read the document of this version, which never changes, as a dict of its own."""
+
+class AsyncRows:
+    """Rows that are read when a verb is awaited, or by `async for`."""
+    @property
+    def columns(self) -> Awaitable[list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the rows."""
+    def __aiter__(self) -> AsyncIterator[dict[str, object]]: ...
+    async def arrow(self) -> pa.Table:
+        """Read the rows as a pyarrow Table."""
+    async def df(self) -> pd.DataFrame:
+        """Read the rows as a data frame."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the first rows; of a data set the newest."""
+    async def pl(self) -> pl.DataFrame:
+        """Read the rows as a Polars frame."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read the rows as a DuckDB relation, to filter and join in this process."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write the rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncAttestationNoun:
+    """The tenant's attestations, newest first."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncAttestation]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncAttestation]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncAttestation]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def bundle(self, what: AttestationLike) -> AsyncBundle:
+        """Fetch the proof bundle of an attestation, which verifies offline."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncAttestation]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def mint_many(self, items: Iterable[Mapping[str, object]]) -> builtins.list[AsyncMint | AttestLabError]:
+        """Mint many attestations, a hundred in one append to the log."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
+        """Revoke an attestation permanently."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def supersede(
+        self,
+        what: AttestationLike,
+        document: File | None = None,
+        *,
+        schema: str,
+        claims: Mapping[str, object],
+        issuer: IssuerLike | None = None,
+        **options: Unpack[MintOptions],
+    ) -> AsyncMint:
+        """Mint an attestation that replaces another one, by default of the same issuer."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncIssuerNoun:
+    """The tenant's issuers, newest first; `lab.issuers["Registrar"]` finds one by name, domain or id."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncIssuer]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncIssuer]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncIssuer]: ...
+    async def add_key(
+        self,
+        issuer: IssuerLike,
+        kid: str,
+        *,
+        alg: str = ...,
+        public_key_b64url: str | None = None,
+        status: str = "active",
+    ) -> KeyHandle:
+        """Add a key: one that the service makes and holds, or your own by its public half."""
+    async def approve(self, request: RequestLike) -> AsyncIssuerRequest:
+        """Approve a request, as another person than the requester."""
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def blast_radius(self, issuer: IssuerLike, kid: str | None = None) -> BlastRadiusHandle:
+        """Count the attestations that depend on an issuer, or on one of its keys."""
+    async def compromise_key(
+        self, key: KeyLike, reason: str, *, compromised_at: When | None = None
+    ) -> WithdrawnKeyHandle:
+        """Report a key as compromised: attestations logged since then become INVALID."""
+    async def create(
+        self, name: str, domain: str, *, alg: str | None = ..., kid: str | None = None, **profile: str
+    ) -> AsyncIssuer:
+        """Register an issuer, with a first key that the service holds; `alg=None` makes none."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def execute(self, request: RequestLike) -> AsyncIssuerRequest:
+        """Make the change of an approved request."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    async def keys(self, issuer: IssuerLike) -> Records[KeyHandle]:
+        """List an issuer's keys, newest first."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncIssuer]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def reject(self, request: RequestLike, reason: str) -> AsyncIssuerRequest:
+        """Reject a request."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def request(
+        self,
+        type: str,
+        issuer: IssuerLike,
+        reason: str,
+        *,
+        new_trust_tier: str | None = None,
+        new_risk_rating: str | None = None,
+    ) -> AsyncIssuerRequest:
+        """Request a change of an issuer's standing, such as `SUSPEND_ISSUER`, for another person to approve."""
+    async def requests(
+        self, issuer: IssuerLike | None = None, *, status: str | None = None
+    ) -> Records[AsyncIssuerRequest]:
+        """List the requests about an issuer, or all, newest first; for a person who signed in."""
+    async def revoke_key(self, key: KeyLike, reason: str) -> WithdrawnKeyHandle:
+        """Revoke a key permanently; what is in the log already stays valid and is flagged."""
+    async def rotate_key(self, key: KeyLike, *, new_kid: str | None = None, alg: str | None = None) -> RotationHandle:
+        """Replace a key with a new key that the service holds."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+    async def update(self, issuer: IssuerLike, **profile: str | None) -> AsyncIssuer:
+        """Change an issuer's profile; None removes a value."""
+
+class AsyncLogNoun:
+    """The entries of the transparency log, in their order; `len` is the size of the tree."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[EntryHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[EntryHandle]]: ...
+    @overload
+    def __getitem__(self, which: int) -> Awaitable[EntryHandle]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    def checkpoints(self) -> AsyncIterator[CheckpointHandle]:
+        """Iterate over all signed tree heads, newest first."""
+    async def consistency(self, older: int | SignedHead, newer: int | SignedHead | None = None) -> AsyncConsistency:
+        """Prove that the log only grew between two sizes or heads; the newer one is the head's by default."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def entry(self, index: int) -> EntryHandle:
+        """Return the entry at an index."""
+    async def head(self) -> TreeHeadHandle:
+        """Return the newest signed tree head."""
+    async def lookup(self, what: str | UUID | object) -> EntryHandle:
+        """Find the entry of an attestation, of a leaf hash (`sha256:<hex>`), or of a document's SHA-256 (hex)."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def proof(self, what: int | str | UUID | object, *, tree_size: int | None = None) -> AsyncInclusion:
+        """Prove that the log has an entry: its index, or an attestation or its id."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+    async def vkey(self) -> VkeyHandle:
+        """Return the log's public key. Pin it from a source that you trust more than the service."""
+
+class AsyncPolicyNoun:
+    """The tenant's policies, newest first; `lab.policies["Employment checks"]` finds one by name or id."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncPolicySummary]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncPolicySummary]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncPolicySummary]: ...
+    async def activate(
+        self,
+        policy: PolicyLike,
+        simulation: SimulationHandle | str | None = None,
+        *,
+        acknowledge: Iterable[str] = (),
+        note: str | None = None,
+    ) -> AsyncPolicy:
+        """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
+    async def analyze(self, policy: PolicyOrDocument, *, against: PolicyOrDocument | None = None) -> AnalysisHandle:
+        """Analyze a policy for every possible context; `against` compares it with another one."""
+    async def archive(self, policy: PolicyLike) -> AsyncPolicy:
+        """Archive a policy permanently; by a signed-in owner or admin."""
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def attributes(self) -> builtins.list[AttributeHandle]:
+        """List the attributes that policies may use: the platform's, then the tenant's own."""
+    async def create(self, policy: arguments.PolicyDocument) -> AsyncPolicy:
+        """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file."""
+    async def decide(self, policy: PolicyOrDocument, context: Mapping[str, object]) -> DraftDecisionHandle:
+        """Decide one context with a policy or a draft alone, in this process, and explain it; nothing is recorded."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def evaluate(
+        self,
+        action: str,
+        context: Mapping[str, object],
+        *,
+        target_type: str = "TENANT_DEFAULT",
+        target_id: UUID | str | None = None,
+    ) -> AsyncDecision:
+        """Let the policies in force decide; the decision is recorded."""
+    async def explain(self, decision: str | DecisionHandle) -> ExplanationHandle:
+        """Explain a decision, and what would have to change for the opposite result."""
+    async def get(self, policy: PolicyLike) -> AsyncPolicy:
+        """Return a policy with its newest document."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncPolicySummary]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def replay(self, policy: PolicyOrDocument, contexts: Contexts) -> ContextReplay:
+        """Decide contexts of your own with a policy or a draft, in this process; nothing is sent or recorded."""
+    async def shadow(self, policy: PolicyLike) -> AsyncPolicy:
+        """Evaluate and record the newest version next to the active ones, without effect."""
+    async def simulate(
+        self,
+        policy: PolicyOrDocument,
+        *,
+        replaces: PolicyLike | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        by: Iterable[str] | str = (),
+    ) -> AsyncSimulation:
+        """Replay a policy or a draft over the tenant's past decisions."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def sweep(
+        self,
+        policy: PolicyOrDocument,
+        *thresholds: Threshold,
+        points: int = 200,
+        replaces: PolicyLike | None = None,
+        since: When | None = None,
+        until: When | None = None,
+    ) -> AsyncSimulation:
+        """Simulate every value of one threshold, or of two; the results are in `sweep`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+    async def update(self, policy: PolicyLike, document: arguments.PolicyDocument) -> AsyncPolicy:
+        """Write a new version; the active one remains active."""
+
+class AsyncDecisionNoun:
+    """The tenant's policy decisions, newest first; `lab.decisions["dec_..."]` explains one."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncRecordedDecision]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncRecordedDecision]]: ...
+    @overload
+    def __getitem__(self, which: int) -> Awaitable[AsyncRecordedDecision]: ...
+    @overload
+    def __getitem__(self, which: str | RecordedDecisionHandle | DecisionHandle) -> Awaitable[ExplanationHandle]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncRecordedDecision]:
+        """Iterate over the decisions as they were recorded, newest first, by one query; `explain` says why."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncSignalNoun:
+    """The tenant's risk signals, newest first."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncSignal]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncSignal]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncSignal]: ...
+    async def add(
+        self,
+        source: str,
+        signal_type: str,
+        score: float,
+        entity: object,
+        entity_id: str | None = None,
+        *,
+        details: Mapping[str, object] | None = None,
+        occurred_at: When | None = None,
+    ) -> AsyncSignal:
+        """Record a signal about an entity, with a score from 0 to 100."""
+    async def add_many(self, signals: Iterable[Mapping[str, object]], *, backfill: bool = False) -> BulkHandle:
+        """Record many signals, each a dict like the body of `POST /v1/risk/signals`, ten thousand in a request."""
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def drift(self, *, since: When | None = None, until: When | None = None) -> DriftHandle:
+        """Compare the scores of a window, by default the last seven days, with those before."""
+    async def entity(self, entity: object, entity_id: str | None = None) -> EntityHandle:
+        """Return what is known about an entity."""
+    async def evaluate_login(
+        self, subject_id: str, outcome: str, *, occurred_at: When | None = None, **circumstances: str
+    ) -> LoginHandle:
+        """Score a login; `outcome` is `success` or `failure`."""
+    async def graph(self, entity: object, entity_id: str | None = None, *, depth: int | None = None) -> GraphHandle:
+        """Return the entities around one, up to `depth` links away, and the rings that they form."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncSignal]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def record_event(
+        self,
+        event_type: str,
+        entity: object,
+        entity_id: str | None = None,
+        *,
+        data: Mapping[str, object] | None = None,
+        occurred_at: When | None = None,
+    ) -> NormalizedHandle:
+        """Record a raw event, which becomes a signal by the tenant's mapping."""
+    async def record_velocity(
+        self, action: str, entity: object, entity_id: str | None = None, *, occurred_at: When | None = None
+    ) -> VelocityHandle:
+        """Record that an entity did something, and score how often it did."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def scan(
+        self,
+        subject_ref: str,
+        media: File | None = None,
+        *,
+        content_type: str | None = None,
+        indicators: Mapping[str, float | bool] | None = None,
+    ) -> ScanHandle:
+        """Scan a picture or film for the marks of generators; this file is sent to the service."""
+    async def settings(self) -> RiskSettingsHandle:
+        """Return the tenant's settings of risk: the score from which a signal is escalated."""
+    async def simulate(
+        self,
+        rules: Iterable[Mapping[str, object]],
+        *,
+        since: When | None = None,
+        until: When | None = None,
+        threshold: Mapping[str, object] | tuple[str, str] | None = None,
+        points: int = 100,
+    ) -> RiskSimulationHandle:
+        """Replay escalation rules over past signals, and compare them with the outcomes of cases."""
+    async def sources(self) -> builtins.list[SourceHandle]:
+        """List the sources of signals, and which of them fell silent."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncCaseNoun:
+    """The tenant's cases, newest first."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncCase]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncCase]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncCase]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncCase]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> AsyncCase:
+        """Resolve a case as `fraud`, `legitimate` or `inconclusive`."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncChallengeNoun:
+    """The decisions to challenge a subject, newest first."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[ChallengeHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[ChallengeHandle]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[ChallengeHandle]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def create(
+        self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
+    ) -> ChallengeHandle:
+        """Decide that a subject must prove who it is."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[ChallengeHandle]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncListNoun:
+    """The entities on the allow and the deny list, newest first."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncListEntry]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncListEntry]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncListEntry]: ...
+    async def add(
+        self,
+        list_name: str,
+        entity: object,
+        entity_id: str | None = None,
+        *,
+        reason: str,
+        expires_at: When | None = None,
+    ) -> AsyncListEntry:
+        """Put an entity on the `allow` or the `deny` list."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncListEntry]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def remove(self, entry: UUID | str | ListEntryHandle) -> None:
+        """Take an entity off its list."""
+
+class AsyncAuditNoun:
+    """The lines of the tenant's audit trail, newest first."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AuditEventHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AuditEventHandle]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AuditEventHandle]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AuditEventHandle]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncLab:
+    """A lab whose verbs are awaited; `attestlab.connect_async` opens it."""
+
+    attestations: AsyncAttestationNoun
+    issuers: AsyncIssuerNoun
+    log: AsyncLogNoun
+    policies: AsyncPolicyNoun
+    decisions: AsyncDecisionNoun
+    signals: AsyncSignalNoun
+    cases: AsyncCaseNoun
+    challenges: AsyncChallengeNoun
+    lists: AsyncListNoun
+    audit: AsyncAuditNoun
+    verifications: AsyncRows
+    async def as_(self, who: UUID | str, *, password: str | None = None) -> AsyncLab:
+        """Return this lab for another caller; the lab that it came from stays open and closes both."""
+    async def me(self) -> MeHandle:
+        """Return the caller of this lab, its tenant, plan and scopes."""
+    async def mint(
+        self,
+        document: File | None = None,
+        *,
+        issuer: IssuerLike,
+        schema: str,
+        claims: Mapping[str, object],
+        **options: Unpack[MintOptions],
+    ) -> AsyncMint:
+        """Attest a document, or claims alone."""
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+        """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
+    async def verify(
+        self,
+        what: AttestationLike | BundleHandle | Mapping[str, object] | File,
+        *,
+        file: File | None = None,
+        trust: TrustPolicy | str | None = None,
+    ) -> VerificationHandle | OfflineVerificationHandle:
+        """Verify an attestation by the service, or a bundle in this process."""
+    async def close(self) -> None:
+        """Close the connections; may be called again."""
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

@@ -1,0 +1,62 @@
+"""The demo that `attestlab demo` serves: a world in a folder, with its credentials next to it.
+
+Its people have a password of its own, because others may reach its port.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from attestlab.demos.people import PEOPLE, add_people
+from attestlab.demos.world import demo_world
+
+CREDENTIALS: Final = "demo.json"
+_PASSWORD_BYTES = 9
+
+Credentials = dict[str, object]  # for one JSON object
+
+
+def load_credentials(folder: Path) -> Credentials:
+    """Return the credentials of the demo in `folder`, creating the demo if it does not exist."""
+    return _read_credentials(folder) or _create_world(folder, password=secrets.token_urlsafe(_PASSWORD_BYTES))
+
+
+def _create_world(folder: Path, *, password: str) -> Credentials:
+    """Create a demo and store its credentials in its folder, because its data needs no protection."""
+    world = demo_world(folder)
+    add_people(world, password=password)
+    shared = world.minted[0][1].id
+    shown: Credentials = {
+        **world.made.public(),
+        "people": {address: role.value for address, _, role in PEOPLE},
+        "people_password": password,
+        "attestation_id": str(shared),
+        "share_key": world.lab.links.share_key(shared),
+    }
+    file = os.open(folder / CREDENTIALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w") as target:
+        json.dump(shown, target)
+    world.lab.close()
+    return shown
+
+
+def _read_credentials(folder: Path) -> Credentials | None:
+    try:
+        shown: Credentials = json.loads((folder / CREDENTIALS).read_text())
+    except FileNotFoundError:
+        return None
+    return shown
+
+
+def list_people(credentials: Credentials) -> list[dict[str, str]]:
+    """List who may sign in to the demo's dashboards with one click; a folder of an older version has no one."""
+    password = credentials.get("people_password")
+    return [
+        {"name": name, "role": role.value, "email": address, "password": str(password)}
+        for address, name, role in PEOPLE
+        if password is not None
+    ]

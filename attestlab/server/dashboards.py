@@ -1,0 +1,171 @@
+"""The process of the dashboards: started with the first request for one, reached over a private Unix socket.
+
+A page of the dashboards takes up to a second of Python to build. In this process, every API request would wait for
+it; so the dashboards have a process of their own, and are a client of the API like any other. All workers of a server
+share it. It ends when the worker that started it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from tornado.iostream import IOStream
+from tornado.netutil import bind_unix_socket
+
+from attestlab.core.errors import Unavailable
+from attestlab.settings import Settings
+
+PREFIX: Final = "/dash"
+PACKAGE: Final = "attestlab_dashboards"
+START_TIMEOUT_S: Final = 60.0  # on a machine that is busy; it takes three seconds on one that is not
+_POLL_S: Final = 0.05
+_RESTART_PAUSE_S: Final = 2.0
+_STOP_S: Final = 2.0
+_MISSING: Final = (
+    "The dashboards are not installed. Install them, and start the server again: pip install 'attestlab[dash]'"
+)
+_SLOW: Final = "The dashboards did not start in time; the server's log has the reason. Try again shortly."
+
+
+async def refuse() -> IOStream:
+    """Refuse a connection, because the settings turn the dashboards off.
+
+    Raises:
+        Unavailable: always.
+    """
+    raise Unavailable("The dashboards of this server are turned off (ATTESTLAB_DASHBOARDS).")
+
+
+@dataclass(frozen=True)
+class DashboardFolder:
+    """A private folder with the sockets of both processes; only this user can reach them."""
+
+    folder: Path
+
+    @property
+    def api_socket(self) -> str:
+        """The Unix socket on which the dashboards reach the API."""
+        return str(self.folder / "api.sock")
+
+    @property
+    def own_socket(self) -> str:
+        """The Unix socket on which the dashboards listen."""
+        return str(self.folder / "dashboards.sock")
+
+    @property
+    def lock(self) -> Path:
+        """The file that the worker locks which started the dashboards."""
+        return self.folder / "lock"
+
+
+class Dashboards:
+    """The dashboards of a server, as one of its workers sees them. `people` may sign in with one click: a demo's."""
+
+    def __init__(self, place: DashboardFolder, settings: Settings, people: Sequence[dict[str, str]] = ()) -> None:
+        self._place = place
+        self._settings = settings
+        self._people = list(people)
+        self._process: asyncio.subprocess.Process | None = None
+        self._lock: int | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._not_before = 0.0
+
+    def listen(self) -> socket.socket:
+        """Listen for API requests of the dashboards; workers that are forked afterwards share the socket."""
+        return bind_unix_socket(self._place.api_socket, mode=0o600)
+
+    async def connect(self) -> IOStream:
+        """Connect to the dashboards, and start them if no worker has.
+
+        Raises:
+            Unavailable: they are not installed, or did not start in time.
+        """
+        if find_spec(PACKAGE) is None or find_spec("panel_material_ui") is None:
+            raise Unavailable(_MISSING)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + START_TIMEOUT_S
+        while (stream := await self._try_to_connect()) is None:
+            if loop.time() > deadline:
+                raise Unavailable(_SLOW)
+            await self._start_once()
+            await asyncio.sleep(_POLL_S)
+        return stream
+
+    async def stop(self) -> None:
+        """Stop the dashboards if this worker started them."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()  # it ends with its standard input
+        try:
+            await asyncio.wait_for(process.wait(), _STOP_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def _try_to_connect(self) -> IOStream | None:
+        stream = IOStream(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        try:
+            return await stream.connect(self._place.own_socket)
+        except OSError:
+            stream.close()
+            return None
+
+    async def _start_once(self) -> None:
+        """Start the process, unless another request or worker does."""
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+            self._starting.add_done_callback(self._on_started)
+        await asyncio.shield(self._starting)
+
+    def _on_started(self, _task: asyncio.Task[None]) -> None:
+        self._starting = None
+
+    async def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        is_running = self._process is not None and self._process.returncode is None
+        if is_running or loop.time() < self._not_before or not self._take_lock():
+            return
+        self._not_before = loop.time() + _RESTART_PAUSE_S
+        with suppress(FileNotFoundError):
+            os.unlink(self._place.own_socket)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", PACKAGE, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+        )
+        assert self._process.stdin is not None
+        self._process.stdin.write(self._configuration().encode() + b"\n")
+
+    def _configuration(self) -> str:
+        from attestlab_dashboards.configuration import Configuration, DemoPerson
+
+        return Configuration(
+            api_socket=self._place.api_socket,
+            own_socket=self._place.own_socket,
+            public_url=self._settings.portal_url or "",
+            stage=self._settings.env.value,
+            people=tuple(DemoPerson(**person) for person in self._people),
+        ).to_json()
+
+    def _take_lock(self) -> bool:
+        """Lock the folder, for as long as this worker lives; returns whether it is this worker's."""
+        if self._lock is not None:
+            return True
+        descriptor = os.open(self._place.lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._lock = descriptor
+        return True

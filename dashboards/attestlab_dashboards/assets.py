@@ -1,0 +1,32 @@
+"""The style sheets and scripts of the dashboards, served under names that change with their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(str(files("attestlab_dashboards") / "assets"))
+ROUTE: Final = "/dash/assets/"
+MEDIA_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+@cache
+def address(name: str) -> str:
+    """Return the address of a file of the folder, such as `look.css`."""
+    stem, _, suffix = name.rpartition(".")
+    digest = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
+    return f"{ROUTE}{stem}-{digest[:16]}.{suffix}"
+
+
+@cache
+def served() -> Mapping[str, Path]:
+    """Return the files by the names under which they are served."""
+    return {address(path.name).removeprefix(ROUTE): path for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}

@@ -1,0 +1,207 @@
+// The bridge between a page's markup and its server: events go there by delegation, markup of panes comes back.
+// Markup is made on the server, where every text is escaped (safe.py); nothing here builds markup from text.
+const LIVE_PAUSE_MS = 150;
+const MAX_TEXT_BYTES = 1_000_000;
+
+export function render({ model, el }) {
+  const root = document.createElement("div");
+  root.id = "al-main";
+  root.tabIndex = -1;
+  el.appendChild(root);
+  const scope = root.getRootNode();
+  let sent = 0;
+  let liveTimer = 0;
+  let lastOpener = "";
+
+  const send = (message) => model.send_msg({ ...message, n: ++sent });
+  const find = (name, value) => scope.querySelector(`[${name}="${CSS.escape(value)}"]`);
+
+  function paint(box, markup) {
+    const active = scope.activeElement;
+    const key = box.contains(active) ? active.dataset.key : undefined;
+    const typed = key !== undefined && "value" in active && active.dataset.ev ? [active.value, active.selectionStart] : null;
+    const open = [...box.querySelectorAll("details[open][id]")].map((part) => part.id);
+    box.innerHTML = markup;
+    for (const id of open) {
+      const part = box.querySelector(`#${CSS.escape(id)}`);
+      if (part) part.open = true;
+    }
+    const again = key === undefined ? null : box.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (again) {
+      if (typed && again.type === "text") { again.value = typed[0]; again.setSelectionRange(typed[1], typed[1]); }
+      again.focus({ preventScroll: true });
+    }
+  }
+
+  const drawn = new Map();
+
+  function show(pane) {
+    const box = find("data-pane", pane.key);
+    if (!box || drawn.get(pane.key) === pane.html) return;
+    drawn.set(pane.key, pane.html);
+    const hadDrawer = box.querySelector('[role="dialog"]');
+    paint(box, pane.html);
+    const drawer = box.querySelector('[role="dialog"]');
+    if (drawer && !hadDrawer) (drawer.querySelector("[data-focus]") ?? drawer).focus();
+    if (!drawer && hadDrawer && lastOpener) find("data-key", lastOpener)?.focus();
+  }
+
+  const receivers = {
+    frame: (message) => { drawn.clear(); paint(root, message.html); document.body.dataset.drawn = "1"; },
+    panes: (message) => message.panes.forEach(show),
+    busy: () => { document.body.dataset.ready = ""; root.dataset.busy = "1"; },
+    ready: (message) => { document.body.dataset.ready = String(message.number); root.dataset.busy = ""; },
+    address: (message) => {
+      document.title = message.title;
+      const next = location.pathname + message.query;
+      if (next === location.pathname + location.search) return;
+      if (message.replace) history.replaceState(null, "", next);
+      else history.pushState(null, "", next);
+    },
+    notice: (message) => {
+      const place = document.getElementById("al-notices");
+      const box = document.createElement("div");
+      box.className = message.tone === "bad" ? "al-toast bad" : "al-toast";
+      box.setAttribute("role", message.tone === "bad" ? "alert" : "status");
+      box.innerHTML = message.html;
+      place.replaceChildren(box);
+      box.addEventListener("click", (event) => { if (event.target.closest("button")) box.remove(); });
+    },
+    copy: (message) => copy(message.text),
+    ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
+    save: (message) => {
+      const link = document.createElement("a");
+      link.href = message.href;
+      link.download = message.name;
+      link.click();
+    },
+  };
+  model.on("msg:custom", (message) => receivers[message.do]?.(message));
+
+  function copy(text) {
+    navigator.clipboard?.writeText(text);
+    receivers.notice({ html: '<span>Copied.</span><button type="button" aria-label="Close">×</button>' });
+  }
+
+  root.addEventListener("click", (event) => {
+    const copied = event.target.closest("[data-copy]");
+    if (copied) return copy(copied.dataset.copy);
+    const pressed = event.target.closest("button[data-ev], a[data-ev]");
+    if (!pressed || pressed.disabled) return;
+    event.preventDefault();
+    lastOpener = pressed.closest('[role="dialog"]') ? lastOpener : pressed.dataset.key ?? "";
+    send({ ev: pressed.dataset.ev, v: pressed.dataset.v ?? "" });
+  });
+
+  root.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const fields = Object.fromEntries([...new FormData(event.target)].map(([name, value]) => [name, String(value)]));
+    const { act, ev } = event.target.dataset;
+    if (act) send({ act, fields });
+    else if (ev) send({ ev, v: fields.v ?? "" });
+  });
+
+  root.addEventListener("change", (event) => {
+    const changed = event.target;
+    if (changed.type === "file") return readFile(changed.dataset, changed.files[0]);
+    if (changed.matches("select[data-ev], input[data-ev]:not([data-live])")) send({ ev: changed.dataset.ev, v: changed.type === "checkbox" ? String(changed.checked) : changed.value });
+  });
+
+  root.addEventListener("input", (event) => {
+    const typing = event.target;
+    if (!typing.matches("[data-live]")) return;
+    clearTimeout(liveTimer);
+    liveTimer = setTimeout(() => send({ ev: typing.dataset.ev, v: typing.value }), LIVE_PAUSE_MS);
+  });
+
+  async function readFile(dataset, file) {
+    if (!file) return;
+    if (dataset.read) {
+      if (file.size > MAX_TEXT_BYTES) return receivers.notice({ tone: "bad", html: "The file has more than 1 MB. Choose the JSON file of one bundle." });
+      return send({ ev: dataset.read, v: await file.text() });
+    }
+    if (!crypto.subtle) return receivers.notice({ tone: "bad", html: "This browser hashes files only over https. Paste the SHA-256 instead." });
+    const digest = await crypto.subtle.digest("SHA-256", await file.arrayBuffer());
+    const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    send({ ev: dataset.hash ?? dataset.drop, v: hex });
+  }
+
+  root.addEventListener("dragover", (event) => { if (event.target.closest("[data-drop]")) event.preventDefault(); });
+  root.addEventListener("drop", (event) => {
+    const target = event.target.closest("[data-drop]");
+    if (!target) return;
+    event.preventDefault();
+    readFile(target.dataset, event.dataTransfer.files[0]);
+  });
+
+  // A brush: drag over the plot of an svg[data-brush]; it sends the selection as fractions, y from the bottom.
+  root.addEventListener("pointerdown", (event) => {
+    const chart = event.target.closest("svg[data-brush]");
+    const plot = chart?.querySelector("[data-plot]");
+    if (!plot || event.button !== 0) return;
+    const area = plot.getBoundingClientRect();
+    const at = (moved) => [
+      Math.min(1, Math.max(0, (moved.clientX - area.left) / area.width)),
+      1 - Math.min(1, Math.max(0, (moved.clientY - area.top) / area.height)),
+    ];
+    const from = at(event);
+    const frame = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    frame.setAttribute("class", "al-brush");
+    plot.parentNode.appendChild(frame);
+    const box = plot.getBBox();
+    const drag = (moved) => {
+      const to = at(moved);
+      frame.setAttribute("x", box.x + Math.min(from[0], to[0]) * box.width);
+      frame.setAttribute("width", Math.abs(from[0] - to[0]) * box.width);
+      frame.setAttribute("y", box.y + (1 - Math.max(from[1], to[1])) * box.height);
+      frame.setAttribute("height", Math.abs(from[1] - to[1]) * box.height);
+    };
+    const end = (moved) => {
+      document.removeEventListener("pointermove", drag);
+      document.removeEventListener("pointerup", end);
+      const to = at(moved);
+      if (Math.abs(to[0] - from[0]) < 0.005) return frame.remove();
+      const parts = [Math.min(from[0], to[0]), Math.max(from[0], to[0]), Math.min(from[1], to[1]), Math.max(from[1], to[1])];
+      const bounds = chart.dataset.x0 === undefined ? [] : [chart.dataset.x0, chart.dataset.x1];
+      send({ ev: chart.dataset.brush, v: [...parts.map((part) => part.toFixed(4)), ...bounds].join(",") });
+    };
+    document.addEventListener("pointermove", drag);
+    document.addEventListener("pointerup", end);
+    event.preventDefault();
+  });
+  root.addEventListener("dblclick", (event) => {
+    const chart = event.target.closest("svg[data-brush]");
+    if (chart) send({ ev: chart.dataset.brush, v: "" });
+  });
+
+  const tip = (event) => {
+    const part = event.target.closest?.("[data-tip]");
+    const line = part?.closest("[data-pane]")?.querySelector("[data-tip-line]");
+    if (line) line.textContent = part.dataset.tip;
+  };
+  root.addEventListener("pointerover", tip);
+  root.addEventListener("focusin", tip);
+
+  document.addEventListener("keydown", (event) => {
+    const typing = (scope.activeElement ?? document.activeElement)?.matches?.("input, textarea, select");
+    if (event.key === "Escape" && root.querySelector('[role="dialog"]')) send({ ev: "close", v: "" });
+    if (event.key === "/" && !typing && !document.activeElement?.matches?.("input, textarea")) {
+      event.preventDefault();
+      (scope.querySelector("[data-search]") ?? document.querySelector("#al-search"))?.focus();
+    }
+    const dialog = root.querySelector('[role="dialog"][aria-modal="true"]');
+    if (event.key === "Tab" && dialog) keepFocus(event, dialog);
+  });
+
+  function keepFocus(event, dialog) {
+    const stops = [...dialog.querySelectorAll("a[href], button:not([disabled]), input, select, textarea, [tabindex='0']")];
+    const edge = event.shiftKey ? stops[0] : stops.at(-1);
+    if (scope.activeElement === edge || !dialog.contains(scope.activeElement)) {
+      event.preventDefault();
+      (event.shiftKey ? stops.at(-1) : stops[0])?.focus();
+    }
+  }
+
+  window.addEventListener("popstate", () => send({ address: location.search }));
+  send({ hello: location.search });
+}

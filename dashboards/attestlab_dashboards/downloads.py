@@ -1,0 +1,92 @@
+"""Downloads of a pane's rows, as CSV, Parquet or JSON: the rows of the facade, with the filters of the page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tornado.iostream import StreamClosedError
+
+from attestlab.client.analysis.records import Records
+from attestlab.client.analysis.rows import Rows
+from attestlab.core.errors import AttestLabError, NotFound
+from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.sessions import BrowserSession
+from attestlab_dashboards.sign_in import SIGN_IN, SessionHandler
+
+_PIECE_BYTES: Final = 256 * 1024
+
+
+def _as_csv(rows: Rows | Records[Any]) -> bytes:
+    text: str = rows.df().to_csv(index=False, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+    return text.encode()
+
+
+def _as_parquet(rows: Rows | Records[Any]) -> bytes:
+    import io
+
+    import pyarrow.parquet as parquet
+
+    buffer = io.BytesIO()
+    parquet.write_table(rows.arrow(), buffer)
+    return buffer.getvalue()
+
+
+def _as_json(rows: Rows | Records[Any]) -> bytes:
+    text: str = rows.df().to_json(orient="records", date_format="iso", date_unit="us")
+    return text.encode()
+
+
+FORMATS: Final[Mapping[str, tuple[str, Callable[[Rows | Records[Any]], bytes]]]] = {
+    "csv": ("text/csv; charset=utf-8", _as_csv),
+    "parquet": ("application/vnd.apache.parquet", _as_parquet),
+    "json": ("application/json", _as_json),
+}
+
+
+class ExportHandler(SessionHandler):
+    """Sends the rows of a pane as a file."""
+
+    async def get(self, path: str) -> None:
+        """Send the rows of the pane and with the filters that the query names."""
+        session = self.find_session()
+        if session is None:
+            self.redirect(SIGN_IN)
+            return
+        query = {name: self.get_query_argument(name) for name in self.request.query_arguments}
+        loop = asyncio.get_running_loop()
+        try:
+            media_type, content = await loop.run_in_executor(None, lambda: _export(session, path, query))
+        except AttestLabError as error:
+            self.set_status(404 if isinstance(error, NotFound) else 400)
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(f"{error} ({error.code})")
+            return
+        self.set_header("Content-Type", media_type)
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Content-Disposition", f'attachment; filename="{path}-{query["pane"]}.{query["format"]}"')
+        await self._send(content)
+
+    async def _send(self, content: bytes) -> None:
+        try:
+            for start in range(0, len(content), _PIECE_BYTES):
+                self.write(content[start : start + _PIECE_BYTES])
+                await self.flush()
+        except StreamClosedError:
+            return
+
+
+def _export(session: BrowserSession, path: str, query: dict[str, str]) -> tuple[str, bytes]:
+    """Read the rows of a pane in a format.
+
+    Raises:
+        NotFound: there is no such page, pane or format.
+    """
+    media_type, encode = FORMATS.get(query.get("format", ""), (None, None))
+    page: Any = next((page for page in PAGES if page.path == path), None)
+    pane = next((pane for pane in page.panes if pane.key == query.get("pane")), None) if page else None
+    if pane is None or pane.export is None or media_type is None or encode is None:
+        raise NotFound("export", f"{path}/{query.get('pane', '')[:40]}.{query.get('format', '')[:10]}")
+    state, _ = page.state.from_query(query)
+    return media_type, encode(pane.export(session.door.lab(), state))

@@ -1,0 +1,160 @@
+"""What surrounds the panes of a page: headings, cards, tools, and the states that every pane can be in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from attestlab.core.errors import AttestLabError, PermissionDenied
+from attestlab_dashboards import icons, widgets
+from attestlab_dashboards.pages import Facts, Page, Pane
+from attestlab_dashboards.safe import NOTHING, html, join, text
+
+_FORMATS = ("csv", "parquet", "json")
+
+
+def draw(page: Page[Any], state: Any, facts: Facts) -> Markup:
+    """Draw the page with empty panes: the question, the filters, and a skeleton for each card."""
+    first = {pane.key: pane for pane in page.panes if not pane.question}
+    cards = join(_draw_place(pane) for pane in page.panes if pane.question)
+    drawers = join(html('<div data-pane="{key}"></div>', key=key) for key in first if key not in ("answer", "kpis"))
+    return html(
+        '<div class="al-w"><header class="head"><h1 class="q">{question}</h1>'
+        '<p class="answer" data-pane="answer">{line}</p></header>'
+        '<div class="chips filters" data-pane="chips" role="group" aria-label="Filters">{chips}</div>'
+        '{kpis}<div class="al-grid">{cards}</div>{drawers}</div>',
+        question=page.question,
+        line=html('<span class="sk line"></span>'),
+        chips=page.chips(state, facts),
+        kpis=html('<div data-pane="kpis"><div class="kpis sk-kpis"><i class="sk"></i></div></div>')
+        if "kpis" in first
+        else NOTHING,
+        cards=cards,
+        drawers=drawers,
+    )
+
+
+def draw_pane(path: str, pane: Pane[Any, Any], data: Any, state: Any) -> Markup:
+    """Draw a pane of the page at `path` with its heading and tools."""
+    body = pane.draw(data, state)
+    if not pane.question:
+        return body
+    reading = pane.reading if isinstance(pane.reading, str) else pane.reading(data, state)
+    return html("{title}{body}", title=_draw_title(pane, reading, _draw_tools(path, pane, state)), body=body)
+
+
+def draw_forbidden(pane: Pane[Any, Any], facts: Facts) -> Markup:
+    """Draw a pane that the person may not see: which scope it needs, and who can grant it."""
+    why = html(
+        "This needs the scope <code>{scope}</code>. You have the role {roles}. Ask an owner of {tenant}.",
+        scope=pane.scope,
+        roles=", ".join(sorted(facts.roles)) or "of no one",
+        tenant=facts.tenant,
+    )
+    return _in_card(pane, widgets.state("lock", "", "You may not see this", why))
+
+
+def draw_error(pane: Pane[Any, Any], error: AttestLabError) -> Markup:
+    """Draw a pane whose data the service refused or failed to give: the code, the request, and what to do."""
+    if isinstance(error, PermissionDenied):
+        return _in_card(pane, widgets.state("lock", "", "You may not see this", text(error)))
+    buttons = join(
+        [
+            widgets.button("Retry", ev="retry", v=pane.key, primary=True),
+            html(
+                '<button type="button" class="btn sm" data-copy="{details}">Copy details</button>',
+                details=_detail(error),
+            ),
+        ]
+    )
+    return _in_card(pane, widgets.state("warn", "bad", "This could not be read", describe_error(error), buttons))
+
+
+def draw_failure(pane: Pane[Any, Any], reference: str) -> Markup:
+    """Draw a pane that failed by our mistake; `reference` finds it in the log of the process."""
+    why = html("A mistake of ours, and it is in the log under <code>{reference}</code>.", reference=reference)
+    retry = widgets.button("Retry", ev="retry", v=pane.key, primary=True)
+    return _in_card(pane, widgets.state("warn", "bad", "This could not be drawn", why, retry))
+
+
+def describe_error(error: AttestLabError) -> Markup:
+    """Describe an error in a sentence, with its code and request."""
+    request_id = error.details.get("request_id")
+    return html(
+        "{message} <code>{code}</code>{request}",
+        message=str(error),
+        code=error.code,
+        request=html(", request <code>{id}</code>", id=request_id) if request_id else NOTHING,
+    )
+
+
+def describe_left_out(names: Sequence[str]) -> Markup:
+    """Describe the parts of a link that no longer exist."""
+    return html(
+        "{count} of the link's filters no longer {exist}: {names}.",
+        count=len(names),
+        exist="exists" if len(names) == 1 else "exist",
+        names=", ".join(names)[:200],
+    )
+
+
+def _draw_place(pane: Pane[Any, Any]) -> Markup:
+    return html(
+        '<section class="al-card span-{span}" id="pane-{key}" data-pane="{key}" aria-label="{question}">'
+        '<div class="ctitle"><h2>{question}</h2></div><i class="sk tall"></i></section>',
+        span=pane.span,
+        key=pane.key,
+        question=pane.question,
+    )
+
+
+def _in_card(pane: Pane[Any, Any], body: Markup) -> Markup:
+    return html("{title}{body}", title=_draw_title(pane, "", NOTHING), body=body) if pane.question else body
+
+
+def _draw_title(pane: Pane[Any, Any], reading: str, tools: Markup) -> Markup:
+    return html(
+        '<div class="ctitle"><div><h2>{question}</h2><div class="sub">{reading}</div></div>{tools}</div>',
+        question=pane.question,
+        reading=reading,
+        tools=tools,
+    )
+
+
+def _draw_tools(path: str, pane: Pane[Any, Any], state: Any) -> Markup:
+    """Draw the menu of a pane: downloads of its rows, and its query as Python and SQL."""
+    items: list[Markup] = []
+    if pane.export is not None:
+        query = urlencode({**state.to_query(), "pane": pane.key})
+        items += [
+            html(
+                '<a href="{path}/export?{query}&amp;format={format}" download>{label}</a>',
+                path=path,
+                query=query,
+                format=name,
+                label="Parquet" if name == "parquet" else name.upper(),
+            )
+            for name in _FORMATS
+        ]
+    for label, compose in (("Copy as Python", pane.copy_python), ("Copy SQL", pane.copy_sql)):
+        if compose is not None:
+            items.append(
+                html('<button type="button" data-copy="{text}">{label}</button>', text=compose(state), label=label)
+            )
+    if not items:
+        return NOTHING
+    return html(
+        '<details class="al-tools" id="tools-{key}"><summary aria-label="Export {question}">{icon}</summary>'
+        "<div>{items}</div></details>",
+        key=pane.key,
+        question=pane.question,
+        icon=icons.draw("download"),
+        items=join(items),
+    )
+
+
+def _detail(error: AttestLabError) -> str:
+    return f"{error.code}: {error} (request {error.details.get('request_id', 'unknown')})"

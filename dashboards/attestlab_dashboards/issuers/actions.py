@@ -1,0 +1,126 @@
+"""The writes of the page. Each passes what the form sent to a verb of the facade, which checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab import Lab
+from attestlab.client.handles.issuers import IssuerRequestHandle
+from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.rules import Scope
+from attestlab_dashboards.issuers.events import close_question
+from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.issuers.words import plural
+from attestlab_dashboards.pages import Action, Notice
+from attestlab_dashboards.safe import html
+
+Fields = Mapping[str, str]
+
+
+def request_change(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Ask for a change of an issuer's standing."""
+    kind, target = _read(fields, "type"), fields.get("target") or None
+    request = lab.issuers.request(
+        kind,
+        _read(fields, "issuer"),
+        _read(fields, "reason"),
+        new_trust_tier=target if kind == "CHANGE_TRUST_TIER" else None,
+        new_risk_rating=target if kind == "CHANGE_RISK_RATING" else None,
+    )
+    text = html(
+        "<b>Asked.</b> It concerns {impact}; nothing has changed yet. Next: {needed} by other people.",
+        impact=plural(request.impact.valid, "valid attestation"),
+        needed=plural(request.approvals_needed, "approval"),
+    )
+    return _done(state, text)
+
+
+def approve(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Approve a request."""
+    request = lab.issuers.approve(_read(fields, "request"))
+    missing = request.approvals_needed - len(request.approvals)
+    next_step = "An owner or admin can execute it." if missing <= 0 else f"It needs {plural(missing, 'more approval')}."
+    return _done(state, html("<b>Approved.</b> Next: {next}", next=next_step))
+
+
+def reject(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Reject a request."""
+    lab.issuers.reject(_read(fields, "request"), _read(fields, "reason"))
+    return _done(state, html("<b>Rejected.</b> Nothing changes; it stays in the audit feed with its reason."))
+
+
+def execute(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Execute a request."""
+    request: IssuerRequestHandle = lab.issuers.execute(_read(fields, "request"))
+    text = html(
+        "<b>Executed.</b> It concerns {impact}. The change is entry {index} of the log.",
+        impact=plural(request.impact.valid, "valid attestation"),
+        index=f"{request.log_index or 0:,}",
+    )
+    return _done(state, text)
+
+
+def rotate(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Rotate a key."""
+    made = lab.issuers.rotate_key(_read(fields, "kid"))
+    text = html("<b>Rotated.</b> {new} signs from now on; {old} stays to verify.", new=made.new_kid, old=made.old_kid)
+    return _done(state, text)
+
+
+def revoke_key(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Revoke a key."""
+    key = lab.issuers.revoke_key(_read(fields, "kid"), _read(fields, "reason"))
+    affected = plural(key.affected_attestations, "attestation")
+    return _done(
+        state, html("<b>Revoked.</b> {kid} signed {affected}, which keep a flag.", kid=key.kid, affected=affected)
+    )
+
+
+def report_loss(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Report a key as lost."""
+    since = _read_moment(fields.get("since", ""))
+    key = lab.issuers.compromise_key(_read(fields, "kid"), _read(fields, "reason"), compromised_at=since)
+    affected = plural(key.affected_attestations, "attestation")
+    text = html("<b>Reported.</b> {kid} signed {affected}. Next: add a new key.", kid=key.kid, affected=affected)
+    return _done(state, text)
+
+
+def _done(state: IssuerState, text: Markup) -> Notice:
+    return Notice(text, close_question(state))
+
+
+def _read(fields: Fields, name: str) -> str:
+    text = fields.get(name, "").strip()
+    if not text:
+        raise ValidationFailed.of(f"/{name}", "missing", f"The {name} is missing. Enter it, and send the form again.")
+    return text
+
+
+def _read_moment(text: str) -> datetime | None:
+    if not text.strip():
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValidationFailed.of("/since", "time", "This is no time. Enter one like 2026-11-02T12:00.") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _act(scope: Scope, run: Callable[[Lab, IssuerState, Fields], Notice]) -> Action[IssuerState]:
+    return Action(scope=scope.value, run=run)
+
+
+# A request needs a role besides the scope, which the service checks: reviewers approve with `issuers:read` alone.
+ACTIONS: Final[Mapping[str, Action[IssuerState]]] = {
+    "request": _act(Scope.ISSUERS_WRITE, request_change),
+    "approve": _act(Scope.ISSUERS_READ, approve),
+    "reject": _act(Scope.ISSUERS_READ, reject),
+    "execute": _act(Scope.ISSUERS_WRITE, execute),
+    "rotate": _act(Scope.ISSUERS_WRITE, rotate),
+    "revoke_key": _act(Scope.ISSUERS_WRITE, revoke_key),
+    "lose": _act(Scope.ISSUERS_WRITE, report_loss),
+}

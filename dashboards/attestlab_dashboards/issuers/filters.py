@@ -1,0 +1,85 @@
+"""The filters of the page: one row of chips, each a choice of the browser's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from attestlab.issuers.rules import IssuerStatus
+from attestlab_dashboards import widgets
+from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.issuers.words import RISKS, TIERS, write_word
+from attestlab_dashboards.pages import Facts
+from attestlab_dashboards.safe import NOTHING, html, join
+
+
+def draw_filters(state: IssuerState, _facts: Facts) -> Markup:
+    """Draw the filters, and the way back to all issuers if one is set."""
+    reset = widgets.chip("Reset", ev="clear", v="all", pressed=False, removable=True)
+    return join(
+        [
+            draw_choice("Status", "status", [status.value for status in IssuerStatus], state.status),
+            draw_choice("Tier", "tier", TIERS[::-1], state.tier),
+            draw_choice("Risk", "risk", RISKS, state.risk),
+            _draw_country(state.jurisdiction),
+            widgets.chip("Changed since first mint", ev="changed", v="1", pressed=state.changed),
+            reset if state.active_filters else NOTHING,
+        ]
+    )
+
+
+def draw_choice(label: str, ev: str, values: Sequence[str], chosen: str) -> Markup:
+    """Draw a chip that is a list to choose from, `all` first."""
+    options = join(
+        html(
+            '<option value="{value}"{on}>{word}</option>',
+            value=value,
+            on=html(" selected") if value == chosen else NOTHING,
+            word=write_word(value) if value else "all",
+        )
+        for value in ("", *values)
+    )
+    return html(
+        '<label class="chip is-choice{on}">{label}: <select data-ev="{ev}" data-key="choice:{ev}">{options}'
+        "</select></label>",
+        on=" on" if chosen else "",
+        label=label,
+        ev=ev,
+        options=options,
+    )
+
+
+def _draw_country(chosen: str) -> Markup:
+    return html(
+        '<label class="chip is-choice{on}">Jurisdiction: <input type="text" data-ev="jurisdiction" '
+        'data-key="choice:jurisdiction" value="{chosen}" placeholder="all" size="3" maxlength="2" '
+        'title="Two letters of ISO 3166-1, such as CH; empty for all" autocomplete="off" spellcheck="false"></label>',
+        on=" on" if chosen else "",
+        chosen=chosen,
+    )
+
+
+def draw_nothing_found(state: IssuerState) -> Markup:
+    """Draw what stands where the filters leave no issuer: which they are, and the ways back."""
+    if not state.active_filters:
+        return widgets.empty("No issuer yet", html("Register one with <code>lab.issuers.create(name, domain)</code>."))
+    named = " and ".join(
+        "changed since its first mint" if name == "changed" else f"{name} {write_filter(state, name)}"
+        for name in state.active_filters
+    )
+    drops = [
+        widgets.button(f"Drop {name}", ev="clear", v=name)
+        for name in (state.active_filters if len(state.active_filters) > 1 else ())
+    ]
+    return widgets.empty(
+        "No issuer matches",
+        f"None has {named}.",
+        join([*drops, widgets.button("Reset all", ev="clear", v="all", primary=True)]),
+    )
+
+
+def write_filter(state: IssuerState, name: str) -> str:
+    """Write the value of a filter for people."""
+    value = str(getattr(state, name))
+    return value if name == "jurisdiction" else write_word(value)

@@ -1,0 +1,87 @@
+"""Drift: attestations whose issuer stood otherwise when it minted them, by issuer and by what changed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
+from attestlab_dashboards.issuers.queries.standing import IssuerQuery, compose
+from attestlab_dashboards.issuers.state import IssuerState
+
+DRIFT_ROWS: Final = 8  # a page of the pane, next to the matrix
+_STEPS: Final = """steps AS (
+  SELECT compared.issuer_id, chosen.name, compared.attestations, unnest([
+      {'what': 'risk', 'was': compared.risk_then, 'now': compared.risk_rating, 'worse': compared.risk_step > 0},
+      {'what': 'tier', 'was': compared.tier_then, 'now': compared.trust_tier, 'worse': compared.tier_step < 0},
+      {'what': 'status', 'was': status_then, 'now': compared.status, 'worse': compared.status <> 'ACTIVE'}]) AS step
+  FROM compared JOIN chosen ON chosen.id = compared.issuer_id),
+drift AS (
+  SELECT issuer_id, name, step.what AS what, step.was AS was, step.now AS is_now, step.worse AS is_worse,
+    sum(attestations)::BIGINT AS attestations
+  FROM steps WHERE step.was <> step.now GROUP BY ALL)"""
+
+
+class DriftRow(NamedTuple):
+    """How many attestations an issuer minted when its risk, tier or status, as `what` says, was another one."""
+
+    issuer_id: str
+    name: str
+    what: str
+    was: str
+    is_now: str
+    is_worse: bool
+    attestations: int
+
+
+class DriftPage(NamedTuple):
+    """A page of the drift, the number of all its rows, and the largest count."""
+
+    rows: tuple[DriftRow, ...]
+    all_rows: int
+    most: int
+    page: int
+
+
+def compose_drift(state: IssuerState, now: datetime, *, page: int | None = None) -> IssuerQuery:
+    """Compose the query of one page, or of all rows."""
+    order = "attestations DESC, name, what, was"
+    if page is None:
+        return _with_steps(state, now, f"SELECT * FROM drift ORDER BY {order}")
+    paged = f"""SELECT *, count(*) OVER () AS all_rows, max(attestations) OVER () AS most,
+  row_number() OVER (ORDER BY {order}, issuer_id) AS place FROM drift
+QUALIFY (place - 1) // {DRIFT_ROWS} = least($page, (all_rows - 1) // {DRIFT_ROWS}) ORDER BY place"""
+    return _with_steps(state, now, paged, page=page - 1)
+
+
+def load_drift(lab: Lab, state: IssuerState) -> DriftPage:
+    """Load a page of the drift."""
+    rows = compose_drift(state, read_now(lab), page=state.drift_page).read_rows(lab)
+    all_rows, most = (int(str(rows[0][name])) for name in ("all_rows", "most")) if rows else (0, 0)
+    page = (int(str(rows[0]["place"])) - 1) // DRIFT_ROWS + 1 if rows else 1
+    return DriftPage(tuple(map(_read_row, rows)), all_rows, most, page)
+
+
+def export_drift(lab: Lab, state: IssuerState) -> Rows:
+    """Return all of the drift."""
+    return compose_drift(state, read_now(lab)).read(lab)
+
+
+def write_drift_sql(state: IssuerState) -> str:
+    """Write the query."""
+    return compose_drift(state, read_own_clock()).to_sql()
+
+
+def write_drift_python(state: IssuerState) -> str:
+    """Write it as a call of the facade."""
+    return compose_drift(state, read_own_clock()).to_python()
+
+
+def _with_steps(state: IssuerState, now: datetime, select: str, **more: int) -> IssuerQuery:
+    return compose(state, now, f", {_STEPS}\n{select}", **more)
+
+
+def _read_row(row: dict[str, object]) -> DriftRow:
+    return DriftRow(**{name: row[name] for name in DriftRow._fields})  # type: ignore[arg-type]  # the query's types

@@ -1,0 +1,98 @@
+"""The numbers of all chosen issuers together, and by tier and risk: one query for answer, tiles and matrix."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
+from attestlab_dashboards.issuers.queries.standing import IssuerQuery, compose
+from attestlab_dashboards.issuers.state import IssuerState
+
+BY_STANDING: Final = ("status", "tier", "risk", "jurisdiction", "changed", "age_limit")
+TOP: Final = 3  # the issuers that the note about concentration counts
+_SELECT: Final = f"""SELECT grouping(trust_tier) = 1 AS is_total, trust_tier, risk_rating, count(*) AS issuers,
+  count(*) FILTER (status = 'ACTIVE') AS active, count(*) FILTER (status = 'SUSPENDED') AS suspended,
+  count(*) FILTER (status = 'REVOKED') AS revoked, count(*) FILTER (worse > 0) AS worse_issuers,
+  count(*) FILTER (risk_step > 0) AS riskier, sum(worse)::BIGINT AS worse,
+  sum(attestations)::BIGINT AS attestations, sum(mints)::BIGINT AS mints,
+  list_sum(max(mints, {TOP}))::BIGINT AS top_mints, sum(mints * mints)::DOUBLE AS squared_mints,
+  sum(keys)::BIGINT AS keys, sum(old_keys)::BIGINT AS old_keys, min(oldest) FILTER (keys > 0) AS oldest_key,
+  max_by(name, mints, {TOP}) FILTER (mints > 0) AS names
+FROM chosen GROUP BY GROUPING SETS ((), (trust_tier, risk_rating))"""
+
+
+class StandingCounts(NamedTuple):
+    """Counts of issuers that have a tier and a rating, or of all chosen ones.
+
+    `worse` counts attestations whose issuer stood better when it minted them; `names` are of those who mint the most.
+    """
+
+    trust_tier: str
+    risk_rating: str
+    issuers: int
+    active: int
+    suspended: int
+    revoked: int
+    worse_issuers: int
+    riskier: int
+    worse: int
+    attestations: int
+    mints: int
+    top_mints: int
+    squared_mints: float
+    keys: int
+    old_keys: int
+    oldest_key: datetime | None
+    names: tuple[str, ...]
+
+
+class IssuerOverview(NamedTuple):
+    """The counts of all chosen issuers, and those of each tier and rating that occurs, as of `now`."""
+
+    now: datetime
+    total: StandingCounts
+    cells: tuple[StandingCounts, ...]
+
+
+def compose_overview(state: IssuerState, now: datetime) -> IssuerQuery:
+    """Compose the query."""
+    return compose(state, now, _SELECT)
+
+
+def load_overview(lab: Lab, state: IssuerState) -> IssuerOverview:
+    """Load the counts."""
+    now = read_now(lab)
+    total, cells = None, []
+    for row in compose_overview(state, now).read_rows(lab):
+        counts = _read_counts(row)
+        if row["is_total"]:
+            total = counts
+        else:
+            cells.append(counts)
+    return IssuerOverview(now, total or _read_counts({}), tuple(cells))
+
+
+def export_overview(lab: Lab, state: IssuerState) -> Rows:
+    """Return the counts."""
+    return compose_overview(state, read_now(lab)).read(lab)
+
+
+def write_overview_sql(state: IssuerState) -> str:
+    """Write the query."""
+    return compose_overview(state, read_own_clock()).to_sql()
+
+
+def write_overview_python(state: IssuerState) -> str:
+    """Write it as a call of the facade."""
+    return compose_overview(state, read_own_clock()).to_python()
+
+
+def _read_counts(row: dict[str, object]) -> StandingCounts:
+    values = {name: row.get(name) or 0 for name in StandingCounts._fields}
+    values |= {name: str(row.get(name) or "") for name in ("trust_tier", "risk_rating")}
+    names = row.get("names")
+    values |= {"oldest_key": row.get("oldest_key"), "names": tuple(names) if isinstance(names, list) else ()}
+    return StandingCounts(**values)  # type: ignore[arg-type]  # the query has the fields' types

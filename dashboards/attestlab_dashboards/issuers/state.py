@@ -1,0 +1,176 @@
+"""The state of issuer governance: all that its address carries. What is not acceptable is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from attestlab.core.countries import ALPHA_2
+from attestlab.core.errors import ValidationFailed
+from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier, validate_kid
+
+SORTS: Final = ("name", "status", "tier", "risk", "jurisdiction", "keys", "mints", "change", "last")
+AGE_LIMITS: Final = (90, 180, 365)  # days after which a key is due for rotation
+DEFAULT_AGE_LIMIT: Final = 365
+MAX_PAGE: Final = 100_000
+FILTERS: Final = ("status", "tier", "risk", "jurisdiction", "changed")
+ISSUER_ASKS: Final = ("suspend", "reinstate", "revoke", "tier", "risk")
+KEY_ASKS: Final = ("rotate", "revoke_key", "lose")
+REQUEST_ASKS: Final = ("approve", "reject", "execute")
+
+
+class KeyName(NamedTuple):
+    """A key: its issuer and its kid, which is unique within the issuer."""
+
+    issuer_id: str
+    kid: str
+
+    def __str__(self) -> str:
+        return f"{self.issuer_id}/{self.kid}"
+
+    @classmethod
+    def parse(cls, text: str) -> KeyName:
+        """Read a name such as `0193b5a0-7f3c-7abc-8def-0123456789ab/registrar-1`.
+
+        Raises:
+            ValueError: it is none.
+            ValidationFailed: it has no acceptable kid.
+        """
+        issuer_id, _, kid = text.partition("/")
+        return cls(_read_id(issuer_id), validate_kid(kid))
+
+
+@dataclass(frozen=True)
+class IssuerState:
+    """What issuer governance shows.
+
+    `key` is the key whose loss is counted, `since` the moment of that loss (UTC), and `issuer` the id of the open
+    drawer. `ask` is the question of the open dialog, and `about` the issuer, key or request that it is about.
+    """
+
+    status: str = ""
+    tier: str = ""
+    risk: str = ""
+    jurisdiction: str = ""
+    changed: bool = False
+    sort: str = "-mints"
+    page: int = 1
+    drift_page: int = 1
+    keys_page: int = 1
+    trail_page: int = 1
+    age_limit: int = DEFAULT_AGE_LIMIT
+    key: str = ""
+    since: datetime | None = None
+    issuer: str = ""
+    ask: str = ""
+    about: str = ""
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> tuple[IssuerState, tuple[str, ...]]:
+        """Read the query of an address; returns the state, and the names that were left out. It never raises."""
+        values: dict[str, object] = {}
+        left_out: list[str] = []
+        for name, text in query.items():
+            try:
+                values[name] = _READERS[name](text)
+            except (KeyError, ValueError, OverflowError, ValidationFailed):
+                left_out.append(name)
+        if not _is_complete_question(values):
+            left_out += [name for name in ("ask", "about") if values.pop(name, None) is not None]
+        return replace(cls(), **values), tuple(left_out)  # type: ignore[arg-type]  # the readers have the fields' types
+
+    def to_query(self) -> dict[str, str]:
+        """Write the state as the query of an address, without what is the default."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: _write(value) for name, value in values.items() if value != getattr(_DEFAULTS, name)}
+
+    def change(self, **changes: str) -> IssuerState:
+        """Return the state with other values, given as in an address; the same state if one is not acceptable."""
+        query = {name: text for name, text in {**self.to_query(), **changes}.items() if text}
+        changed, left_out = self.from_query(query)
+        return self if left_out else changed
+
+    @property
+    def active_filters(self) -> tuple[str, ...]:
+        """The names of the filters that are set."""
+        return tuple(name for name in FILTERS if getattr(self, name))
+
+
+def _is_complete_question(values: Mapping[str, object]) -> bool:
+    """Whether a question of the dialog is about an object of its kind, or there is none."""
+    ask, about = values.get("ask"), values.get("about")
+    if ask is None or about is None:
+        return ask is about
+    return ("/" in str(about)) == (ask in KEY_ASKS)
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(text)
+        return text
+
+    return read
+
+
+def _read_page(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text, re.ASCII) or int(text) > MAX_PAGE:
+        raise ValueError(text)
+    return int(text)
+
+
+def _read_age_limit(text: str) -> int:
+    return int(_one_of(*map(str, AGE_LIMITS))(text))
+
+
+def _read_flag(text: str) -> bool:
+    return bool(_one_of("1")(text))
+
+
+def _read_country(text: str) -> str:
+    return _one_of(*ALPHA_2)(text.upper())
+
+
+def _read_id(text: str) -> str:
+    return str(UUID(text))
+
+
+def _read_key(text: str) -> str:
+    return str(KeyName.parse(text))
+
+
+def _read_object(text: str) -> str:
+    return _read_key(text) if "/" in text else _read_id(text)
+
+
+def _read_time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).replace(second=0, microsecond=0)
+
+
+def _write(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%MZ").rjust(17, "0")
+    return "1" if value is True else str(value)
+
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "status": _one_of(*IssuerStatus),
+    "tier": _one_of(*TrustTier),
+    "risk": _one_of(*RiskRating),
+    "jurisdiction": _read_country,
+    "changed": _read_flag,
+    "sort": _one_of(*SORTS, *(f"-{name}" for name in SORTS)),
+    **dict.fromkeys(("page", "drift_page", "keys_page", "trail_page"), _read_page),
+    "age_limit": _read_age_limit,
+    "key": _read_key,
+    "since": _read_time,
+    "issuer": _read_id,
+    "ask": _one_of(*ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS),
+    "about": _read_object,
+}
+_DEFAULTS: Final = IssuerState()

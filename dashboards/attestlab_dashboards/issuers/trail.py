@@ -1,0 +1,114 @@
+"""The audit feed: who did what to issuers and keys, each line with the check of its place in the hash chain."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab.client.handles.issuers import IssuerRequestHandle
+from attestlab_dashboards import icons, widgets
+from attestlab_dashboards.formats import day, utc
+from attestlab_dashboards.issuers.queries.trail import TRAIL_ROWS, TrailLine, TrailPage
+from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.issuers.words import name_person, plural, write_request
+from attestlab_dashboards.safe import html, join
+
+_VERBS: Final = {
+    "issuer.create": "registered {what}",
+    "issuer.update": "changed {what}",
+    "issuer_logo.put": "set the logo of {what}",
+    "issuer_logo.remove": "removed the logo of {what}",
+    "key.create": "added {what}",
+    "key.rotate": "rotated {what}",
+    "key.revoke": "revoked {what}",
+    "key.compromise": "reported {what} as lost",
+    "key.rewrap": "sealed {what} under a new master key",
+}
+_DECISIONS: Final = {
+    "issuer_request.create": "asked to ",
+    "issuer_request.approve": "approved to ",
+    "issuer_request.reject": "rejected to ",
+    "issuer_request.execute": "executed to ",
+}
+
+
+def write_reading(page: TrailPage, _state: IssuerState) -> str:
+    """Write what the ticks mean."""
+    return f"{plural(page.all_lines, 'line')} about all issuers. A tick: the line's hash covers it and the line before"
+
+
+def draw_trail(page: TrailPage, _state: IssuerState) -> Markup:
+    """Draw a page of the feed."""
+    if not page.lines:
+        return widgets.empty("No line yet", "The trail begins with the first issuer.")
+    lines = join(_draw_line(line, page) for line in page.lines)
+    pager = widgets.pager(page.page, -(-page.all_lines // TRAIL_ROWS), ev="trail_page")
+    return html('<ol class="is-trail">{lines}</ol>{pager}', lines=lines, pager=pager)
+
+
+def _draw_line(line: TrailLine, page: TrailPage) -> Markup:
+    return html(
+        '<li class="{css}"><span class="is-tick" role="img" title="{check}" aria-label="{check}">{tick}</span>'
+        '<time datetime="{iso}" title="{utc}">{when}</time><span>{who} {did}{detail}</span>'
+        '<code title="{hash}">{short}…</code></li>',
+        css="" if line.is_chained else "broken",
+        check=f"line {line.seq}: the hash chain {'holds' if line.is_chained else 'is BROKEN here'}",
+        tick=icons.draw("check" if line.is_chained else "cross"),
+        iso=line.at.isoformat(),
+        utc=utc(line.at),
+        when=_write_when(line.at, page.now),
+        who=_name_actor(line, page.own_id),
+        did=_draw_deed(line, page),
+        detail=_draw_detail(line, page),
+        hash=line.integrity_hash,
+        short=line.integrity_hash[:4],
+    )
+
+
+def _write_when(at: datetime, now: datetime) -> str:
+    return f"{at:%H:%M}" if at.date() == now.date() else day(at, now)
+
+
+def _name_actor(line: TrailLine, own_id: str) -> str:
+    if line.actor_type == "USER":
+        return name_person(line.actor_id, own_id).capitalize()
+    return f"Key …{line.actor_id[-6:]}" if line.actor_type == "API_KEY" else line.actor_id
+
+
+def _draw_deed(line: TrailLine, page: TrailPage) -> Markup:
+    name = page.names.get(page.find_issuer_id(line), "an issuer")
+    request = page.requests.get(line.resource_id)
+    if line.action in _DECISIONS:
+        value = (request.new_trust_tier or request.new_risk_rating) if request else None
+        wish = write_request(request.type, name, value) if request else html("change <b>{name}</b>", name=name)
+        return html("{decided}{wish}", decided=_DECISIONS[line.action], wish=wish)
+    kid = line.resource_id.partition("/")[2]
+    what = html("the key <b>{kid}</b> of {name}", kid=kid, name=name) if kid else html("<b>{name}</b>", name=name)
+    before, _, after = _VERBS.get(line.action, line.action.replace(".", " ") + " {what}").partition("{what}")
+    return html("{before}{what}{after}", before=before, what=what, after=after)
+
+
+def _draw_detail(line: TrailLine, page: TrailPage) -> Markup:
+    words = [
+        *(["failed"] if line.outcome == "FAILURE" else []),
+        *_describe_request(line, page.requests.get(line.resource_id)),
+    ]
+    return html('<span class="sub">{words}</span>', words="; ".join(words)) if words else html("")
+
+
+def _describe_request(line: TrailLine, request: IssuerRequestHandle | None) -> list[str]:
+    if request is None:
+        return []
+    match line.action:
+        case "issuer_request.create":
+            return [f"“{request.reason}”", *(["waits for approval"] if request.status == "PENDING" else [])]
+        case "issuer_request.approve":
+            given = [approval.user_id for approval in request.approvals]
+            place = given.index(line.actor_id) + 1 if line.actor_id in given else len(given)
+            return [f"approval {place} of {request.approvals_needed}"]
+        case "issuer_request.reject":
+            return [f"“{request.rejection_reason}”"] if request.rejection_reason else []
+        case _:
+            return [f"log entry {request.log_index:,}"] if request.log_index is not None else []

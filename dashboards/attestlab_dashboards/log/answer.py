@@ -1,0 +1,102 @@
+"""The answer sentence: did the log change, and is this attestation in it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from attestlab import Lab, Verdict
+from attestlab_dashboards.formats import count
+from attestlab_dashboards.log.change import Change, Outcome, load_change
+from attestlab_dashboards.log.evidence import Evidence, load_evidence
+from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.log.step_views import StepState
+from attestlab_dashboards.log.words import describe_type, tell_since
+from attestlab_dashboards.safe import NOTHING, html
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answers to both questions of the page."""
+
+    change: Change
+    evidence: Evidence
+
+
+def load_answer(lab: Lab, state: LogState) -> Answer:
+    """Load the answers to both questions."""
+    return Answer(load_change(lab, state), load_evidence(lab, state))
+
+
+def draw_answer(data: Answer, _state: LogState) -> Markup:
+    """Draw one sentence for each question, with its numbers bold."""
+    return html("{change} {entry}", change=_tell_change(data.change), entry=_tell_entry(data.evidence))
+
+
+def _tell_change(change: Change) -> Markup:
+    values = {"since": tell_since(change), "old": count(change.older.size), "new": count(change.newer.size)}
+    match change.outcome:
+        case Outcome.GREW:
+            return html(
+                "It grew by <b>{n} {noun}</b> since {since} and <b>nothing older was changed</b>.",
+                n=count(change.growth),
+                noun="entry" if change.growth == 1 else "entries",
+                **values,
+            )
+        case Outcome.SAME:
+            return html("It has <b>{new} entries</b>, as on {since}, and <b>nothing was changed</b>.", **values)
+        case Outcome.FORKED:
+            return html(
+                '<b class="lg-wrong">It is not the log that you saw</b>: its first {old} entries differ.', **values
+            )
+        case Outcome.ROLLED_BACK:
+            return html(
+                '<b class="lg-wrong">It lost entries</b>: you saw <b>{old}</b>, now it has <b>{new}</b>.', **values
+            )
+    return html('<b class="lg-wrong">It could not prove that it only grew</b> since {since}.', **values)
+
+
+def _tell_entry(evidence: Evidence) -> Markup:
+    entry = evidence.subject.entry
+    if entry is None:
+        return html("{why}", why=evidence.subject.missing)
+    what = html("Entry <b>{index}</b>, {kind},", index=count(entry.log_index), kind=_name_entry(evidence))
+    if evidence.flipped is not None:
+        return html(
+            "In a copy with {what} changed, {verdict}.", what=_name_flip(evidence), verdict=_tell_flip(evidence)
+        )
+    if not evidence.is_included:
+        return html('{what} <b class="lg-wrong">is not proven to be in it</b>.', what=what)
+    return html("{what} <b>is in it</b>{validity}.", what=what, validity=_tell_validity(evidence))
+
+
+def _name_entry(evidence: Evidence) -> str:
+    """Name an entry: a mint by kind and issuer as far as its bundle may be read, another one by its type."""
+    if evidence.document is not None and evidence.has_bundle:
+        return f"a {evidence.document['attestation']['schema']} by {evidence.document['issuer']['name']}"
+    entry = evidence.subject.entry
+    return "" if entry is None else describe_type(entry.type).noun
+
+
+def _name_flip(evidence: Evidence) -> str:
+    return "" if evidence.flipped is None else evidence.flipped.what.partition(":")[0]
+
+
+def _tell_flip(evidence: Evidence) -> Markup:
+    steps = () if evidence.examination is None else evidence.examination.steps
+    failed = next((place for place, step in enumerate(steps, 1) if step.state is StepState.FAILED), None)
+    if failed is not None:
+        return html('<b class="lg-wrong">step {step} fails</b>', step=failed)
+    return (
+        NOTHING if evidence.is_included else html('<b class="lg-wrong">the path no longer leads to the signed root</b>')
+    )
+
+
+def _tell_validity(evidence: Evidence) -> Markup:
+    if evidence.examination is None:
+        return NOTHING
+    verdict = evidence.examination.verdict
+    if verdict is Verdict.VALID:
+        return html(" and <b>valid</b>")
+    return html(', but it is <b class="lg-wrong">{verdict}</b>', verdict=verdict.value)

@@ -1,0 +1,129 @@
+"""Did the log change? The head that this browser kept against the head of now, with a verified proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from attestlab import Lab
+from attestlab.client.handles.log import TreeHeadHandle, parse_hash
+from attestlab.core.encoding import parse_time
+from attestlab.core.errors import ProofInvalid
+from attestlab_dashboards.log.merkle_layout import Block, build_blocks
+from attestlab_dashboards.log.state import KeptHead, LogState
+
+COMPARED_DAYS: Final = 7  # how far the older head is back, if the browser kept none
+SIZE_BEFORE: Final = 'SELECT count(*) AS size FROM log_entries WHERE "at" <= CAST($before AS TIMESTAMPTZ)'
+
+
+class Outcome(StrEnum):
+    """The result of comparing two heads."""
+
+    GREW = "grew"
+    SAME = "same"
+    FORKED = "forked"
+    ROLLED_BACK = "rolled back"
+    UNPROVEN = "unproven"
+
+
+@dataclass(frozen=True)
+class Head:
+    """A tree head: the number of entries, the root (64 hex digits), and when its last entry was logged, if known."""
+
+    size: int
+    root: str
+    at: datetime | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """Two heads compared at `now`. `is_kept` tells whether the older one is the browser's, not the service's word.
+
+    `proven_root` is the root that the log proves for the older size; of a fork it differs from the kept one.
+    """
+
+    now: datetime
+    signed: TreeHeadHandle
+    newer: Head
+    older: Head
+    is_kept: bool
+    outcome: Outcome
+    blocks: tuple[Block, ...] = ()
+    proven_root: str = ""
+    detail: str = ""
+    witnesses: tuple[str, ...] = ()
+
+    @property
+    def growth(self) -> int:
+        """How many entries the newer head has more."""
+        return self.newer.size - self.older.size
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the newer tree provably begins with the older one."""
+        return self.outcome in (Outcome.GREW, Outcome.SAME)
+
+
+def load_change(lab: Lab, state: LogState) -> Change:
+    """Compare the head of now with the kept one, or with the service's own of a week before its newest entry."""
+    signed = lab.log.head()
+    newer = Head(signed.tree_size, parse_hash(signed.root_hash).hex(), signed.timestamp)
+    kept = state.kept if state.kept is not None else _find_earlier(lab, signed)
+    change = Change(
+        now=datetime.now(UTC),
+        signed=signed,
+        newer=newer,
+        older=Head(kept.size, kept.root, None),
+        is_kept=state.kept is not None,
+        outcome=Outcome.UNPROVEN,
+        witnesses=list_witnesses(signed),
+    )
+    return _compare(lab, change)
+
+
+def list_witnesses(signed: TreeHeadHandle) -> tuple[str, ...]:
+    """List the names of those besides the log whose signature lines the checkpoint has; unverified."""
+    lines = [line.split(" ") for line in signed.checkpoint.split("\n") if line.startswith("— ")]
+    return tuple(dict.fromkeys(words[1] for words in lines if len(words) == 3 and words[1] != signed.origin))
+
+
+def _find_earlier(lab: Lab, signed: TreeHeadHandle) -> KeptHead:
+    """Return the size that the log had a week before its newest head, at least 1; the root is left to the proof."""
+    before = signed.timestamp - timedelta(days=COMPARED_DAYS)
+    (row,) = lab.sql(SIZE_BEFORE, {"before": before.isoformat()})
+    return KeptHead(min(max(int(str(row["size"])), 1), signed.tree_size), "")
+
+
+def _compare(lab: Lab, change: Change) -> Change:
+    older, newer = change.older, change.newer
+    if older.size > newer.size:
+        return replace(change, outcome=Outcome.ROLLED_BACK)
+    if older.size == 0:
+        return replace(change, outcome=Outcome.GREW if newer.size else Outcome.SAME)
+    try:
+        proof = lab.log.consistency(older.size, newer.size)
+    except ProofInvalid as error:
+        return replace(change, detail=error.message)
+    if proof.to_root != change.signed.root_hash:
+        return replace(change, detail="The proof leads to another root than the signed one.")
+    proven = parse_hash(proof.from_root)
+    change = replace(change, proven_root=proven.hex(), older=replace(older, at=_read_time(lab, older.size - 1)))
+    if change.is_kept and proven.hex() != older.root:
+        return replace(change, outcome=Outcome.FORKED)
+    blocks = build_blocks(older.size, newer.size, proven, tuple(parse_hash(each) for each in proof.hashes))
+    outcome = Outcome.SAME if older.size == newer.size else Outcome.GREW
+    return replace(change, outcome=outcome, blocks=blocks, older=replace(change.older, root=proven.hex()))
+
+
+def _read_time(lab: Lab, index: int) -> datetime | None:
+    members = lab.log.entry(index).entry
+    return parse_time(str(members["at"])) if isinstance(members, dict) and "at" in members else None
+
+
+def explain_comparison(change: Change, _state: LogState) -> str:
+    """Explain where the older head comes from, and so what the comparison proves."""
+    if change.is_kept:
+        return "The head that this browser kept, against the head of now"
+    return f"No head is kept here, so the log's own head of {COMPARED_DAYS} days before its newest one is compared"

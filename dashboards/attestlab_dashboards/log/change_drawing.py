@@ -1,0 +1,219 @@
+"""Draws two heads over the same blocks: old blocks rebuild the old root, and all of them the new one."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab_dashboards.formats import count
+from attestlab_dashboards.log.change import Change, Head, Outcome
+from attestlab_dashboards.log.merkle_layout import Block
+from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.log.words import download, shorten_hash, tell_since
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.widgets import Tone, button, empty, pill
+
+_GAP: Final = 4.0
+_BLOCK_Y, _BLOCK_HEIGHT = 186.0, 30.0
+_HEAD_HEIGHT: Final = 46.0
+_WORDS: Final[dict[Outcome, tuple[str, Tone, str]]] = {
+    Outcome.GREW: ("no, it only grew", "good", "check"),
+    Outcome.SAME: ("no, it is the same", "good", "check"),
+    Outcome.FORKED: ("yes, it is another log", "bad", "cross"),
+    Outcome.ROLLED_BACK: ("yes, entries are missing", "bad", "cross"),
+    Outcome.UNPROVEN: ("not proven", "bad", "warn"),
+}
+
+
+def draw_change(change: Change, _state: LogState) -> Markup:
+    """Draw both heads, what their comparison says, and what one can keep of it."""
+    if not change.newer.size:
+        return empty("The log is empty", "There is nothing to compare until its first entry.")
+    word, tone, glyph = _WORDS[change.outcome]
+    return html(
+        '<div class="lg-said">{pill}</div>{explained}{drawing}<div class="lg-actions">{keep}{again}{download}</div>',
+        pill=pill(word, tone, glyph),
+        explained=_explain_outcome(change),
+        drawing=_draw_both_widths(change) if change.blocks else NOTHING,
+        keep=_draw_keep(change),
+        again=button("Look again", ev="look"),
+        download=download("Checkpoint", f"checkpoint-{change.newer.size}.txt", change.signed.checkpoint.encode()),
+    )
+
+
+def _draw_keep(change: Change) -> Markup:
+    head = f"{change.newer.size}.{change.newer.root}"
+    if change.is_kept and change.outcome is Outcome.SAME:
+        return html('<span class="muted small">This link carries the head of now.</span>')
+    return button("Keep the head of now in this link", ev="keep", v=head)
+
+
+def _explain_outcome(change: Change) -> Markup:
+    old, new = change.older, change.newer
+    match change.outcome:
+        case Outcome.FORKED:
+            return html(
+                '<p class="lg-alarm">You kept root <code>{kept}</code> for {old} entries; the log now proves '
+                "<code>{proven}</code>. Two roots of one size cannot both be true: keep this link, and ask the "
+                "operator.</p>",
+                kept=shorten_hash(old.root),
+                old=count(old.size),
+                proven=shorten_hash(change.proven_root),
+            )
+        case Outcome.ROLLED_BACK:
+            return html(
+                '<p class="lg-alarm">You kept a head of {old} entries, and the log shows {new}. A log that only grows '
+                "never has fewer: keep this link, and ask the operator.</p>",
+                old=count(old.size),
+                new=count(new.size),
+            )
+        case Outcome.UNPROVEN:
+            return html('<p class="lg-alarm">{detail}</p>', detail=change.detail)
+    return NOTHING
+
+
+def _draw_both_widths(change: Change) -> Markup:
+    old = sum(block.is_old for block in change.blocks)
+    added = len(change.blocks) - old
+    return html(
+        '{wide}{narrow}<p class="lg-legend"><span><i class="lg-dot lg-old"></i>{old} {old_noun} the old root</span>'
+        "{added}</p>"
+        '<p class="lg-tip" data-tip-line aria-live="polite">Point at a block to read its hash.</p>',
+        wide=_draw_heads(change, 640.0, "lg-wide"),
+        narrow=_draw_heads(change, 340.0, "lg-narrow"),
+        old=old,
+        old_noun="block rebuilds" if old == 1 else "blocks rebuild",
+        added=html(
+            '<span><i class="lg-dot lg-new"></i>{n} more rebuild{s} the new one</span>',
+            n=added,
+            s="s" if added == 1 else "",
+        )
+        if added
+        else NOTHING,
+    )
+
+
+def _draw_heads(change: Change, width: float, css: str) -> Markup:
+    places = _place_blocks(change.blocks, width)
+    old_x = _middle([place for block, place in zip(change.blocks, places, strict=True) if block.is_old])
+    new_x = _middle([place for block, place in zip(change.blocks, places, strict=True) if not block.is_old])
+    half = 122.0 if width > 500 else 84.0
+    old_x = min(max(old_x, half + 1), width - half - 1)
+    new_x = min(max(new_x, half + 1), width - half - 1)
+    is_same = change.outcome is Outcome.SAME
+    top, low = 4.0, 92.0
+    return html(
+        '<svg class="lg-draw {css}" viewBox="0 {from_y} {width} {height}" role="group" aria-label="{label}">'
+        "{links}{blocks}{old}{new}"
+        '<text class="lg-m" x="0" y="238">entry 0</text>{split}'
+        '<text class="lg-m" x="{width}" y="238" text-anchor="end">{last}</text></svg>',
+        css=css,
+        width=f"{width:g}",
+        from_y="84" if is_same else "0",
+        height="160" if is_same else "244",
+        label=_label_heads(change),
+        links=join(
+            [
+                *_draw_links(change.blocks, places, old_x, low + _HEAD_HEIGHT, new_x, top + _HEAD_HEIGHT),
+                NOTHING if is_same else _join_heads(old_x, low, new_x - half, new_x + half, top + _HEAD_HEIGHT / 2),
+            ]
+        ),
+        blocks=join(_draw_block(block, place) for block, place in zip(change.blocks, places, strict=True)),
+        old=_draw_head("Head of " + tell_since(change), change.older, old_x, low, half, "lg-box"),
+        new=NOTHING if is_same else _draw_head("Head of now", change.newer, new_x, top, half, "lg-box lg-grown"),
+        split=_draw_split(change, places),
+        last=count(change.newer.size - 1),
+    )
+
+
+def _label_heads(change: Change) -> str:
+    sizes = f"{count(change.older.size)} old entries and {count(change.growth)} new ones"
+    return f"{sizes}; both roots follow from {len(change.blocks)} blocks."
+
+
+def _place_blocks(blocks: tuple[Block, ...], width: float) -> list[tuple[float, float]]:
+    """Return left edge and width of each block: wider for more entries, but none too narrow to see."""
+    weights = [2.2 + log2(block.end - block.first) for block in blocks]
+    unit = (width - _GAP * (len(blocks) - 1)) / sum(weights)
+    places, left = [], 0.0
+    for weight in weights:
+        places.append((left, weight * unit))
+        left += weight * unit + _GAP
+    return places
+
+
+def _middle(places: list[tuple[float, float]]) -> float:
+    return (places[0][0] + places[-1][0] + places[-1][1]) / 2 if places else 0.0
+
+
+def _draw_links(
+    blocks: tuple[Block, ...], places: list[tuple[float, float]], old_x: float, old_y: float, new_x: float, new_y: float
+) -> list[Markup]:
+    links = []
+    for block, (left, width) in zip(blocks, places, strict=True):
+        x, y, css = (old_x, old_y, "lg-lo") if block.is_old else (new_x, new_y, "lg-ln")
+        end, bend = left + width / 2, (y + _BLOCK_Y) / 2
+        curve = f"M{x:.1f} {y:.1f}C{x:.1f} {bend:.1f} {end:.1f} {bend:.1f} {end:.1f} {_BLOCK_Y:.1f}"
+        links.append(html('<path class="{css}" d="{curve}"/>', css=css, curve=curve))
+    return links
+
+
+def _join_heads(old_x: float, old_y: float, left: float, right: float, y: float) -> Markup:
+    """Draw that the new root is built on the old blocks too."""
+    if left <= old_x <= right:
+        curve = f"M{old_x:.1f} {old_y:.1f}V{y + _HEAD_HEIGHT / 2:.1f}"
+    else:
+        edge = left if old_x < left else right
+        curve = f"M{old_x:.1f} {old_y:.1f}V{y:.1f}H{edge:.1f}"
+    return html('<path class="lg-ln" d="{curve}"/>', curve=curve)
+
+
+def _draw_block(block: Block, place: tuple[float, float]) -> Markup:
+    left, width = place
+    tip = f"{_name_range(block.first, block.end)}: sha256:{block.hash.hex()}"
+    return html(
+        '<g tabindex="0" role="img" aria-label="{tip}" data-tip="{tip}">'
+        '<rect class="{css}" x="{x}" y="{y}" width="{width}" height="{height}" rx="3"/></g>',
+        tip=tip,
+        css="lg-old" if block.is_old else "lg-new",
+        x=f"{left:.1f}",
+        y=f"{_BLOCK_Y:g}",
+        width=f"{width:.1f}",
+        height=f"{_BLOCK_HEIGHT:g}",
+    )
+
+
+def _name_range(first: int, end: int) -> str:
+    return f"entry {count(first)}" if end == first + 1 else f"entries {count(first)} to {count(end - 1)}"
+
+
+def _draw_head(title: str, head: Head, x: float, y: float, half: float, css: str) -> Markup:
+    size = f", {count(head.size)} entries" if half > 100 else f", {count(head.size)}"
+    return html(
+        '<g><rect class="{css}" x="{left}" y="{y}" width="{width}" height="{height}" rx="6"/>'
+        '<text class="lg-b" x="{x}" y="{line}" text-anchor="middle">{title}</text>'
+        '<text class="lg-mo" x="{x}" y="{second}" text-anchor="middle">{root}</text></g>',
+        css=css,
+        left=f"{x - half:.1f}",
+        y=f"{y:g}",
+        width=f"{2 * half:g}",
+        height=f"{_HEAD_HEIGHT:g}",
+        x=f"{x:.1f}",
+        line=f"{y + 19:g}",
+        second=f"{y + 36:g}",
+        title=title + size,
+        root=shorten_hash(head.root),
+    )
+
+
+def _draw_split(change: Change, places: list[tuple[float, float]]) -> Markup:
+    first = next((place for block, place in zip(change.blocks, places, strict=True) if not block.is_old), None)
+    if first is None:
+        return NOTHING
+    return html(
+        '<text class="lg-m" x="{x}" y="238" text-anchor="middle">{n}</text>',
+        x=f"{first[0]:.1f}",
+        n=count(change.older.size),
+    )

@@ -1,0 +1,120 @@
+"""Draws how the log grew: the number of entries at the end of each day."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from markupsafe import Markup
+
+from attestlab_dashboards.formats import compact, count, day
+from attestlab_dashboards.log.entries import GrowthDay
+from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.widgets import empty
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 410.0, 14.0, 214.0
+
+
+def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
+    """Draw the number of entries at the end of each day on which the log grew."""
+    if not days:
+        return empty("The log is empty", "It has no entry yet.")
+    start, end = days[0].day, days[-1].day + timedelta(days=1)
+    top = _round_up(days[-1].size)
+    line, y = [], _scale_y(days[0].size - days[0].added, top)
+    for each in days:
+        x_here, y_here = _scale_x(each.day, start, end), _scale_y(each.size, top)
+        line += [f"{x_here:.1f},{y:.1f}", f"{x_here:.1f},{y_here:.1f}"]
+        y = y_here
+    line.append(f"{_RIGHT:.1f},{y:.1f}")
+    first_x = line[0].partition(",")[0]
+    return html(
+        '<svg class="lg-draw lg-growth" viewBox="0 0 420 250" role="img" aria-label="{label}">{grid}'
+        '<polygon class="lg-area" points="{first},{bottom} {line} {right},{bottom}"/>'
+        '<polyline class="lg-line" points="{line}"/>{kept}'
+        '<circle class="lg-now" cx="{right}" cy="{y}" r="5"/>{ticks}</svg>'
+        '<p class="lg-legend">{legend}<span><i class="lg-dot lg-new"></i>head of now</span></p>',
+        label=_label_growth(days),
+        grid=_draw_grid(top),
+        first=first_x,
+        bottom=f"{_BOTTOM:g}",
+        right=f"{_RIGHT:g}",
+        line=" ".join(line),
+        y=f"{y:.1f}",
+        ticks=_draw_days(start, end),
+        kept=_draw_kept(days, state, start, end, top),
+        legend=html('<span><i class="lg-dot lg-old"></i>head that you kept</span>') if state.kept else NOTHING,
+    )
+
+
+def _label_growth(days: tuple[GrowthDay, ...]) -> str:
+    first, last = days[0], days[-1]
+    return f"{count(first.size)} entries on {day(first.day)}, and {count(last.size)} on {day(last.day)}."
+
+
+def _draw_kept(days: tuple[GrowthDay, ...], state: LogState, start: datetime, end: datetime, top: int) -> Markup:
+    if state.kept is None or state.kept.size > days[-1].size:
+        return NOTHING
+    size = state.kept.size
+    at = next(each.day for each in days if each.size >= size)
+    return html(
+        '<circle class="lg-then" cx="{x}" cy="{y}" r="5"/>',
+        x=f"{_scale_x(at, start, end):.1f}",
+        y=f"{_scale_y(size, top):.1f}",
+    )
+
+
+def _scale_x(at: datetime, start: datetime, end: datetime) -> float:
+    return _LEFT + (_RIGHT - _LEFT) * ((at - start) / (end - start))
+
+
+def _scale_y(size: int, top: int) -> float:
+    return _BOTTOM - (_BOTTOM - _TOP) * size / top
+
+
+def _round_up(number: int) -> int:
+    """Round up to a number whose quarters are round.
+
+    >>> [_round_up(number) for number in (1, 39, 20_412)]
+    [4, 40, 40000]
+    """
+    quarters = (int(f"{factor}{'0' * power}") for power in range(19) for factor in (1, 2, 3, 5))
+    return next(4 * quarter for quarter in quarters if 4 * quarter >= number)
+
+
+def _draw_grid(top: int) -> Markup:
+    lines = []
+    for quarter in range(5):
+        value = top * quarter // 4
+        y = _scale_y(value, top)
+        lines.append(
+            html(
+                '<path class="lg-grid" d="M{left} {y}H{right}"/>'
+                '<text class="lg-m" x="{label}" y="{text}" text-anchor="end">{n}</text>',
+                left=f"{_LEFT:g}",
+                right=f"{_RIGHT:g}",
+                y=f"{y:.1f}",
+                label=f"{_LEFT - 8:g}",
+                text=f"{y + 4:.1f}",
+                n=compact(value),
+            )
+        )
+    return join(lines)
+
+
+def _draw_days(start: datetime, end: datetime) -> Markup:
+    """Draw first, middle and last day below the axis."""
+    marks = (
+        (_LEFT, start, "start"),
+        ((_LEFT + _RIGHT) / 2, start + (end - start) / 2, "middle"),
+        (_RIGHT, end - timedelta(days=1), "end"),
+    )
+    return join(
+        html(
+            '<text class="lg-m" x="{x}" y="236" text-anchor="{anchor}">{day}</text>',
+            x=f"{x:g}",
+            anchor=anchor,
+            day=day(at),
+        )
+        for x, at, anchor in marks
+    )

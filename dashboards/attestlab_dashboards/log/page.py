@@ -1,0 +1,133 @@
+"""The page of the transparency-log inspector: its panes, events and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from attestlab import Lab
+from attestlab.client.handles.attestations import VerificationHandle
+from attestlab_dashboards.log.answer import draw_answer, load_answer
+from attestlab_dashboards.log.bundle_check import draw_bundle_check, load_bundle_check, tell_bundle_check
+from attestlab_dashboards.log.change import explain_comparison, load_change
+from attestlab_dashboards.log.change_drawing import draw_change
+from attestlab_dashboards.log.copies import (
+    copy_entries_python,
+    copy_entries_sql,
+    copy_growth_sql,
+    copy_path_python,
+    copy_proof_python,
+    copy_steps_python,
+)
+from attestlab_dashboards.log.drawer import draw_drawer, load_drawer
+from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries, select_growth
+from attestlab_dashboards.log.entries_table import draw_entries, tell_entries
+from attestlab_dashboards.log.evidence import load_evidence
+from attestlab_dashboards.log.growth_drawing import draw_growth
+from attestlab_dashboards.log.path_drawing import draw_path, tell_path
+from attestlab_dashboards.log.search_box import draw_search_box, draw_tiles_and_examples, load_tiles
+from attestlab_dashboards.log.state import EVENTS, LogState, read_bundle
+from attestlab_dashboards.log.steps_drawing import draw_evidence, tell_subject
+from attestlab_dashboards.pages import Action, Notice, Page, Pane
+from attestlab_dashboards.safe import html
+
+_EVIDENCE: Final = ("find", "file", "flip", "trust", "answer")
+
+
+def ask_service(lab: Lab, state: LogState, fields: Mapping[str, str]) -> Notice:
+    """Let the service verify the attestation, which alone can evaluate its policies; it counts as a verification."""
+    verified = lab.verify(fields.get("id", ""))
+    assert isinstance(verified, VerificationHandle)
+    reasons = " ".join(str(reason) for reason in verified.reasons)
+    text = html(
+        "The service says <b>{verdict}</b>: {reasons}. It counted one verification of the issuer.",
+        verdict=verified.verdict.value,
+        reasons=reasons.replace(" ", ", "),
+    )
+    return Notice(text, replace(state, answer=reasons))
+
+
+def check_pasted_bundle(_lab: Lab, state: LogState, fields: Mapping[str, str]) -> Notice:
+    """Take the text of a bundle that was pasted; the pane of the check shows its result."""
+    pasted = read_bundle(state, fields.get("bundle", ""))
+    return Notice(html("The bundle is checked below, without the service."), pasted)
+
+
+PAGE: Final = Page(
+    path="log",
+    name="Log",
+    question="Did the log change, and is this attestation in it?",
+    state=LogState,
+    chips=draw_search_box,
+    panes=(
+        Pane(key="answer", load=load_answer, draw=draw_answer, reads=("kept", "looked", *_EVIDENCE)),
+        Pane(key="kpis", load=load_tiles, draw=draw_tiles_and_examples, reads=("kept", "looked")),
+        Pane(
+            key="change",
+            question="Did the log change?",
+            reading=explain_comparison,
+            span=7,
+            load=load_change,
+            draw=draw_change,
+            reads=("kept", "looked"),
+            copy_python=copy_proof_python,
+        ),
+        Pane(
+            key="growth",
+            question="Growth",
+            reading="Entries in the log, by day",
+            span=5,
+            load=load_growth,
+            draw=draw_growth,
+            reads=("looked",),
+            copy_sql=copy_growth_sql,
+            export=select_growth,
+        ),
+        Pane(
+            key="steps",
+            question="Is this attestation valid?",
+            reading=tell_subject,
+            span=5,
+            load=load_evidence,
+            draw=draw_evidence,
+            reads=_EVIDENCE,
+            copy_python=copy_steps_python,
+        ),
+        Pane(
+            key="path",
+            question="Is it in the log?",
+            reading=tell_path,
+            span=7,
+            load=load_evidence,
+            draw=draw_path,
+            reads=_EVIDENCE,
+            copy_python=copy_path_python,
+        ),
+        Pane(
+            key="entries",
+            question="Entries",
+            reading=tell_entries,
+            load=load_entries,
+            draw=draw_entries,
+            reads=("type", "issuer", "page", "looked"),
+            copy_sql=copy_entries_sql,
+            copy_python=copy_entries_python,
+            export=select_entries,
+        ),
+        Pane(
+            key="bundle",
+            question="Is a bundle that you were given genuine?",
+            reading=tell_bundle_check,
+            load=load_bundle_check,
+            draw=draw_bundle_check,
+            reads=("bundle", "trust"),
+        ),
+        Pane(key="drawer", load=load_drawer, draw=draw_drawer, reads=("entry",)),
+    ),
+    events=EVENTS,
+    actions={
+        "ask": Action(scope="", run=ask_service),
+        "check": Action(scope="", run=check_pasted_bundle),
+    },
+)

@@ -1,0 +1,132 @@
+"""The search box of the page, with examples of real entries, and the tiles of the newest tree head below it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab import Lab
+from attestlab.core.errors import NotFound, PermissionDenied
+from attestlab.portal.rules import SearchKind, parse_search
+from attestlab_dashboards import icons
+from attestlab_dashboards.formats import ago, count, utc
+from attestlab_dashboards.log.change import Change, load_change
+from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.log.words import shorten_hash, tell_since
+from attestlab_dashboards.pages import Facts
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.widgets import Kpi, kpi_strip, pill
+
+_KINDS: Final = {
+    SearchKind.INDEX: "log index",
+    SearchKind.SHA256: "hash",
+    SearchKind.ATTESTATION: "id",
+    SearchKind.NOTHING: "name of a key or issuer",
+}
+
+
+@dataclass(frozen=True)
+class HeadTiles:
+    """The newest head with its growth, and examples to search: label and text."""
+
+    change: Change
+    examples: tuple[tuple[str, str], ...]
+
+
+def load_tiles(lab: Lab, state: LogState) -> HeadTiles:
+    """Load the newest head, and examples of the tenant's newest attestation, or of the newest entry."""
+    return HeadTiles(load_change(lab, state), _make_examples(lab))
+
+
+def draw_tiles_and_examples(data: HeadTiles, _state: LogState) -> Markup:
+    """Draw the examples below the search box, then the tiles."""
+    return html(
+        '<div class="lg-try"><span>For example</span>{examples}</div>{tiles}',
+        examples=join(_draw_example(label, text) for label, text in data.examples),
+        tiles=draw_tiles(data.change),
+    )
+
+
+def draw_search_box(state: LogState, _facts: Facts) -> Markup:
+    """Draw the one search box of the page; what it recognises is decided by the text alone."""
+    return html(
+        '<div class="lg-find" data-drop="find">{icon}<label class="al-hidden" for="lg-find">Search the log</label>'
+        '<input id="lg-find" type="text" data-ev="find" data-key="lg-find" data-search value="{find}" '
+        'maxlength="300" autocomplete="off" spellcheck="false" '
+        'placeholder="Index, id, hash, key or issuer, or drop a file">'
+        '{recognised}<label class="btn sm lg-file">{document}<span>Choose a file</span>'
+        '<input type="file" class="al-hidden" data-hash="find" aria-label="Choose a file to hash and search"></label>'
+        "</div>",
+        icon=icons.draw("search"),
+        find=state.find,
+        recognised=_draw_recognised(state),
+        document=icons.draw("document"),
+    )
+
+
+def _draw_recognised(state: LogState) -> Markup:
+    if not state.find:
+        return NOTHING
+    return pill(f"recognised as {_KINDS[parse_search(state.find).kind]}", "good", "check")
+
+
+def _make_examples(lab: Lab) -> tuple[tuple[str, str], ...]:
+    try:
+        newest = next(lab.attestations.list(limit=1), None)
+        if newest is not None:
+            own = [("index", str(newest.log_index)), ("id", str(newest.id))]
+            document = [] if newest.document_hash is None else [("hash", newest.document_hash)]
+            return (*own, *document, ("key", newest.kid), ("issuer", lab.issuers[newest.issuer_id].name))
+    except (PermissionDenied, NotFound):
+        pass
+    size = len(lab.log)
+    return (("index", str(size - 1)), ("hash", lab.log.entry(size - 1).leaf_hash)) if size else ()
+
+
+def _draw_example(label: str, text: str) -> Markup:
+    shown = shorten_hash(text) if len(text) > 40 else f"{text[:8]}…{text[-6:]}" if len(text) == 36 else text
+    return html(
+        '<button type="button" data-ev="find" data-v="{text}" data-key="find:{label}">{label} {shown}</button>',
+        text=text,
+        label=label,
+        shown=shown,
+    )
+
+
+def draw_tiles(change: Change) -> Markup:
+    """Draw what the head of now says: entries and growth, root, age of the signature, and witnesses."""
+    signed = change.signed
+    witnesses = len(change.witnesses)
+    return kpi_strip(
+        (
+            Kpi(label="Entries", value=count(change.newer.size), note=_tell_growth(change)),
+            Kpi(
+                label="Root",
+                value=html(
+                    '<code class="lg-root" title="{root}">{short}</code>',
+                    root=signed.root_hash,
+                    short=shorten_hash(change.newer.root),
+                ),
+                note="SHA-256 over every entry",
+            ),
+            Kpi(label="Signed", value=_tell_age(change), note=utc(signed.timestamp)),
+            Kpi(
+                label="Witnesses",
+                value=count(witnesses),
+                note=", ".join(change.witnesses) if witnesses else "no one else cosigned this head",
+            ),
+        )
+    )
+
+
+def _tell_growth(change: Change) -> str:
+    if not change.is_sound:
+        return "not proven to have grown only"
+    return f"+{count(change.growth)} since {tell_since(change)}"
+
+
+def _tell_age(change: Change) -> Markup:
+    number, _, unit = ago(change.signed.timestamp, change.now).partition(" ")
+    return html("{number} <small>{unit}</small>", number=number, unit=unit)

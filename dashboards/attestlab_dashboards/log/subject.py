@@ -1,0 +1,120 @@
+"""What the search box names: an entry of the log, found by index, id, hash, key or issuer."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from attestlab import Lab, Status
+from attestlab.client.handles.log import EntryHandle
+from attestlab.core.errors import NotFound, PermissionDenied
+from attestlab.portal.rules import SearchKind, parse_search
+from attestlab_dashboards.log.state import LogState
+
+MINTED: Final = "attestation.minted"
+DOCUMENT: Final = "hash of a document"
+MAX_OTHERS: Final = 10  # attestations of one document that are looked at
+
+FIND_BY_NAME: Final = """
+SELECT e.log_index, e.kid = $name AS is_key
+FROM log_entries e LEFT JOIN issuers i ON i.id = e.issuer_id
+WHERE e.kid = $name OR e.issuer_id = lower($name)
+   OR lower($name) IN (lower(i.name), lower(i.domain), lower(i.display_name))
+ORDER BY e.type = 'attestation.minted' DESC, e.log_index DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a search found: `word` says as what it was recognised; without an entry, `missing` says why.
+
+    `file` is the SHA-256 (hex) that the person searched, if it is that of the attested document, and `others` are
+    the tenant's other attestations of this document: index and status.
+    """
+
+    word: str
+    entry: EntryHandle | None
+    missing: str = ""
+    file: str = ""
+    others: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def attestation_id(self) -> str | None:
+        """The attestation that the entry is about; None for one about a key, an issuer or a list."""
+        members = self.entry.entry if self.entry is not None else None
+        is_about_one = isinstance(members, dict) and str(members.get("type")).startswith("attestation.")
+        return str(members["id"]) if is_about_one and isinstance(members, dict) else None
+
+    @property
+    def is_mint(self) -> bool:
+        """Whether the entry is the mint of an attestation."""
+        return self.entry is not None and self.entry.type == MINTED
+
+
+def find_subject(lab: Lab, state: LogState) -> Subject:
+    """Find the entry that the search box names; without a text, the newest attestation of the tenant."""
+    if not state.find:
+        return _find_newest(lab)
+    term = parse_search(state.find)
+    try:
+        match term.kind:
+            case SearchKind.INDEX:
+                return Subject("log index", lab.log.entry(int(term.value)))
+            case SearchKind.SHA256:
+                return _find_by_hash(lab, state.find, term.value)
+            case SearchKind.ATTESTATION:
+                return _find_by_id(lab, term.value)
+        return _find_by_name(lab, state.find)
+    except NotFound:
+        return Subject("", None, f"The log has no entry for {state.find}.")
+
+
+def _find_newest(lab: Lab) -> Subject:
+    try:
+        newest = next(lab.attestations.list(limit=1), None)
+    except PermissionDenied:
+        newest = None
+    if newest is not None:
+        return Subject("", lab.log.entry(newest.log_index))
+    size = len(lab.log)
+    return Subject("", lab.log.entry(size - 1)) if size else Subject("", None, "The log has no entry yet.")
+
+
+def _find_by_hash(lab: Lab, text: str, digest: str) -> Subject:
+    """Find a document's hash or a leaf's; the form `sha256:` is that of leaves, so these are then looked for first."""
+    named = [digest, f"sha256:{digest}"]
+    for each in reversed(named) if text.strip().lower().startswith("sha256:") else named:
+        with suppress(NotFound):
+            entry = lab.log.lookup(each)
+            return _prefer_own(lab, entry, digest) if each == digest else Subject("leaf hash", entry)
+    return Subject("hash", None, f"No attested document has this hash, and no entry of the log: {digest}.")
+
+
+def _prefer_own(lab: Lab, entry: EntryHandle, digest: str) -> Subject:
+    """Prefer the tenant's newest valid attestation of a document to the first of the log, which may be withdrawn."""
+    try:
+        own = list(lab.attestations.list(document_hash=digest, limit=MAX_OTHERS))
+    except PermissionDenied:
+        own = []
+    if not own:
+        return Subject(DOCUMENT, entry, file=digest)
+    best = next((each for each in own if each.status is Status.VALID), own[0])
+    others = tuple((each.log_index, each.status.value) for each in own if each is not best)
+    found = entry if best.log_index == entry.log_index else lab.log.entry(best.log_index)
+    return Subject(DOCUMENT, found, file=digest, others=others)
+
+
+def _find_by_id(lab: Lab, attestation_id: str) -> Subject:
+    try:
+        return Subject("attestation", lab.log.lookup(attestation_id))
+    except NotFound:
+        return _find_by_name(lab, attestation_id)
+
+
+def _find_by_name(lab: Lab, name: str) -> Subject:
+    found = list(lab.sql(FIND_BY_NAME, {"name": name}))
+    if not found:
+        return Subject("", None, f"{name} is no index, id or hash, and no key or issuer of the log.")
+    word = "key" if found[0]["is_key"] else "issuer"
+    return Subject(f"{word}, its newest entry", lab.log.entry(int(str(found[0]["log_index"]))))

@@ -1,0 +1,108 @@
+"""What a dashboard page is made of: panes that load and draw, events that change the state, actions that write.
+
+A page module declares a `Page` of pure functions and knows neither Panel nor the browser. Its state is one frozen
+value, which is also the query of its address: Back works, and a copied link shows the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+from markupsafe import Markup
+
+from attestlab import Lab
+from attestlab.client.analysis.records import Records
+from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards.safe import NOTHING
+
+
+class PageState(Protocol):
+    """The state of a page: a frozen value that is the query of its address."""
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:
+        """Read a query; returns the state, and the names of parameters that were left out. It never raises."""
+        ...
+
+    def to_query(self) -> dict[str, str]:
+        """Write the state as a query, without what is the default."""
+        ...
+
+
+S = TypeVar("S", bound=PageState)
+D = TypeVar("D")
+
+
+class Facts(NamedTuple):
+    """What every page knows: the time, the signed-in person, and the tenant."""
+
+    now: datetime
+    person: str
+    email: str
+    tenant: str
+    tenant_id: str
+    stage: str
+    roles: frozenset[str]
+    scopes: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pane(Generic[S, D]):
+    """A pane: `load` asks the facade in a thread, `draw` makes markup of the answer.
+
+    `reads` names the fields of the state that `load` depends on; while they are unchanged, the answer is kept.
+    Without a `question` the pane has no card. Without its `scope`, a person sees who can grant it instead.
+    """
+
+    key: str
+    load: Callable[[Lab, S], D]
+    draw: Callable[[D, S], Markup]
+    reads: tuple[str, ...]
+    question: str = ""
+    reading: str | Callable[[D, S], str] = ""
+    span: int = 12
+    scope: str = ""
+    copy_sql: Callable[[S], str] | None = None
+    copy_python: Callable[[S], str] | None = None
+    export: Callable[[Lab, S], Rows | Records[Any]] | None = None
+
+
+class Notice(NamedTuple):
+    """What an action did and what is next, and the state to show then; None keeps the state."""
+
+    text: Markup
+    state: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Action(Generic[S]):
+    """A write. `run` gets the fields of its form as the browser sent them; its errors are shown as they are."""
+
+    scope: str
+    run: Callable[[Lab, S, Mapping[str, str]], Notice]
+
+
+def _no_chips(_state: Any, _facts: Facts) -> Markup:
+    return NOTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[S]):
+    """A page of the dashboards. The panes `answer` and `kpis` come first, the cards after them."""
+
+    path: str
+    name: str
+    question: str
+    state: type[S]
+    panes: tuple[Pane[S, Any], ...]
+    chips: Callable[[S, Facts], Markup] = _no_chips
+    events: Mapping[str, Callable[[S, str], S]] = field(default_factory=dict)
+    actions: Mapping[str, Action[S]] = field(default_factory=dict)
+
+    @property
+    def icon(self) -> str:
+        """The name of the page's icon."""
+        return self.path

@@ -1,0 +1,1 @@
+"""The policy simulator: what a rule would have done."""

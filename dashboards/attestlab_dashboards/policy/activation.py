@@ -1,0 +1,255 @@
+"""Activation: what must hold before a version decides, and the dialogs that repeat the numbers."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from markupsafe import Markup
+
+from attestlab import Lab
+from attestlab.client.lab import MeHandle
+from attestlab_dashboards import icons, widgets
+from attestlab_dashboards.formats import count, utc
+from attestlab_dashboards.policy.queries import PolicyText, Proof, load_proof
+from attestlab_dashboards.policy.state import PolicyState
+from attestlab_dashboards.policy.words import name_decisions
+from attestlab_dashboards.safe import NOTHING, html, join
+
+ACTIVATING_ROLES: Final = frozenset({"owner", "admin"})
+
+
+class Readiness(NamedTuple):
+    """The replay and the proofs of a text, and who looks at it."""
+
+    proof: Proof
+    me: MeHandle
+
+    @property
+    def about(self) -> PolicyText:
+        """The policy and the text."""
+        return self.proof.replay.about
+
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """The rules that no context matches, which an activation must acknowledge."""
+        findings = () if self.proof.analysis is None else self.proof.analysis.findings
+        return tuple(each.rule_id for each in findings if each.kind == "dead" and each.rule_id is not None)
+
+    @property
+    def is_author(self) -> bool:
+        """Whether this person wrote the version."""
+        about = self.about
+        return any(each.version == about.version and each.author == str(self.me.id) for each in about.versions)
+
+
+class Step(NamedTuple):
+    """A condition of an activation: whether it holds, its title and its reason."""
+
+    holds: bool
+    title: str
+    why: str
+    warns: bool = False
+
+
+def load_readiness(lab: Lab, state: PolicyState) -> Readiness:
+    """Load what an activation depends on."""
+    return Readiness(load_proof(lab, state), lab.me())
+
+
+def list_steps(data: Readiness) -> list[Step]:
+    """List the conditions of an activation, as the service checks them."""
+    about, report = data.about, data.proof.replay.report
+    if report is None:
+        line = data.proof.replay.problems[0].line
+        return [Step(False, "The draft has an error", f"Correct line {line} first.")]
+    check = report.self_check
+    number = 1 if about.policy is None else about.policy.version + 1
+    saved = f"Version {about.version} is stored." if not about.is_draft else f"Save it as version {number} first."
+    window = (
+        "It covers all of the history." if not report.left_out else f"It leaves out {count(report.left_out)} decisions."
+    )
+    steps = [
+        Step(
+            not check.unexpected_flips,
+            "Self-check",
+            f"The recorded versions decide {count(check.decisions - check.unexpected_flips)} of "
+            f"{count(check.decisions)} recorded decisions again as they did.",
+        ),
+        Step(not report.left_out, "Replay of the full history", f"{window} Made {utc(report.made_at)}."),
+        Step(not about.is_draft, "A stored version", saved),
+    ]
+    if data.dead:
+        names = ", ".join(data.dead)
+        steps.append(Step(True, "Dead rules", f"No context can match {names}. Activating acknowledges it.", warns=True))
+    return [*steps, _describe_person(data)]
+
+
+def _describe_person(data: Readiness) -> Step:
+    if not ACTIVATING_ROLES & set(data.me.roles):
+        return Step(False, "An owner or admin", "You may not activate a policy. Ask an owner or an admin.")
+    if data.is_author and not data.about.is_draft:
+        why = (
+            "You wrote this version. Send the link of this page to another owner or admin; alone, you may activate it."
+        )
+        return Step(True, "Second person", why, warns=True)
+    if data.about.is_draft:
+        return Step(
+            True, "Second person", "What you save, another owner or admin activates, if there is one.", warns=True
+        )
+    return Step(True, "Second person", "Another person wrote this version.")
+
+
+def is_active(data: Readiness) -> bool:
+    """Whether the text is the active version already."""
+    policy = data.about.policy
+    return policy is not None and not data.about.is_draft and policy.active_version == data.about.version
+
+
+def draw_activation(data: Readiness, _state: PolicyState) -> Markup:
+    """Draw the conditions, the numbers and the buttons."""
+    if is_active(data):
+        return html(
+            '<p class="po-none muted">{icon} Version {version} is active. A change begins with a draft.</p>{buttons}',
+            icon=icons.draw("check"),
+            version=data.about.version,
+            buttons=_draw_other_buttons(data),
+        )
+    steps = list_steps(data)
+    return html(
+        '<ol class="po-steps">{steps}</ol>{numbers}<div class="po-buttons">{main}</div>{others}',
+        steps=join(map(_draw_step, steps)),
+        numbers=_draw_numbers(data),
+        main=_draw_main_button(data, steps),
+        others=_draw_other_buttons(data),
+    )
+
+
+def _draw_step(step: Step) -> Markup:
+    tone, icon = ("bad", "cross") if not step.holds else ("warn", "clock") if step.warns else ("good", "check")
+    state = "not met" if not step.holds else "note" if step.warns else "met"
+    return html(
+        '<li><span class="po-truth {tone}">{icon}<span class="al-hidden">{state}: </span></span>'
+        '<span><b>{title}</b><span class="muted">{why}</span></span></li>',
+        tone=tone,
+        icon=icons.draw(icon),
+        state=state,
+        title=step.title,
+        why=step.why,
+    )
+
+
+def _draw_numbers(data: Readiness) -> Markup:
+    report = data.proof.replay.report
+    if report is None:
+        return NOTHING
+    return html('<p class="po-numbers">{sentence}</p>', sentence=describe_effect(data))
+
+
+def describe_effect(data: Readiness) -> Markup:
+    """Describe the effect of an activation by the numbers of the replay."""
+    report = data.proof.replay.report
+    if report is None:
+        return NOTHING
+    return html(
+        "Of {all} in the past it newly denies <b>{closed}</b> and newly allows <b>{opened}</b>.",
+        all=name_decisions(data.about, report.decided),
+        closed=count(report.newly_denied),
+        opened=count(report.newly_allowed),
+    )
+
+
+def _draw_main_button(data: Readiness, steps: list[Step]) -> Markup:
+    if data.about.is_draft:
+        number = 1 if data.about.policy is None else data.about.policy.version + 1
+        wrong = "" if data.proof.replay.report is not None else "Correct the errors first"
+        return widgets.button(f"Save as version {number}", ev="dialog", v="save", primary=True, disabled_because=wrong)
+    failing = next((step for step in steps if not step.holds), None)
+    why = "" if failing is None else failing.why
+    reason = html('<span class="bad small">{why}</span>', why=why) if why else NOTHING
+    button = widgets.button(
+        f"Activate version {data.about.version}", ev="dialog", v="activate", primary=True, disabled_because=why
+    )
+    return html("{button}{reason}", button=button, reason=reason)
+
+
+def _draw_other_buttons(data: Readiness) -> Markup:
+    policy = data.about.policy
+    if policy is None or data.about.is_draft:
+        return NOTHING
+    is_person = bool(ACTIVATING_ROLES & set(data.me.roles))
+    shadowed = policy.shadow_version == policy.version
+    return html(
+        '<div class="po-buttons">{shadow}{archive}</div>',
+        shadow=widgets.button(
+            "Run in shadow", ev="dialog", v="shadow", disabled_because="It runs in shadow already" if shadowed else ""
+        )
+        if not is_active(data)
+        else NOTHING,
+        archive=widgets.button("Archive the policy", ev="dialog", v="archive") if is_person else NOTHING,
+    )
+
+
+def load_dialog(lab: Lab, state: PolicyState) -> Readiness | None:
+    """Load what the open dialog repeats; None if none is open."""
+    return load_readiness(lab, state) if state.dialog else None
+
+
+def draw_dialog(data: Readiness | None, state: PolicyState) -> Markup:
+    """Draw the dialog of an action: what it is about, what it does, and the numbers."""
+    if data is None or data.proof.replay.report is None:
+        return NOTHING
+    title, effect, button = _describe_action(data, state.dialog)
+    return html(
+        '<div class="al-dialog" role="dialog" aria-modal="true" aria-label="{title}"><div><form data-act="{action}">'
+        "<h2>{title}</h2><p>{effect}</p>{fields}"
+        '<div class="po-buttons end"><button type="button" class="btn" data-ev="close" data-v="" data-key="not-now"'
+        ' data-focus>Not now</button><button type="submit" class="btn primary" data-key="confirm">{button}</button>'
+        "</div></form></div></div>",
+        title=title,
+        action=state.dialog,
+        effect=effect,
+        fields=_draw_fields(data, state.dialog),
+        button=button,
+    )
+
+
+def _describe_action(data: Readiness, action: str) -> tuple[str, Markup, str]:
+    about = data.about
+    name = str((about.document or {}).get("name", "")) if about.policy is None else about.policy.name
+    number = 1 if about.policy is None else about.policy.version + 1
+    if action == "save":
+        effect = html("The active version remains active. {numbers}", numbers=describe_effect(data))
+        return f'Save version {number} of "{name}"?', effect, "Save"
+    if action == "shadow":
+        effect = html("Each decision records what version {v} would say. It decides nothing.", v=about.version)
+        return f'Run version {about.version} of "{name}" in shadow?', effect, "Run in shadow"
+    if action == "activate":
+        return f'Activate version {about.version} of "{name}"?', describe_effect(data), "Activate"
+    effect = html("Permanently. It decides nothing any more, and cannot be changed. Past decisions remain explained.")
+    return f'Archive "{name}"?', effect, "Archive"
+
+
+def _draw_fields(data: Readiness, action: str) -> Markup:
+    if action != "activate":
+        return NOTHING
+    report = data.proof.replay.report
+    opened = 0 if report is None else report.newly_allowed
+    closed = 0 if report is None else report.newly_denied
+    looked = html(
+        '<label class="po-check"><input type="checkbox" name="looked" required> I looked at the {opened} newly allowed '
+        "and {closed} newly denied ones</label>",
+        opened=count(opened),
+        closed=count(closed),
+    )
+    dead = html(
+        '<label class="po-check"><input type="checkbox" name="dead" value="{names}" required> No context can match '
+        "{names}, and that is intended</label>",
+        names=", ".join(data.dead),
+    )
+    return html(
+        '{looked}{dead}<label class="field">Note for the audit trail'
+        '<input type="text" name="note" maxlength="1000"></label><input type="hidden" name="digest" value="{digest}">',
+        looked=looked,
+        dead=dead if data.dead else NOTHING,
+        digest="" if report is None else report.report_digest,
+    )

@@ -1,0 +1,105 @@
+"""The text of the draft: an editor with line numbers, its errors, and what it changes in words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab_dashboards import icons, widgets
+from attestlab_dashboards.formats import count
+from attestlab_dashboards.policy.documents import Problem, correct, describe_changes
+from attestlab_dashboards.policy.queries import PolicyText, Replay
+from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
+from attestlab_dashboards.safe import NOTHING, html, join
+
+_SPARE_LINES: Final = 200  # numbered lines below the text, for what is typed
+_LINE_PX: Final = 20
+_MAX_PROBLEMS: Final = 5
+
+
+def describe_text(data: Replay, _state: PolicyState) -> str:
+    """Describe the text in a line: what it is, and how much it changes."""
+    about = data.about
+    if about.policy is None:
+        return "A new policy, not saved yet"
+    if data.problems:
+        return f"{about.name} of {about.policy.name}. Correct line {data.problems[0].line} first"
+    if about.active is None or about.document is None:
+        return f"{about.name} of {about.policy.name}"
+    changes = 0 if data.report is None else len(describe_changes(about.active, about.document))
+    words = "the same rules" if not changes else f"{count(changes)} {'change' if changes == 1 else 'changes'}"
+    return f"{about.name} of {about.policy.name}. Against version {about.policy.active_version}: {words}"
+
+
+def draw_editor(data: Replay, state: PolicyState) -> Markup:
+    """Draw the editor, the errors at their lines, and the difference."""
+    about, problems = data.about, data.problems
+    return html(
+        '<form class="po-editor" data-ev="draft"><div class="po-code">'
+        '<div class="po-gutter" aria-hidden="true"><div>{numbers}</div></div>{marks}'
+        '<textarea name="v" aria-label="Policy as TOML" spellcheck="false" autocomplete="off" wrap="off" '
+        'maxlength="{most}" rows="{rows}" aria-invalid="{invalid}">\n{text}</textarea></div>'
+        '{problems}<div class="po-buttons"><button type="submit" class="btn sm primary" data-key="replay-draft">{icon}'
+        "Replay this text</button>{undo}{save}</div></form>{difference}",
+        numbers=_draw_numbers(about.text, {each.line for each in problems}),
+        marks=join(
+            html('<i class="po-mark" style="top:{top}px"></i>', top=8 + _LINE_PX * (each.line - 1)) for each in problems
+        ),
+        most=MAX_DRAFT_CHARS,
+        rows=about.text.count("\n") + 2,
+        invalid="true" if problems else "false",
+        text=about.text,
+        problems=join(_draw_problem(each, about.text) for each in problems[:_MAX_PROBLEMS]),
+        icon=icons.draw("play"),
+        undo=widgets.button("Discard the draft", ev="draft") if state.draft else NOTHING,
+        save=_draw_save(about, bool(problems)),
+        difference=_draw_difference(about, bool(problems)),
+    )
+
+
+def _draw_numbers(text: str, wrong: set[int]) -> Markup:
+    last = text.count("\n") + 1 + _SPARE_LINES
+    return join(html("<b>{n}</b>", n=n) if n in wrong else html("<i>{n}</i>", n=n) for n in range(1, last + 1))
+
+
+def _draw_problem(problem: Problem, text: str) -> Markup:
+    message, nearest = problem.message, NOTHING
+    if problem.nearest:
+        message = message.replace(f"; did you mean {problem.nearest}?", ".")
+        nearest = html(" Nearest: <code>{name}</code>", name=problem.nearest)
+    fixed = correct(text, problem)
+    button = NOTHING if fixed is None else widgets.button(f"Use {problem.nearest}", ev="draft", v=fixed)
+    return html(
+        '<div class="po-warning bad" role="alert">{icon}<span><b>Line {line}:</b> {message}{nearest}</span>'
+        "{button}</div>",
+        icon=icons.draw("warn"),
+        line=problem.line,
+        message=message,
+        nearest=nearest,
+        button=button,
+    )
+
+
+def _draw_save(about: PolicyText, is_wrong: bool) -> Markup:
+    if not about.is_draft:
+        return NOTHING
+    number = 1 if about.policy is None else about.policy.version + 1
+    why = "Correct the errors first" if is_wrong else ""
+    return widgets.button(f"Save as version {number}", ev="dialog", v="save", disabled_because=why)
+
+
+def _draw_difference(about: PolicyText, is_wrong: bool) -> Markup:
+    document = about.document
+    if about.active is None or document is None or is_wrong:
+        return NOTHING
+    sentences = describe_changes(about.active, document)
+    drawn = join(html("<li>{sentence}</li>", sentence=each) for each in sentences)
+    version = about.policy.active_version if about.policy else 0
+    return html(
+        '<details class="po-difference" id="po-difference"{open}>'
+        "<summary>What it changes of version {version}</summary>{changes}</details>",
+        open=html(" open") if sentences else NOTHING,
+        version=version,
+        changes=html("<ul>{items}</ul>", items=drawn) if sentences else html("<p>Nothing: the same rules.</p>"),
+    )

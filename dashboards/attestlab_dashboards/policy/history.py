@@ -1,0 +1,171 @@
+"""Flips by time and by issuer: the recorded contexts, counted by SQL, and decided again by two policies.
+
+A simulation reports flips by attributes. When they happened, and which issuers they are about, is counted here: the
+service counts equal contexts, and `lab.policies.replay` decides each of them once, in this process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attestlab import Lab
+from attestlab.core.errors import PermissionDenied
+from attestlab_dashboards.policy.documents import Json, list_attributes
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, PolicyText, find_window, load_replay
+from attestlab_dashboards.policy.shared_loads import share
+from attestlab_dashboards.policy.state import PolicyState
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BUCKETS: Final = 24  # values of a sparkline
+MAX_GROUPS: Final = 200_000  # of equal contexts; beyond it the page does without
+_COLUMNS: Final = frozenset(  # of a decision; an attribute of such a name has the prefix "@"
+    {"seq", "id", "tenant_id", "created_at", "action", "target_type", "target_id", "allowed", "matched_rules"}
+    | {"policy_set_digest", "members", "input_sha256"}
+)
+
+_AT_MINT: Final = {  # what a mint that no policy decided tells of the issuer and key as they were then
+    "jurisdiction": "snapshot_jurisdiction",
+    "trust_tier": "snapshot_trust_tier::varchar",
+    "status": "snapshot_status::varchar",
+    "risk_rating": "snapshot_risk_rating::varchar",
+    "key.status": "'active'",
+    "key.age_days": (
+        "case when key_created_at is not null then greatest(datesub('day', key_created_at, created_at), 0)::double end"
+    ),
+}
+
+
+class Flips(NamedTuple):
+    """How many decisions were replayed, and how many of them flip each way."""
+
+    decisions: int
+    opened: int
+    closed: int
+
+
+@dataclass(frozen=True)
+class FlipHistory:
+    """Flips by time, oldest first, and by issuer, those with the most newly allowed ones first."""
+
+    by_time: tuple[Flips, ...]
+    by_issuer: tuple[tuple[str, str, Flips], ...]  # with the issuer's id and name
+
+    @property
+    def total(self) -> Flips:
+        """All flips."""
+        return _add(self.by_time)
+
+
+def load_history(lab: Lab, state: PolicyState) -> FlipHistory | None:
+    """Load the flips by time and issuer; None without a valid text, a decision, or with too many kinds of contexts.
+
+    It is None as well for a person who may not read attestations or issuers.
+    """
+    key = ("history", *(getattr(state, name) for name in REPLAY_FIELDS))
+    return share(lab).get(key, lambda: _load_history(lab, state))
+
+
+def _load_history(lab: Lab, state: PolicyState) -> FlipHistory | None:
+    replay = load_replay(lab, state)
+    document = replay.about.document
+    if replay.report is None or not replay.report.decided or document is None:
+        return None
+    paths = list_attributes(document, replay.about.active)
+    try:
+        groups = _count_contexts(lab, document, paths, find_window(lab, state))
+        names = _name_issuers(lab) if groups["issuer_id"].null_count < groups.num_rows else {}
+    except PermissionDenied:
+        return None
+    if not groups.num_rows or groups.num_rows > MAX_GROUPS:
+        return None
+    before, after = _decide(lab, replay.about, groups, paths)
+    rows = zip(*(groups[name].to_pylist() for name in ("bucket", "issuer_id", "n")), before, after, strict=True)
+    return _tally([*rows], names)
+
+
+def _name_issuers(lab: Lab) -> dict[str, str]:
+    return {str(each["id"]): str(each["name"]) for each in lab.sql("select id, name from issuers")}
+
+
+def _count_contexts(
+    lab: Lab, document: Json, paths: tuple[str, ...], window: tuple[datetime | None, datetime | None]
+) -> pa.Table:
+    """Count the recorded decisions with equal values of these attributes, by time and issuer.
+
+    A mint that no policy decided is one of them, with the issuer and key as they were then, as in a simulation.
+    """
+    action, target_type = str(document.get("category")), str(document.get("target_type"))
+    values: dict[str, object] = {"action": action}
+    wheres = []
+    for name, test, bound in (
+        ("since", "created_at >= $since", window[0]),
+        ("until", "created_at < $until", window[1]),
+    ):
+        if bound is not None:
+            wheres.append(test)
+            values[name] = bound
+    if target_type != "TENANT_DEFAULT":
+        values["target"] = str(document.get("target_id"))
+    is_bound = "target" in values
+    columns = "".join(f", {_name_column(path)} as c{place}" for place, path in enumerate(paths))
+    decided = _select_rows(
+        f"created_at, case when target_type = 'ISSUER' then target_id end as issuer_id, allowed{columns}",
+        "decisions",
+        ["action = $action", *wheres, *(["target_id = $target"] if is_bound else [])],
+    )
+    columns = "".join(f", {_AT_MINT.get(path, 'null')} as c{place}" for place, path in enumerate(paths))
+    minted = _select_rows(
+        f"created_at, issuer_id, true{columns}",
+        "attestations",
+        ["decision_id is null", *wheres, *(["issuer_id = $target"] if is_bound else [])],
+    )
+    rows = f"{decided} union all {minted}" if action == "MINT" else decided
+    names = "".join(f", c{place}" for place in range(len(paths)))
+    query = f"""
+        with d as ({rows}), span as (select epoch(min(created_at)) as a, epoch(max(created_at)) as b from d)
+        select least({BUCKETS - 1}, floor({BUCKETS} * (epoch(created_at) - a) / greatest(b - a, 1)))::int as bucket,
+            issuer_id, allowed, count(*) as n{names}
+        from d, span group by all order by all limit {MAX_GROUPS + 1}"""
+    return lab.sql(query, values).arrow()
+
+
+def _select_rows(columns: str, dataset: str, wheres: list[str]) -> str:
+    return f"select {columns} from {dataset} where {' and '.join(wheres)}"
+
+
+def _name_column(path: str) -> str:
+    return '"' + ("@" if path in _COLUMNS else "") + path.replace('"', '""') + '"'
+
+
+def _decide(lab: Lab, about: PolicyText, groups: pa.Table, paths: tuple[str, ...]) -> tuple[list[bool], list[bool]]:
+    """Decide the contexts by the active version, or as recorded if there is none, and by the text."""
+    import pyarrow as pa
+
+    contexts = pa.table({path: groups[f"c{place}"] for place, path in enumerate(paths)})
+    if not paths:
+        contexts = pa.table({"@row": pa.array(range(groups.num_rows))})
+    after = lab.policies.replay(about.source, contexts).df()["allowed"].to_list()
+    if about.active is None:
+        return groups["allowed"].to_pylist(), after
+    return lab.policies.replay(about.active, contexts).df()["allowed"].to_list(), after
+
+
+def _tally(rows: list[tuple[int, str | None, int, bool, bool]], names: dict[str, str]) -> FlipHistory:
+    times = [Flips(0, 0, 0)] * BUCKETS
+    issuers: dict[str, Flips] = {}
+    for bucket, issuer_id, n, was, now in rows:
+        flips = Flips(n, n * (now and not was), n * (was and not now))
+        times[bucket] = _add((times[bucket], flips))
+        if issuer_id is not None:
+            issuers[issuer_id] = _add((issuers.get(issuer_id, Flips(0, 0, 0)), flips))
+    hit = [(key, names.get(key, key), each) for key, each in issuers.items() if each.opened or each.closed]
+    hit.sort(key=lambda each: (-each[2].opened, -each[2].closed, each[1]))
+    return FlipHistory(tuple(times), tuple(hit))
+
+
+def _add(parts: tuple[Flips, ...]) -> Flips:
+    return Flips(*(sum(each) for each in zip(*parts, strict=True)))

@@ -1,0 +1,267 @@
+"""What the policy simulator asks the facade for: policies and their texts, simulations, sweeps and proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final, NamedTuple
+
+from attestlab import Lab
+from attestlab.client.handles.policies import (
+    AnalysisHandle,
+    PolicyHandle,
+    PolicySummaryHandle,
+    SimulationHandle,
+    VersionHandle,
+)
+from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.policy.formats.toml import format_toml
+from attestlab.policy.language.document import Document
+from attestlab_dashboards.policy.documents import Json, Problem, Threshold, list_thresholds, locate, parse
+from attestlab_dashboards.policy.shared_loads import share
+from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
+
+MAX_POLICIES: Final = 200  # in the list of policies
+CURVE_POINTS: Final = 200
+MAP_POINTS: Final = 400
+TEMPLATE: Final = """name = "Mint: minimum trust"
+category = "MINT"
+target_type = "TENANT_DEFAULT"
+default_effect = "ALLOW"
+
+[[rules]]
+id = "young-key"
+effect = "DENY"
+priority = 10
+reason = "The signing key is younger than a week."
+when = { attr = "key.age_days", op = "lt", value = 7 }
+"""
+# The parts of the state that choose the text, and those that choose the decisions it is replayed over.
+TEXT_FIELDS: Final = ("policy", "version", "category", "draft")
+REPLAY_FIELDS: Final = (*TEXT_FIELDS, "window", "since", "until", "by", "run")
+
+
+@dataclass(frozen=True)
+class PolicyText:
+    """The policy that the page is about, and the text that is replayed.
+
+    Attributes:
+        policies: the tenant's policies, newest first, of the chosen category.
+        policy: the chosen one; None for a new one.
+        text: the draft, or the document of the chosen version.
+        stored_text: that document alone; `version` is its number, 0 for a new policy.
+        active: the document of the active version; None if there is none.
+        versions: its versions, newest first.
+    """
+
+    policies: tuple[PolicySummaryHandle, ...]
+    policy: PolicyHandle | None
+    text: str
+    stored_text: str
+    version: int
+    active: Json | None
+    versions: tuple[VersionHandle, ...]
+
+    @property
+    def document(self) -> Json | None:
+        """The document of the text; None if it is no TOML."""
+        return parse(self.text)
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether the text is not the stored newest version, so that it can be saved."""
+        newest = 0 if self.policy is None else self.policy.version
+        return self.text != self.stored_text or self.version != newest or self.policy is None
+
+    @property
+    def name(self) -> str:
+        """What the page calls the text."""
+        if self.policy is None:
+            return "The new draft"
+        return f"Draft {self.policy.version + 1}" if self.is_draft else f"Version {self.version}"
+
+    @property
+    def source(self) -> dict[str, str]:
+        """The text as the facade takes it; a bare text could be the path of a file."""
+        return {"toml": self.text}
+
+    @property
+    def category(self) -> str:
+        """The action that the policy decides about."""
+        return str((self.document or {}).get("category", "MINT"))
+
+
+class Replay(NamedTuple):
+    """A simulation of the text; or, if the service refuses the text, its errors."""
+
+    about: PolicyText
+    report: SimulationHandle | None
+    problems: tuple[Problem, ...]
+
+
+class Sweep(NamedTuple):
+    """A sweep of one threshold or of two; `report` is None if the text has too few, or is refused."""
+
+    replay: Replay
+    chosen: tuple[Threshold, ...]
+    choices: tuple[Threshold, ...]
+    report: SimulationHandle | None
+
+
+class Proof(NamedTuple):
+    """What is true of the text for every possible context; None if the service refuses the text."""
+
+    replay: Replay
+    analysis: AnalysisHandle | None
+
+
+def load_text(lab: Lab, state: PolicyState) -> PolicyText:
+    """Load the policy and the text."""
+    return share(lab).get(("text", *_take(state, TEXT_FIELDS)), lambda: _load_text(lab, state))
+
+
+def _load_text(lab: Lab, state: PolicyState) -> PolicyText:
+    listed = tuple(lab.policies.list(limit=MAX_POLICIES))
+    listed = tuple(each for each in listed if state.category in ("", each.category) and each.status != "ARCHIVED")
+    chosen = state.policy or next((str(each.id) for each in listed if each.status == "ACTIVE"), "")
+    chosen = chosen or next((str(each.id) for each in listed), NEW_POLICY)
+    if chosen == NEW_POLICY:
+        text = TEMPLATE.replace('"MINT"', f'"{state.category}"') if state.category else TEMPLATE
+        return PolicyText(listed, None, state.draft or text, text, 0, None, ())
+    policy = lab.policies.get(chosen)
+    versions = tuple(policy.versions())
+    version = state.version or policy.version
+    stored = policy.toml() if version == policy.version else _write(_find_version(versions, version).read_document())
+    active = None
+    if policy.active_version is not None:
+        is_newest = policy.active_version == policy.version
+        active = policy.document if is_newest else _find_version(versions, policy.active_version).read_document()
+    return PolicyText(listed, policy, state.draft or stored, stored, version, active, versions)
+
+
+def _find_version(versions: tuple[VersionHandle, ...], number: int) -> VersionHandle:
+    found = next((each for each in versions if each.version == number), None)
+    if found is None:
+        raise NotFound("version", f"{number}; the newest is {versions[0].version}")
+    return found
+
+
+def _write(document: dict[str, object]) -> str:
+    return format_toml(Document.read(document))
+
+
+def load_replay(lab: Lab, state: PolicyState) -> Replay:
+    """Replay the text over the past decisions; the service stores the report, which an activation may name."""
+    return share(lab).get(("replay", *_take(state, REPLAY_FIELDS)), lambda: _replay(lab, state), is_long=True)
+
+
+def _replay(lab: Lab, state: PolicyState) -> Replay:
+    about = load_text(lab, state)
+    since, until = find_window(lab, state)
+    by = [path for path in state.by if path in _paths(lab)]
+    try:
+        if about.policy is not None and not about.is_draft:
+            return Replay(about, lab.policies.simulate(about.policy, since=since, until=until, by=by), ())
+        replaces = about.policy
+        report = lab.policies.simulate(about.source, replaces=replaces, since=since, until=until, by=by)
+    except ValidationFailed as error:
+        return Replay(about, None, read_problems(about.text, error))
+    return Replay(about, report, ())
+
+
+def read_problems(text: str, error: ValidationFailed) -> tuple[Problem, ...]:
+    """Find the lines of what the service refuses.
+
+    Raises:
+        ValidationFailed: the error is not about the text.
+    """
+    fields = error.details.get("fields")
+    listed = [each for each in fields if isinstance(each, dict)] if isinstance(fields, list) else []
+    if not listed or str(listed[0].get("field")) in ("/from", "/to", "/by"):
+        raise error
+    found = [locate(text, str(each.get("field")), str(each.get("message"))) for each in listed]
+    return tuple(sorted(found))
+
+
+def find_window(lab: Lab, state: PolicyState) -> tuple[datetime | None, datetime | None]:
+    """Find the window; one of so many days ends at the newest decision, and one without bounds has them all."""
+    since = _read_day(state.since) if state.since else None
+    until = _read_day(state.until) + timedelta(days=1) if state.until else None
+    if state.window != "all":
+        newest = load_newest_decision(lab)
+        since = None if newest is None else newest - timedelta(days=int(state.window.removesuffix("d")))
+    return since, until
+
+
+def load_newest_decision(lab: Lab) -> datetime | None:
+    """Load the time of the newest decision; None if there is none."""
+    (row,) = lab.sql("select max(created_at) as newest from decisions")
+    newest = row["newest"]
+    return newest.astimezone(UTC) if isinstance(newest, datetime) else None
+
+
+def load_sweep(lab: Lab, state: PolicyState, count: int) -> Sweep:
+    """Simulate every value of one threshold, or of two."""
+    fields = (*REPLAY_FIELDS, "sweep", *(["second"] if count == 2 else []))
+    key: Hashable = ("sweep", count, *_take(state, fields))
+    return share(lab).get(key, lambda: _sweep(lab, state, count))
+
+
+def _sweep(lab: Lab, state: PolicyState, count: int) -> Sweep:
+    replay = load_replay(lab, state)
+    choices = () if replay.report is None else _list_choices(replay.about)
+    chosen = _choose_thresholds(choices, state, count)
+    if len(chosen) < count:
+        return Sweep(replay, chosen, choices, None)
+    since, until = find_window(lab, state)
+    points = CURVE_POINTS if count == 1 else MAP_POINTS
+    named = [(each.rule, each.attribute, each.op) for each in chosen]
+    replaces = replay.about.policy
+    report = share(lab).get(
+        ("swept", replay.about.text, *named, since, until, state.run),
+        lambda: lab.policies.sweep(
+            replay.about.source, *named, points=points, replaces=replaces, since=since, until=until
+        ),
+        is_long=True,
+    )
+    return Sweep(replay, chosen, choices, report)
+
+
+def _list_choices(about: PolicyText) -> tuple[Threshold, ...]:
+    """List the thresholds of the text, those that the active version does not have first."""
+    old = set(list_thresholds(about.active))
+    return tuple(sorted(list_thresholds(about.document), key=lambda each: each in old))
+
+
+def _choose_thresholds(choices: tuple[Threshold, ...], state: PolicyState, count: int) -> tuple[Threshold, ...]:
+    first = next((each for each in choices if each.key == state.sweep), choices[0] if choices else None)
+    if first is None or count == 1:
+        return () if first is None else (first,)
+    others = [each for each in choices if each != first]
+    second = next((each for each in others if each.key == state.second), others[0] if others else None)
+    return (first,) if second is None else (first, second)
+
+
+def load_proof(lab: Lab, state: PolicyState) -> Proof:
+    """Prove what is true of the text for every possible context, and compare it with the active version."""
+    return share(lab).get(("proof", *_take(state, REPLAY_FIELDS)), lambda: _prove(lab, state))
+
+
+def _prove(lab: Lab, state: PolicyState) -> Proof:
+    replay = load_replay(lab, state)
+    if replay.report is None:
+        return Proof(replay, None)
+    return Proof(replay, lab.policies.analyze(replay.about.source, against=replay.about.active))
+
+
+def _paths(lab: Lab) -> frozenset[str]:
+    return frozenset(each.path for each in share(lab).get("attributes", lambda: tuple(lab.policies.attributes())))
+
+
+def _take(state: PolicyState, fields: tuple[str, ...]) -> tuple[Hashable, ...]:
+    return tuple(getattr(state, name) for name in fields)
+
+
+def _read_day(text: str) -> datetime:
+    return datetime.combine(date.fromisoformat(text), time(), UTC)

@@ -1,0 +1,1 @@
+"""The risk explorer: what is happening, and who is behind it?"""

@@ -1,0 +1,57 @@
+"""The key figures, each next to the previous period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from attestlab_dashboards.formats import count
+from attestlab_dashboards.risk.queries.overview import RiskOverview, RiskTotals
+from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.safe import html
+from attestlab_dashboards.widgets import Kpi, Tone, kpi_strip
+
+
+def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
+    """Draw the five tiles."""
+    now, before, steps = overview.now, overview.before, overview.steps
+    words = "the time before" if "time" in state.active_filters else f"previous {state.shown_window.label}"
+    open_now, open_before, open_cases = overview.open_cases
+    tiles = [
+        _tile("Signals", now.signals, before.signals, [each.signals for each in steps], words),
+        _tile("Escalated", now.escalated, before.escalated, [each.escalated for each in steps], words, is_bad=True),
+        _tile("Entities affected", now.entities, before.entities, [each.entities for each in steps], words),
+        _median_tile(now, before, steps, words),
+        Kpi(
+            label="Open cases",
+            value=count(open_now),
+            note=_draw_change(f"{open_now - open_before:+,}", open_now > open_before, "since the start of this time"),
+            values=open_cases,
+            tone="bad" if open_now > open_before else "info",
+        ),
+    ]
+    return kpi_strip(tiles)
+
+
+def _tile(label: str, now: int, before: int, values: Sequence[int], words: str, *, is_bad: bool = False) -> Kpi:
+    change = f"{round(100 * (now - before) / before):+,} %" if before else ""
+    note = _draw_change(change, is_bad and now > before, f"vs {words}") if change else f"none in {words}"
+    return Kpi(label=label, value=count(now), note=note, values=values, tone="bad" if is_bad else "info")
+
+
+def _median_tile(now: RiskTotals, before: RiskTotals, steps: Sequence[RiskTotals], words: str) -> Kpi:
+    change = "" if now.median is None or before.median is None else f"{round(now.median - before.median, 1):+g}"
+    tone: Tone = "info"
+    return Kpi(
+        label="Median score",
+        value="none" if now.median is None else html("{median} <small>of 100</small>", median=f"{now.median:.0f}"),
+        note=_draw_change(change, False, f"vs {words}") if change else f"none in {words}",
+        values=[each.median or 0.0 for each in steps],
+        tone=tone,
+    )
+
+
+def _draw_change(change: str, is_bad: bool, words: str) -> Markup:
+    css = "bad" if is_bad else "b"
+    return html('<span class="b {css}">{change}</span> {words}', css=css, change=change, words=words)

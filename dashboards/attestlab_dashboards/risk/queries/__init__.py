@@ -1,0 +1,1 @@
+"""What the risk explorer asks the facade: each module has one question, and returns frozen values."""

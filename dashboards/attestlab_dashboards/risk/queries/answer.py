@@ -1,0 +1,150 @@
+"""The step of the period that stands out by its escalations, and which entities are behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from attestlab import Lab
+from attestlab.risk.rules import Entity, EntityType
+from attestlab_dashboards.risk.queries.cells import Row, read_number, read_text, read_whole
+from attestlab_dashboards.risk.queries.context import load_period
+from attestlab_dashboards.risk.queries.filters import IN_RANGE, bind, conditions_of, mentions, write_copy
+from attestlab_dashboards.risk.queries.names import load_issuer_names
+from attestlab_dashboards.risk.queries.sharing import SharedLoad
+from attestlab_dashboards.risk.state import PERIOD, RiskState
+from attestlab_dashboards.risk.windows import Period
+
+MIN_TIMES: Final = 3.0  # times the usual; less is an ordinary day
+MIN_ESCALATED: Final = 5
+MIN_SHARE: Final = 0.5  # of the escalations, to name who is behind them
+_KEEP_S: Final = 2.0
+
+
+class Suspects(NamedTuple):
+    """The entities of one type that most of the escalations name: at most three, and how many signals name them.
+
+    `different` is how many entities of this type the escalations name in all.
+    """
+
+    entities: Sequence[Entity]
+    signals: int
+    different: int
+
+
+@dataclass(frozen=True)
+class RiskAnswer:
+    """The step of the period with most escalations, and the usual number: the median of the window's steps.
+
+    `suspects` begin with the likeliest, and `names` has the names of issuers by id.
+    """
+
+    period: Period
+    start: datetime
+    escalated: int
+    usual: float
+    suspects: Sequence[Suspects]
+    names: dict[str, str]
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the step is more than an ordinary one."""
+        return self.escalated >= max(MIN_ESCALATED, MIN_TIMES * max(self.usual, 1))
+
+    @property
+    def culprit(self) -> Suspects | None:
+        """Those behind the step, None if no few entities are."""
+        found = [each for each in self.suspects if each.signals >= MIN_SHARE * self.escalated]
+        return found[0] if found and self.stands_out else None
+
+
+_ANSWER: Final = """
+WITH escalated AS MATERIALIZED (
+    SELECT id, entity_type, entity_id, details, epoch_us(occurred_at) // $step_us::BIGINT AS step
+    FROM signals WHERE {range} AND case_id IS NOT NULL AND {conditions}
+), found AS (SELECT step, count(*) AS escalated FROM escalated GROUP BY step),
+steps AS (
+    SELECT number AS step, coalesce(escalated, 0) AS escalated
+    FROM (SELECT unnest(range($first_us::BIGINT // $step_us::BIGINT, 1 + ($last_us::BIGINT - 1) // $step_us::BIGINT))
+        AS number) LEFT JOIN found ON found.step = number
+), peak AS (
+    SELECT step, escalated FROM steps
+    WHERE (step + 1) * $step_us::BIGINT > $start_us::BIGINT AND step * $step_us::BIGINT < $end_us::BIGINT
+    ORDER BY escalated DESC, step DESC LIMIT 1
+), usual AS (
+    SELECT median(escalated) AS usual FROM steps
+    WHERE step * $step_us::BIGINT >= $window_start_us::BIGINT AND step * $step_us::BIGINT < $window_end_us::BIGINT
+),
+hot AS (SELECT * FROM escalated WHERE step = (SELECT step FROM peak)),
+named AS ({mentions}),
+counted AS (
+    SELECT kind, name, count(*) AS signals, row_number() OVER (PARTITION BY kind ORDER BY count(*) DESC, name) AS place,
+        count(*) OVER (PARTITION BY kind) AS different
+    FROM named GROUP BY kind, name
+)
+SELECT step, escalated, (SELECT usual FROM usual) AS usual, kind, name, signals, different
+FROM peak LEFT JOIN counted ON place <= 3
+ORDER BY kind, place
+"""
+
+
+def write_answer_sql(state: RiskState) -> str:
+    """Return the query, with parameters."""
+    return _ANSWER.format(range=IN_RANGE, conditions=conditions_of(state), mentions=mentions("hot"))
+
+
+def copy_answer_sql(state: RiskState) -> str:
+    """Return the query to copy."""
+    return write_copy(write_answer_sql(state), state)
+
+
+def load_answer(lab: Lab, state: RiskState) -> RiskAnswer:
+    """Load the answer, once for all panes of an update."""
+    return _SHARED(lab, state.only(*PERIOD))
+
+
+def forget_answer(lab: Lab) -> None:
+    """Load it again for the next pane: the person of this lab wrote something."""
+    _SHARED.forget(lab)
+
+
+def _load(lab: Lab, state: RiskState) -> RiskAnswer:
+    period = load_period(lab, state, datetime.now(UTC))
+    rows = list(lab.sql(*bind(write_answer_sql(state), state, period)))
+    counted: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["kind"] in EntityType.__members__.values():
+            counted.setdefault(read_text(row, "kind"), []).append(row)
+    suspects = sorted(map(_read_suspects, counted.values()), key=_rank)
+    ids = [entity.id for each in suspects for entity in each.entities if entity.type is EntityType.ISSUER]
+    return RiskAnswer(
+        period=period,
+        start=period.time_of(read_whole(rows[0], "step")),
+        escalated=read_whole(rows[0], "escalated"),
+        usual=read_number(rows[0], "usual"),
+        suspects=suspects,
+        names=load_issuer_names(lab, ids),
+    )
+
+
+def _read_suspects(rows: Sequence[Row]) -> Suspects:
+    """Take the first entity, or up to three if it is not named by half as many signals as they are."""
+    counts = [read_whole(row, "signals") for row in rows]
+    wanted = 1 if 2 * counts[0] > sum(counts) else len(counts)
+    entities = [Entity(EntityType(read_text(row, "kind")), read_text(row, "name")) for row in rows[:wanted]]
+    return Suspects(entities, sum(counts[:wanted]), read_whole(rows[0], "different"))
+
+
+_PERSONAL: Final = (EntityType.DEVICE, EntityType.IP, EntityType.USER, EntityType.SESSION, EntityType.ISSUER)
+
+
+def _rank(suspects: Suspects) -> tuple[int, int, int]:
+    """Rank by signals, then by how few they are, then what a person holds before what it acts on."""
+    kind = suspects.entities[0].type
+    place = _PERSONAL.index(kind) if kind in _PERSONAL else len(_PERSONAL)
+    return -suspects.signals, len(suspects.entities), place
+
+
+_SHARED: Final = SharedLoad(_load, keep_s=_KEEP_S)

@@ -1,0 +1,166 @@
+"""The entities of the period, by highest score and a page at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
+from attestlab.risk.rules import Entity, EntityType
+from attestlab_dashboards.risk.queries.cells import Row, read_number, read_text, read_time, read_whole
+from attestlab_dashboards.risk.queries.context import load_context, load_period
+from attestlab_dashboards.risk.queries.filters import IN_PERIOD, bind, conditions_of, write_copy
+from attestlab_dashboards.risk.queries.names import load_issuer_names
+from attestlab_dashboards.risk.state import PERIOD, RiskState
+
+PAGE_ROWS: Final = 25
+READS: Final = (*PERIOD, "sort", "page")
+_ORDERS: Final[Mapping[str, str]] = {
+    "score": "score {way}, signals DESC",
+    "signals": "signals {way}, score DESC",
+    "escalated": "escalated {way}, score DESC, signals DESC",
+    "seen": "last_seen {way}, score DESC",
+}
+
+
+class ScoreFactor(NamedTuple):
+    """A reason for a score: its name, its part of the score in points, and words that explain it."""
+
+    name: str
+    points: float
+    explanation: str
+
+
+@dataclass(frozen=True)
+class RiskyEntity:
+    """An entity of the period: its highest score with the factors of that score, its signals, and its state.
+
+    `state` is `open`, `challenged`, an outcome of its last case, or empty.
+    """
+
+    entity: Entity
+    score: float
+    signals: int
+    escalated: int
+    last_seen: datetime
+    state: str
+    factors: Sequence[ScoreFactor]
+
+
+@dataclass(frozen=True)
+class RiskyEntities:
+    """A page of entities, and how many there are. `names` has the names of issuers by id."""
+
+    entities: Sequence[RiskyEntity]
+    count: int
+    threshold: float
+    now: datetime
+    names: Mapping[str, str]
+
+    @property
+    def pages(self) -> int:
+        """The number of pages, at least 1."""
+        return max(1, -(-self.count // PAGE_ROWS))
+
+
+_ENTITIES: Final = """
+SELECT entity_type, entity_id, max(score) AS score, count(*) AS signals, count(case_id) AS escalated,
+    max(occurred_at) AS last_seen, arg_max(details, score) AS details
+FROM signals WHERE {period} AND {conditions} GROUP BY entity_type, entity_id
+"""
+_PAGE: Final = """
+WITH page AS MATERIALIZED (
+    SELECT *, count(*) OVER () AS total FROM ({entities})
+    ORDER BY {order}, entity_type, entity_id LIMIT {limit} OFFSET {offset}
+), last_cases AS (
+    SELECT entity_type, entity_id, arg_max(coalesce(outcome, status), opened_at) AS state, max(opened_at) AS opened_at,
+        max(resolved_at) AS resolved_at
+    FROM cases GROUP BY entity_type, entity_id
+), last_challenges AS (
+    SELECT subject_type, subject_id, max(created_at) AS challenged_at FROM challenges
+    WHERE challenge_required GROUP BY subject_type, subject_id
+)
+SELECT page.*,
+    CASE WHEN challenged_at >= coalesce(resolved_at, opened_at, challenged_at) THEN 'challenged'
+        ELSE coalesce(last_cases.state, '') END AS state
+FROM page
+LEFT JOIN last_cases USING (entity_type, entity_id)
+LEFT JOIN last_challenges ON subject_type = page.entity_type AND subject_id = page.entity_id
+ORDER BY {order}, page.entity_type, page.entity_id
+"""
+
+
+def load_entities(lab: Lab, state: RiskState) -> RiskyEntities:
+    """Load a page of entities; a page beyond the last one is the last one."""
+    now = datetime.now(UTC)
+    period, context = load_period(lab, state, now), load_context(lab)
+    rows = list(lab.sql(*bind(_write_page(state), state, period)))
+    if not rows and state.page > 1:
+        return load_entities(lab, state.change(page=""))
+    ids = [read_text(row, "entity_id") for row in rows if row["entity_type"] == EntityType.ISSUER]
+    return RiskyEntities(
+        entities=[_read_entity(row) for row in rows],
+        count=read_whole(rows[0], "total") if rows else 0,
+        threshold=context.threshold,
+        now=now,
+        names=load_issuer_names(lab, ids),
+    )
+
+
+def export_entities(lab: Lab, state: RiskState) -> Rows:
+    """Return all entities of the period, as rows."""
+    period = load_period(lab, state, datetime.now(UTC))
+    return lab.sql(*bind(_write_all(state), state, period))
+
+
+def copy_entities_sql(state: RiskState) -> str:
+    """Return the query of all entities, to copy."""
+    return write_copy(_write_all(state), state)
+
+
+def read_factors(details: object) -> Sequence[ScoreFactor]:
+    """Read the factors of a signal's details; none if its source sent a score alone."""
+    try:
+        given = json.loads(str(details)).get("factors") or []
+        found = [_read_factor(each) for each in given]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return []
+    return found
+
+
+def _read_factor(given: Mapping[str, object]) -> ScoreFactor:
+    return ScoreFactor(str(given["name"]), float(str(given["contribution"])), str(given.get("explanation", "")))
+
+
+def _write_all(state: RiskState) -> str:
+    entities = _ENTITIES.format(period=IN_PERIOD, conditions=conditions_of(state))
+    return f"SELECT * EXCLUDE (details) FROM ({entities}) ORDER BY {_order(state)}, entity_type, entity_id"
+
+
+def _write_page(state: RiskState) -> str:
+    return _PAGE.format(
+        entities=_ENTITIES.format(period=IN_PERIOD, conditions=conditions_of(state)),
+        order=_order(state),
+        limit=PAGE_ROWS,
+        offset=PAGE_ROWS * (state.page - 1),
+    )
+
+
+def _order(state: RiskState) -> str:
+    return _ORDERS[state.sort.lstrip("-")].format(way="DESC" if state.sort.startswith("-") else "ASC")
+
+
+def _read_entity(row: Row) -> RiskyEntity:
+    return RiskyEntity(
+        entity=Entity(EntityType(read_text(row, "entity_type")), read_text(row, "entity_id")),
+        score=read_number(row, "score"),
+        signals=read_whole(row, "signals"),
+        escalated=read_whole(row, "escalated"),
+        last_seen=read_time(row, "last_seen"),
+        state=read_text(row, "state"),
+        factors=read_factors(row["details"]),
+    )

@@ -1,0 +1,120 @@
+"""The page's filters as SQL. Values are parameters, so no text of a person is ever part of a query that runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import orjson
+
+from attestlab.risk.links.mentions import MEMBERS
+from attestlab.risk.rules import Entity
+from attestlab_dashboards.risk.state import RiskState, read_entity_key
+from attestlab_dashboards.risk.windows import Period, to_us
+
+_CONDITIONS: Final[Mapping[str, str]] = {
+    "source": "source = $source",
+    "type": "signal_type = $type",
+    "kind": "entity_type = $kind",
+    "score": "score BETWEEN $min_score AND $max_score",
+}
+IN_PERIOD: Final = "occurred_at >= $start::TIMESTAMPTZ AND occurred_at < $end::TIMESTAMPTZ"
+IN_WINDOW: Final = "occurred_at >= $window_start::TIMESTAMPTZ AND occurred_at < $window_end::TIMESTAMPTZ"
+IN_RANGE: Final = "occurred_at >= $first::TIMESTAMPTZ AND occurred_at < $last::TIMESTAMPTZ"
+_PARAMETER: Final = re.compile(r"\$([a-z_]+)")
+
+
+class Query(NamedTuple):
+    """A query and the values of its parameters."""
+
+    sql: str
+    parameters: Mapping[str, object]
+
+
+def condition_of(state: RiskState, name: str) -> str:
+    """Return the condition of one filter: `source`, `type`, `kind`, `score` or `about`; TRUE if it is not set."""
+    if name not in state.active_filters:
+        return "TRUE"
+    return _CONDITIONS[name] if name in _CONDITIONS else about_condition(state.about)
+
+
+def conditions_of(state: RiskState, *, without: Iterable[str] = ()) -> str:
+    """Return the conditions of all filters but those of time."""
+    names = [name for name in (*_CONDITIONS, "about") if name in state.active_filters and name not in without]
+    return " AND ".join(condition_of(state, name) for name in names) or "TRUE"
+
+
+def about_condition(key: str) -> str:
+    """Return the condition of the signals about an entity, or whose details name it, as in the entity graph."""
+    kind = read_entity_key(key).type.value
+    members = ", ".join(f"'{member}'" for member, named in MEMBERS.items() if named == kind)
+    found = f"list_contains(json_extract_string(details, [{members}]), $about_id)"
+    named = f"contains(details, $about_json) AND {found}"
+    return f"((entity_type = $about_kind AND entity_id = $about_id) OR ({named}))"
+
+
+def parameters_about(entity: Entity) -> dict[str, object]:
+    """Return the parameters of `about_condition`; `about_json` is the id as it is written in details."""
+    written = orjson.dumps(entity.id).decode()[1:-1]
+    return {"about_kind": entity.type.value, "about_id": entity.id, "about_json": written}
+
+
+def mentions(table: str) -> str:
+    """Return SQL of what signals name: the columns `kind`, `name` and `signal`, each of a signal once."""
+    kinds = ", ".join(f"'{kind}'" for kind in MEMBERS.values())
+    members = ", ".join(f"'{member}'" for member in MEMBERS)
+    return f"""SELECT DISTINCT * FROM (
+        SELECT id AS signal, unnest(list_concat([entity_type], [{kinds}])) AS kind,
+            unnest(list_concat([entity_id], json_extract_string(details, [{members}]))) AS name
+        FROM {table}
+    ) WHERE name IS NOT NULL"""
+
+
+def bind(sql: str, state: RiskState, period: Period, **more: object) -> Query:
+    """Return a query with the values of the parameters that it has."""
+    values = {**_values_of(state), **_times_of(period), **more}
+    return Query(sql, {name: values[name] for name in sorted({*_PARAMETER.findall(sql)})})
+
+
+def write_copy(sql: str, state: RiskState, **more: object) -> str:
+    """Return a query to copy: it runs as it stands, and finds the end of the window in the signals itself."""
+    values = {name: _literal(value) for name, value in {**_values_of(state), **more}.items()}
+    values |= _derive_times(state)
+    return _PARAMETER.sub(lambda found: values[found[1]], sql)
+
+
+def _values_of(state: RiskState) -> dict[str, object]:
+    names = ("source", "type", "kind", "min_score", "max_score")
+    values: dict[str, object] = {name: getattr(state, name) for name in names}
+    if state.about:
+        entity = read_entity_key(state.about)
+        values |= parameters_about(entity)
+    return values
+
+
+def _times_of(period: Period) -> dict[str, object]:
+    times = {name: getattr(period, name) for name in _TIMES}
+    micros = {f"{name}_us": to_us(time) for name, time in times.items()}
+    return {**{name: time.isoformat() for name, time in times.items()}, **micros, "step_us": to_us(period.step)}
+
+
+def _derive_times(state: RiskState) -> dict[str, str]:
+    """Return the times of the period as SQL that reads the newest signal."""
+    length, step = (to_us(each) for each in state.shown_window[1:3])
+    last = f"(SELECT (epoch_us(max(occurred_at)) // {step} + 1) * {step} FROM signals)"
+    start = f"{to_us(state.since)}" if state.since else f"({last} - {length})"
+    end = f"{to_us(state.until)}" if state.until else last
+    before = f"({start} - ({end} - {start}))"
+    micros = {"window_start": f"({last} - {length})", "window_end": last, "start": start, "end": end, "before": before}
+    micros |= {"first": f"least({before}, {last} - {length})", "last": f"greatest({end}, {last})"}
+    times = {name: f"make_timestamptz({value})" for name, value in micros.items()}
+    return {**times, **{f"{name}_us": value for name, value in micros.items()}, "step_us": str(step)}
+
+
+def _literal(value: object) -> str:
+    """Write a value as SQL; a quote in a text is doubled, and nothing else is special there."""
+    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+
+
+_TIMES: Final = ("window_start", "window_end", "start", "end", "before", "first", "last")

@@ -1,0 +1,65 @@
+"""What: the values that signals have, with counts and bars; a click filters by one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab_dashboards.formats import count
+from attestlab_dashboards.risk.queries.overview import FacetRow, RiskOverview
+from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.risk.when import draw_no_signals, hue_of
+from attestlab_dashboards.risk.words import SCORE_BANDS, kind_of, name_of
+from attestlab_dashboards.safe import html, join
+from attestlab_dashboards.widgets import share_bar
+
+_TITLES: Final = {"source": "Source", "type": "Signal type", "facet_kind": "Entity", "score": "Score"}
+
+
+def draw_what(overview: RiskOverview, state: RiskState) -> Markup:
+    """Draw the facets."""
+    if not any(overview.facets.values()):
+        return draw_no_signals(overview, state)
+    groups = (_draw_facet(name, overview, state) for name in _TITLES if overview.facets[name])
+    return html('<div class="rk-facets">{groups}</div>', groups=join(groups))
+
+
+def _draw_facet(facet: str, overview: RiskOverview, state: RiskState) -> Markup:
+    rows = overview.facets[facet]
+    if facet == "score":
+        rows = sorted(rows, key=lambda row: -int(row.value))
+    top = max(row.signals for row in rows)
+    return html(
+        '<div class="rk-facet-title"><h3>{title}</h3><span>signals</span></div>{rows}',
+        title=_TITLES[facet],
+        rows=join(_draw_row(facet, row, top, overview, state) for row in rows),
+    )
+
+
+def _draw_row(facet: str, row: FacetRow, top: int, overview: RiskOverview, state: RiskState) -> Markup:
+    value = SCORE_BANDS[int(row.value)] if facet == "score" else row.value
+    hue = hue_of(value, overview.series) if facet == state.by else "c4"
+    return html(
+        '<button type="button" class="rk-facet" data-ev="{ev}" data-v="{value}" data-key="{ev}:{value}" '
+        'aria-pressed="{pressed}"><span class="rk-facet-name">{name}</span>{bar}'
+        '<span class="num">{signals}</span></button>',
+        ev=facet,
+        value=value,
+        pressed="true" if _is_chosen(facet, value, state) else "false",
+        name=_name_value(facet, value),
+        bar=share_bar(row.signals / top, hue),
+        signals=count(row.signals),
+    )
+
+
+def _name_value(facet: str, value: str) -> str:
+    if facet == "score":
+        return value.replace("-", " to ")
+    return kind_of(value) if facet == "facet_kind" else name_of(value)
+
+
+def _is_chosen(facet: str, value: str, state: RiskState) -> bool:
+    if facet == "score":
+        return value == f"{state.min_score}-{state.max_score}"
+    return value == {"source": state.source, "type": state.type, "facet_kind": state.kind}[facet]

@@ -1,0 +1,155 @@
+"""What if the rule were another: its confusion matrix next to the live rule's, and the errors of each threshold."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.risk import axes
+from attestlab_dashboards.risk.queries.what_if import WhatIf
+from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.risk.words import name_of
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.widgets import button, pill
+
+_CELLS: Final = (
+    ("true_positive", "caught", "good"),
+    ("false_negative", "missed", "bad"),
+    ("false_positive", "false alarms", "warn"),
+    ("true_negative", "left in peace", "calm"),
+)
+
+
+def draw_what_if(found: WhatIf, state: RiskState) -> Markup:
+    """Draw the rule's form, the matrix, the verdict, and the curve."""
+    return html(
+        "{form}{matrix}{verdict}{curve}",
+        form=_draw_form(found, state),
+        matrix=_draw_matrix(found),
+        verdict=_draw_verdict(found),
+        curve=_draw_curve(found),
+    )
+
+
+def read_what_if(found: WhatIf, _state: RiskState) -> str:
+    """Write the second line of the card."""
+    labels = found.result.labels
+    cases = labels.fraud.cases + labels.legitimate.cases
+    return f"Counted on the {count(_labelled(found))} labelled signals of {count(cases)} closed cases, all time"
+
+
+def _labelled(found: WhatIf) -> int:
+    return found.result.labels.fraud.signals + found.result.labels.legitimate.signals
+
+
+def _draw_form(found: WhatIf, state: RiskState) -> Markup:
+    sources = (
+        html(
+            '<option value="{source}"{chosen}>of {name}</option>',
+            source=source,
+            chosen=html(" selected") if source == state.rule_source else NOTHING,
+            name=name_of(source),
+        )
+        for source in found.sources
+    )
+    is_changed = state.rule_score is not None or bool(state.rule_source or state.rule_burst)
+    return html(
+        '<div class="rk-rule"><label>Escalate signals <select data-ev="rule_source" data-key="rule_source">'
+        '<option value="">of every source</option>{sources}</select></label>'
+        '<label>from a score of <input type="number" min="0" max="100" step="1" value="{score}" data-ev="rule_score" '
+        'data-key="rule_score"></label>'
+        '<label>if the entity has at least <input type="number" min="0" max="100000" value="{burst}" '
+        'data-ev="rule_burst" data-key="rule_burst"> signals in 24 h</label>{reset}</div>'
+        '<p class="small muted">{others}The live rule: every source, from {threshold}.</p>',
+        sources=join(sources),
+        score=f"{found.score:g}",
+        burst=state.rule_burst,
+        reset=button("Reset", ev="rule_reset") if is_changed else NOTHING,
+        others="Other sources keep the live rule. " if state.rule_source else "",
+        threshold=f"{found.threshold:g}",
+    )
+
+
+def _draw_matrix(found: WhatIf) -> Markup:
+    drawn = [_draw_cell(found, *cell) for cell in _CELLS]
+    return html(
+        '<table class="rk-matrix"><caption class="al-hidden">Confusion matrix</caption><thead><tr><td></td>'
+        '<th scope="col">Escalated</th><th scope="col">Let through</th></tr></thead><tbody>'
+        '<tr><th scope="row">Fraud</th>{caught}{missed}</tr><tr><th scope="row">Honest</th>{alarms}{peace}</tr></tbody>'
+        '</table><p class="small"><b>{recall}</b> of fraud caught, <b>{alarms_share}</b> of alarms false.</p>',
+        caught=drawn[0],
+        missed=drawn[1],
+        alarms=drawn[2],
+        peace=drawn[3],
+        recall=_share(found.result.recall.value),
+        alarms_share=_share(None if found.result.precision.value is None else 1 - found.result.precision.value),
+    )
+
+
+def _share(value: float | None) -> str:
+    return "none" if value is None else percent(value, 1)
+
+
+def _draw_cell(found: WhatIf, name: str, words: str, tone: str) -> Markup:
+    number, live = (int(getattr(matrix, name)) for matrix in (found.result.confusion, found.result.live.confusion))
+    change = f"{number - live:+,} vs live" if number != live else "as live"
+    return html(
+        '<td class="rk-cell {tone}"><b>{number}</b><span>{words}</span>'
+        '<span class="rk-cell-change">{change}</span></td>',
+        tone=tone,
+        number=count(number),
+        words=words,
+        change=change,
+    )
+
+
+def _draw_verdict(found: WhatIf) -> Markup:
+    if found.result.confusion == found.result.live.confusion:
+        return html('<p class="small muted">It decides every labelled signal as the live rule does.</p>')
+    promotion = found.result.promotion
+    mark = (
+        pill("better than live", "good", "check") if promotion.is_better else pill("not proved better", "warn", "warn")
+    )
+    new = sum(flip.count for flip in found.result.flips if flip.to == "escalate" and flip.label == "none")
+    more = f" It would also escalate {count(new)} signals that no case has judged." if new else ""
+    return html('<p class="small">{mark} {summary}{more}</p>', mark=mark, summary=promotion.summary.strip(), more=more)
+
+
+def _draw_curve(found: WhatIf) -> Markup:
+    """Draw missed fraud and false alarms for each threshold of the rule."""
+    points = found.result.curve
+    if len(points) < 2:
+        return NOTHING
+    ticks = axes.choose_ticks(max(max(point.false_positive, point.false_negative) for point in points), 3)
+    lines = join(
+        html(
+            '<path class="rk-line s-{hue}" d="{line}"/>',
+            hue=hue,
+            line=axes.write_path([(10 * point.value, 100 * getattr(point, name) / ticks[-1]) for point in points]),
+        )
+        for name, hue in (("false_positive", "amber"), ("false_negative", "red"))
+    )
+    marks = join(
+        html('<path class="{css}" d="M{x} 0V100"/>', css=css, x=f"{10 * value:.1f}")
+        for css, value in (("rk-live", found.threshold), ("rk-now", found.score))
+    )
+    plot = html(
+        '<svg class="rk-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{summary}">'
+        "{grid}{lines}{marks}</svg>",
+        summary=f"False alarms and missed fraud by threshold; the rule is at {found.score:g}, the live rule at "
+        f"{found.threshold:g}",
+        grid=axes.draw_grid(ticks),
+        lines=lines,
+        marks=marks,
+    )
+    words = join(html('<span style="left:{at}%">{at}</span>', at=at) for at in (0, 20, 40, 60, 80, 100))
+    return html(
+        '<h3 class="rk-lane-title">Signals by the threshold of this rule<span class="rk-keys"><span class="rk-key">'
+        '<i class="rk-dot f-amber"></i>false alarms</span><span class="rk-key"><i class="rk-dot f-red"></i>missed fraud'
+        '</span></span></h3>{lane}<div class="rk-x" aria-hidden="true">{words}</div>'
+        '<p class="small muted">Solid line: this rule. Dashed: the live threshold.</p>',
+        lane=axes.draw_lane(axes.draw_scale(ticks), plot, "s"),
+        words=words,
+    )

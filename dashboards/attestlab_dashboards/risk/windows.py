@@ -1,0 +1,84 @@
+"""The windows of time that the risk explorer shows, and where they end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Window(NamedTuple):
+    """A window: its words, its length, and the step in which signals are counted, in words too."""
+
+    label: str
+    length: timedelta
+    step: timedelta
+    step_words: str
+
+
+WINDOWS: Final = {
+    "24h": Window("24 hours", timedelta(hours=24), timedelta(hours=1), "an hour"),
+    "7d": Window("7 days", timedelta(days=7), timedelta(hours=6), "in 6 hours"),
+    "30d": Window("30 days", timedelta(days=30), timedelta(days=1), "a day"),
+    "90d": Window("90 days", timedelta(days=90), timedelta(days=1), "a day"),
+    "365d": Window("a year", timedelta(days=364), timedelta(days=7), "a week"),
+}
+DEFAULT_WINDOW: Final = "30d"
+
+
+class Period(NamedTuple):
+    """What a page shows: `window_start` up to `window_end` in its charts, `start` up to `end` in all that counts.
+
+    Both are the same until a part of the window is selected. All times are UTC, and the ends exclusive.
+    """
+
+    window_start: datetime
+    window_end: datetime
+    start: datetime
+    end: datetime
+    step: timedelta
+
+    @property
+    def before(self) -> datetime:
+        """The beginning of the previous period, which is as long and ends where this one starts."""
+        return self.start - (self.end - self.start)
+
+    @property
+    def first(self) -> datetime:
+        """The earliest time that the page reads."""
+        return min(self.before, self.window_start)
+
+    @property
+    def last(self) -> datetime:
+        """The end of what the page reads."""
+        return max(self.end, self.window_end)
+
+    @property
+    def steps(self) -> range:
+        """The numbers of the window's steps, counted from 1970."""
+        return range(to_us(self.window_start) // to_us(self.step), to_us(self.window_end) // to_us(self.step))
+
+    def time_of(self, step: int) -> datetime:
+        """Return when a step begins."""
+        return _EPOCH + step * self.step
+
+
+def find_period(window: Window, newest: datetime, since: datetime | None, until: datetime | None) -> Period:
+    """Find the period of a window, which ends with the step of the newest signal.
+
+    It does not end now: where a source fell silent, or in a world of the past, the page would be empty.
+
+    >>> period = find_period(WINDOWS["30d"], datetime(2026, 11, 2, 11, 58, tzinfo=UTC), None, None)
+    >>> f"{period.start:%d %b} {period.end:%d %b}"
+    '04 Oct 03 Nov'
+    """
+    end = _EPOCH + (to_us(newest) // to_us(window.step) + 1) * window.step
+    start = end - window.length
+    return Period(start, end, since or start, until or end, window.step)
+
+
+def to_us(value: datetime | timedelta) -> int:
+    """Return a duration, or a time since 1970, in microseconds."""
+    return (value - _EPOCH if isinstance(value, datetime) else value) // _MICROSECOND

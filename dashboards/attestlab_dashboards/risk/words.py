@@ -1,0 +1,100 @@
+"""How sources, types and entities are called on the page, and which icon and state pill they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab.risk.rules import Entity, EntityType
+from attestlab_dashboards import icons
+from attestlab_dashboards.formats import day
+from attestlab_dashboards.risk.windows import Period
+from attestlab_dashboards.safe import NOTHING, html
+from attestlab_dashboards.widgets import Tone, pill
+
+KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
+    EntityType.USER: ("User", "users", "user"),
+    EntityType.DEVICE: ("Device", "devices", "device"),
+    EntityType.IP: ("IP address", "IP addresses", "globe"),
+    EntityType.DOCUMENT: ("Document", "documents", "document"),
+    EntityType.SESSION: ("Session", "sessions", "clock"),
+    EntityType.ISSUER: ("Issuer", "issuers", "issuers"),
+    EntityType.ATTESTATION: ("Attestation", "attestations", "check"),
+}
+"""The singular, the plural and the icon of each type of entity."""
+SCORE_BANDS: Final = ("0-20", "20-40", "40-60", "60-80", "80-100")
+_NAMES: Final = {"ato": "Account takeover", "ip": "IP address"}
+_STATES: Final[Mapping[str, tuple[str, Tone, str]]] = {
+    "open": ("open case", "bad", "up"),
+    "challenged": ("challenged", "info", "key"),
+    "fraud": ("confirmed fraud", "bad", "cross"),
+    "legitimate": ("cleared", "good", "check"),
+    "inconclusive": ("inconclusive", "calm", "minus"),
+}
+_MAX_ID_CHARACTERS: Final = 40
+
+
+def name_of(value: str) -> str:
+    """Return the words of a source, a type or a factor.
+
+    >>> name_of("geo_anomaly"), name_of("ato")
+    ('Geo anomaly', 'Account takeover')
+    """
+    return _NAMES.get(value, value.replace("_", " ").capitalize())
+
+
+def kind_of(kind: str) -> str:
+    """Return the words of a type of entity."""
+    return KINDS[kind][0] if kind in KINDS else name_of(kind)
+
+
+def label_of(entity: Entity, names: Mapping[str, str]) -> str:
+    """Return what an entity is called: the name of an issuer, else its id, shortened in the middle."""
+    label = names.get(entity.id, entity.id) if entity.type is EntityType.ISSUER else entity.id
+    return label if len(label) <= _MAX_ID_CHARACTERS else f"{label[:24]}…{label[-12:]}"
+
+
+def draw_entity(entity: Entity, names: Mapping[str, str]) -> Markup:
+    """Draw an entity: its icon and what it is called; the type and the whole id on hover."""
+    is_named = entity.type is EntityType.ISSUER and entity.id in names
+    return html(
+        '<span class="rk-entity" title="{kind} {id}">{icon}<span{mono}>{label}</span></span>',
+        kind=kind_of(entity.type),
+        id=entity.id,
+        icon=icons.draw(KINDS[entity.type][2]),
+        mono=NOTHING if is_named or entity.type is EntityType.USER else html(' class="mono"'),
+        label=label_of(entity, names),
+    )
+
+
+def draw_state(state: str) -> Markup:
+    """Draw the state of an entity, by its last case and challenge."""
+    if state not in _STATES:
+        return html('<span class="muted">no case</span>')
+    return pill(*_STATES[state])
+
+
+def write_step(start: datetime, period: Period) -> str:
+    """Write when a step begins: a day, a week from a day, or an hour of a day."""
+    text = day(start, period.window_end)
+    if period.step < timedelta(days=1):
+        return f"{text}, {start:%H:%M}"
+    return f"the week from {text}" if period.step > timedelta(days=1) else text
+
+
+def write_span(start: datetime, end: datetime) -> str:
+    """Write a span of time; whole days are inclusive, other times have their minute.
+
+    >>> from datetime import UTC
+    >>> write_span(datetime(2026, 10, 4, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=UTC))
+    '4 Oct to 2 Nov'
+    """
+    if start.time() == end.time() == datetime.min.time():
+        last = end - timedelta(days=1)
+        return day(start, end) if last <= start else f"{day(start, end)} to {day(last, end)}"
+    same_day = day(start, end) == day(end, end)
+    until = f"{end:%H:%M}" if same_day else f"{day(end, end)}, {end:%H:%M}"
+    return f"{day(start, end)}, {start:%H:%M} to {until}"

@@ -1,0 +1,80 @@
+"""The service as the dashboards reach it: its HTTP API on a private Unix socket, through the facade.
+
+Each signed-in person has a door of their own with their own session at the service, so that the API checks every
+request of a page as it checks those of a program.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+from uuid import UUID
+
+import httpx
+
+from attestlab import Lab
+from attestlab.client.service_client import ServiceClient
+from attestlab.client.session import PersonSession
+from attestlab.core.errors import AttestLabError, AuthInvalid, PermissionDenied
+from attestlab.core.version import VERSION
+from attestlab_dashboards.configuration import Configuration
+
+_BASE_URL: Final = "http://service"  # the name is not resolved: the socket is the address
+_TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
+_LIMITS: Final = httpx.Limits(max_connections=16, max_keepalive_connections=8)
+
+
+class PersonalDoor:
+    """The door of one signed-in person."""
+
+    def __init__(self, configuration: Configuration, email: str, password: str, *, address: str) -> None:
+        """Sign in, for a browser at `address`, which counts for limits and the audit trail.
+
+        Raises:
+            AuthInvalid: the password is wrong, or there is no such person.
+            RateLimited: too many attempts failed.
+        """
+        self.place = self.public_url = configuration.public_url
+        self.http = httpx.Client(
+            transport=httpx.HTTPTransport(uds=configuration.api_socket, limits=_LIMITS),
+            base_url=_BASE_URL,
+            timeout=_TIMEOUT,
+            headers={"User-Agent": f"attestlab-dashboards/{VERSION}", "X-Forwarded-For": address or "127.0.0.1"},
+        )
+        anyone = ServiceClient(self.http, headers={}, place=self.place, public_url=self.public_url, sleep=time.sleep)
+        try:
+            self._client = anyone.with_headers({}, PersonSession.sign_in(anyone, email, password))
+        except BaseException:
+            self.http.close()
+            raise
+
+    def lab(self) -> Lab:
+        """Return the facade for this person."""
+        return Lab(self, self._client, closes_door=False)
+
+    def headers_of(self, tenant: UUID | str | None) -> Mapping[str, str]:
+        """Return no further headers: a person acts for their own tenant alone."""
+        if tenant is not None:
+            raise PermissionDenied("A person acts for their own tenant. Sign in as a member of the other one.")
+        return {}
+
+    def is_open(self) -> bool:
+        """Whether the service still accepts the session; true if it is out of reach, which says nothing about it."""
+        try:
+            self._client.get("/v1/me")
+        except AuthInvalid:
+            return False
+        except AttestLabError:
+            return True
+        return True
+
+    def sign_out(self) -> None:
+        """End the session at the service, unless it has ended or the service is out of reach."""
+        with suppress(AttestLabError):
+            self._client.post("/v1/auth/logout", {})
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.http.close()

@@ -1,0 +1,184 @@
+"""Sign-in and sign-out: an HTML form, a cookie, and the check that a request comes from our own page."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from tornado.web import RequestHandler
+
+from attestlab.core.errors import AttestLabError, AuthInvalid, RateLimited
+from attestlab_dashboards import shell
+from attestlab_dashboards.configuration import Configuration, DemoPerson
+from attestlab_dashboards.pages import Facts
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.service import PersonalDoor
+from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
+
+COOKIE: Final = "attestlab_dash"
+SIGN_IN: Final = f"{shell.PREFIX}/sign-in"
+START: Final = f"{shell.PREFIX}/risk"
+_WRONG: Final = "The address or the password is wrong."
+
+
+class SessionHandler(RequestHandler):
+    """A request handler that knows the configuration and the browser sessions."""
+
+    def initialize(self, configuration: Configuration, sessions: BrowserSessions) -> None:
+        """Take what all requests share."""
+        self.configuration = configuration
+        self.sessions = sessions
+
+    def find_session(self) -> BrowserSession | None:
+        """Find the session of this browser."""
+        return self.sessions.find(self.get_cookie(COOKIE))
+
+    def comes_from_own_page(self) -> bool:
+        """Whether a page of this host sent the form: browsers add `Origin` to every POST (Fetch standard, 3.2)."""
+        origin = self.request.headers.get("Origin")
+        return origin is not None and urlsplit(origin).netloc.lower() == self.request.host.lower()
+
+
+class SignInHandler(SessionHandler):
+    """The form for address and password, and what happens when it is sent."""
+
+    def get(self) -> None:
+        """Show the form; a signed-in person continues."""
+        if self.find_session() is not None:
+            self.redirect(read_target(self.get_argument("next", "")))
+            return
+        self._show()
+
+    async def post(self) -> None:
+        """Sign in, and continue with the page that was asked for."""
+        if not self.comes_from_own_page():
+            self._show("Please send the form from this page.", status=403)
+            return
+        email, password = self._read_credentials()
+        address = self.request.remote_ip or ""
+        try:
+            door, facts = await asyncio.get_running_loop().run_in_executor(
+                None, lambda: self._sign_in(email, password, address)
+            )
+        except AuthInvalid:
+            self._show(_WRONG, status=401, email=email)
+        except RateLimited as error:
+            self._show(f"Too many attempts failed. {error}", status=429, email=email)
+        except AttestLabError as error:
+            self._show(str(error), status=400, email=email)
+        else:
+            self._begin(door, facts, address)
+
+    def _read_credentials(self) -> tuple[str, str]:
+        chosen = self.get_body_argument("person", "")
+        for person in self.configuration.people:
+            if person.email == chosen:
+                return person.email, person.password
+        return self.get_body_argument("email", "").strip(), self.get_body_argument("password", "", strip=False)
+
+    def _sign_in(self, email: str, password: str, address: str) -> tuple[PersonalDoor, Facts]:
+        door = PersonalDoor(self.configuration, email, password, address=address)
+        return door, _read_facts(door, self.configuration)
+
+    def _begin(self, door: PersonalDoor, facts: Facts, address: str) -> None:
+        old = self.find_session()
+        if old is not None:
+            self.sessions.end(old)
+        cookie = self.sessions.begin(door, facts, address=address)
+        self.set_cookie(
+            COOKIE, cookie, path=shell.PREFIX, httponly=True, samesite="Lax", secure=self.configuration.is_secure
+        )
+        self.redirect(read_target(self.get_body_argument("next", "")), status=303)
+
+    def _show(self, problem: str = "", *, status: int = 200, email: str = "") -> None:
+        self.set_status(status)
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "no-store")
+        target = read_target(self.get_argument("next", ""))
+        self.finish(str(draw_form(self.configuration.people, target, problem, email)))
+
+
+class SignOutHandler(SessionHandler):
+    """Sign-out: it ends the session here and at the service, and closes the session's pages."""
+
+    async def post(self) -> None:
+        """End the session of this browser."""
+        session = self.find_session()
+        if session is not None and self.comes_from_own_page():
+            await asyncio.get_running_loop().run_in_executor(None, session.door.sign_out)
+            self.sessions.end(session)
+            self.clear_cookie(COOKIE, path=shell.PREFIX)
+        self.redirect(SIGN_IN, status=303)
+
+
+def read_target(wanted: str) -> str:
+    """Return the page to continue with: one of ours, or the first one.
+
+    >>> read_target("/dash/log?entry=7"), read_target("//evil.example"), read_target("/dash/../x")
+    ('/dash/log?entry=7', '/dash/risk', '/dash/risk')
+    """
+    parts = urlsplit(wanted)
+    is_ours = not parts.scheme and not parts.netloc and parts.path.startswith(f"{shell.PREFIX}/")
+    is_plain = wanted.isascii() and wanted.isprintable() and ".." not in parts.path and "\\" not in wanted
+    return wanted if is_ours and is_plain and not parts.path.startswith(SIGN_IN) else START
+
+
+def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: str) -> Any:
+    """Draw the page of the form."""
+    return html(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign in · AttestLab</title>{head}'
+        '</head><body class="al-sign-in"><main><h1>{logo}Sign in to the dashboards</h1>{problem}'
+        '<form method="post" action="{action}"><input type="hidden" name="next" value="{target}">'
+        '<label>E-mail<input name="email" type="email" autocomplete="username" required maxlength="254" value="{email}"'
+        "{focus}></label>"
+        '<label>Password<input name="password" type="password" autocomplete="current-password" required'
+        ' maxlength="1024"></label>'
+        '<button class="primary" type="submit">Sign in</button></form>{people}'
+        '<p class="muted"><a href="/">Verify an attestation</a> needs no account.</p></main></body></html>',
+        head=shell.draw_head(),
+        logo=shell.LOGO,
+        problem=html('<p class="problem" role="alert">{problem}</p>', problem=problem) if problem else NOTHING,
+        action=SIGN_IN,
+        target=target,
+        email=email,
+        focus=html(" autofocus"),
+        people=_draw_people(people, target),
+    )
+
+
+def _draw_people(people: tuple[DemoPerson, ...], target: str) -> Any:
+    if not people:
+        return NOTHING
+    buttons = join(
+        html(
+            '<button name="person" value="{email}"><b>{name}</b><span>{role}</span></button>',
+            email=person.email,
+            name=person.name,
+            role=person.role,
+        )
+        for person in people
+    )
+    return html(
+        '<form class="people" method="post" action="{action}"><h2>This is a demo. Look around as</h2>'
+        '<input type="hidden" name="next" value="{target}">{buttons}</form>',
+        action=SIGN_IN,
+        target=target,
+        buttons=buttons,
+    )
+
+
+def _read_facts(door: PersonalDoor, configuration: Configuration) -> Facts:
+    me = door.lab().me()
+    return Facts(
+        now=datetime.now(UTC),
+        person=me.name,
+        email=me.email or "",
+        tenant=me.tenant_name,
+        tenant_id=str(me.tenant_id),
+        stage=configuration.stage,
+        roles=frozenset(me.roles),
+        scopes=frozenset(me.credential.scopes),
+    )

@@ -1,0 +1,208 @@
+"""`DashboardView`: a page in one browser window. It loads panes in threads and sends their markup to the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from urllib.parse import parse_qsl, urlencode
+
+import panel as pn
+import param
+from markupsafe import Markup
+
+from attestlab.core.errors import AttestLabError, AuthInvalid
+from attestlab_dashboards import assets, frame, icons
+from attestlab_dashboards.answers import Answers, run_in_thread
+from attestlab_dashboards.pages import Action, Facts, Page, Pane
+from attestlab_dashboards.safe import html
+from attestlab_dashboards.sessions import BrowserSession
+
+MAX_VALUE_CHARS: Final = 1_000_000
+MAX_QUERY_CHARS: Final = 4_000
+MAX_FIELDS: Final = 32
+_log = logging.getLogger(__name__)
+
+
+class Bridge(pn.custom.JSComponent):
+    """The browser's side of a page: it shows markup, and sends events."""
+
+    _esm: ClassVar = Path(assets.FOLDER / "bridge.js")
+
+    def __init__(self, on_message: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
+        super().__init__(**params)
+        self._on_message = on_message
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """Send a message to the browser."""
+        self._send_msg(message)
+
+    def _handle_msg(self, data: object) -> None:
+        if isinstance(data, dict):
+            self._on_message(data)
+
+
+class DashboardView(pn.viewable.Viewer):
+    """A page with its state, for one signed-in browser.
+
+    `number` counts the states that were asked for. An answer to an older one is dropped, unless the parts of the
+    state that it depends on are the same.
+    """
+
+    state = param.Parameter(doc="The state of the page, a frozen value.")
+    number = param.Integer(default=0, doc="The number of the state, from 1.")
+
+    def __init__(self, page: Page[Any], session: BrowserSession, on_ended: Callable[[], None], **params: Any) -> None:
+        super().__init__(state=page.state.from_query({})[0], **params)
+        self._page = page
+        self._session = session
+        self._on_ended = on_ended
+        self._lab = session.door.lab()
+        self._answers = Answers(self._lab)
+        self._tasks: set[asyncio.Task[None]] = set()
+        sheets = [assets.address(name) for name in ("look.css", f"{page.path}.css")]
+        self._bridge = Bridge(self._receive, stylesheets=sheets, sizing_mode="stretch_width")
+
+    def __panel__(self) -> Bridge:
+        return self._bridge
+
+    @property
+    def _facts(self) -> Facts:
+        return self._session.facts._replace(now=datetime.now(UTC))
+
+    def end(self) -> None:
+        """Show the sign-in page, because the session has ended."""
+        for task in self._tasks:
+            task.cancel()
+        self._send({"do": "ended"})
+
+    def _receive(self, message: Mapping[str, Any]) -> None:
+        """Handle a message of the browser; each of its values may be hostile."""
+        match message:
+            case {"hello": str(query)}:
+                self._open(query)
+            case {"address": str(query)}:
+                self._show(self._read_query(query)[0], address=None)
+            case {"ev": "retry", "v": str(key)}:
+                self._retry(key)
+            case {"ev": "reset"}:
+                self._show(self._page.state.from_query({})[0])
+            case {"ev": str(name), "v": str(value)} if name in self._page.events and len(value) <= MAX_VALUE_CHARS:
+                self._show(self._page.events[name](self.state, value))
+            case {"act": str(name), "fields": dict(fields)} if name in self._page.actions and len(fields) <= MAX_FIELDS:
+                self._start(self._act(self._page.actions[name], _texts(fields)))
+
+    def _retry(self, key: str) -> None:
+        for pane in self._page.panes:
+            if pane.key == key:
+                self._answers.forget(pane, self.state)
+        self._show(self.state, address=None)
+
+    def _open(self, query: str) -> None:
+        """Draw the page for its address; a browser that connects again gets everything again."""
+        state, left_out = self._read_query(query)
+        self._send({"do": "frame", "html": frame.draw(self._page, state, self._facts)})
+        self._show(state, address="replace")
+        if left_out:
+            self._notify(frame.describe_left_out(left_out), tone="info")
+
+    def _read_query(self, query: str) -> tuple[Any, tuple[str, ...]]:
+        try:
+            pairs = parse_qsl(query.removeprefix("?")[:MAX_QUERY_CHARS], max_num_fields=MAX_FIELDS)
+        except ValueError:  # too many of them
+            pairs = []
+        found: tuple[Any, tuple[str, ...]] = self._page.state.from_query(dict(pairs))
+        return found
+
+    def _show(self, state: Any, *, address: str | None = "push") -> None:
+        """Draw a state, and put it into the address of the window."""
+        self.param.update(state=state, number=self.number + 1)
+        self._send({"do": "busy"})
+        if address is not None:
+            query = urlencode(state.to_query())
+            self._send(
+                {
+                    "do": "address",
+                    "query": f"?{query}" if query else "",
+                    "title": title_of(self._page),
+                    "replace": address == "replace",
+                }
+            )
+        chips = {"key": "chips", "html": self._page.chips(state, self._facts)}
+        self._send({"do": "panes", "panes": [chips]})
+        self._start(self._draw(state, self.number))
+
+    async def _draw(self, state: Any, number: int) -> None:
+        await asyncio.gather(*(self._draw_pane(pane, state, number) for pane in self._page.panes))
+        if number == self.number:
+            self._send({"do": "ready", "number": number})
+
+    async def _draw_pane(self, pane: Pane[Any, Any], state: Any, number: int) -> None:
+        markup = await self._content_of(pane, state, number)
+        if number == self.number and markup is not None:
+            self._send({"do": "panes", "panes": [{"key": pane.key, "html": markup}]})
+
+    async def _content_of(self, pane: Pane[Any, Any], state: Any, number: int) -> Markup | None:
+        """Load and draw a pane; None if the state has changed while it waited."""
+        if pane.scope and pane.scope not in self._session.facts.scopes:
+            return frame.draw_forbidden(pane, self._session.facts)
+        try:
+            return await self._load_and_draw(pane, state, number)
+        except AuthInvalid:
+            self._on_ended()
+            return None
+        except AttestLabError as error:
+            return frame.draw_error(pane, error)
+        except Exception:
+            reference = secrets.token_hex(8)
+            _log.exception("pane %s failed, reference %s", pane.key, reference)
+            return frame.draw_failure(pane, reference)
+
+    async def _load_and_draw(self, pane: Pane[Any, Any], state: Any, number: int) -> Markup | None:
+        data = await self._answers.load(pane, state)
+        if number != self.number:
+            return None
+        return await run_in_thread(lambda: frame.draw_pane(self._page.path, pane, data, state))
+
+    async def _act(self, action: Action[Any], fields: Mapping[str, str]) -> None:
+        state = self.state
+        try:
+            notice = await run_in_thread(lambda: action.run(self._lab, state, fields))
+        except AuthInvalid:
+            self._on_ended()
+            return
+        except AttestLabError as error:
+            self._notify(frame.describe_error(error), tone="bad")
+            return
+        self._answers.clear()
+        self._notify(notice.text)
+        self._show(self.state if notice.state is None else notice.state)
+
+    def _notify(self, text: Markup, *, tone: str = "good") -> None:
+        box = html(
+            '<span>{text}</span><button type="button" aria-label="Close">{icon}</button>',
+            text=text,
+            icon=icons.draw("cross"),
+        )
+        self._send({"do": "notice", "tone": tone, "html": box})
+
+    def _send(self, message: Mapping[str, object]) -> None:
+        self._bridge.send(message)
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def title_of(page: Page[Any]) -> str:
+    """Return the title of a page's window."""
+    return f"{page.name} · AttestLab"
+
+
+def _texts(fields: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(name): str(value)[:MAX_VALUE_CHARS] for name, value in fields.items()}

@@ -1,0 +1,221 @@
+"""Drawn parts that the pages share: pills, tiles, chips, buttons, tables, pagers and empty states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from markupsafe import Markup
+
+from attestlab_dashboards import icons
+from attestlab_dashboards.formats import count
+from attestlab_dashboards.safe import NOTHING, html, join
+
+Tone = Literal["good", "warn", "bad", "calm", "info"]
+PAGE_ROWS: Final = 25
+MAX_COLUMNS: Final = 12
+_SPARK_WIDTH, _SPARK_HEIGHT = 74, 30  # units of a sparkline's viewBox
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kpi:
+    """A tile of the KPI strip: a label, a value with its note, and the values of its sparkline, oldest first."""
+
+    label: str
+    value: str | Markup
+    note: str | Markup = ""
+    values: Sequence[float] = ()
+    tone: Tone = "calm"
+
+
+class Column(NamedTuple):
+    """A column of a table. `phone` is false if phones leave it out; `sort` is the value that a click sends to sort."""
+
+    title: str
+    align: Literal["left", "right"] = "left"
+    phone: bool = True
+    sort: str = ""
+
+
+def pill(word: str, tone: Tone, glyph: str) -> Markup:
+    """Draw a state: an icon and a word on a tint."""
+    return html('<span class="pill {tone}">{icon}{word}</span>', tone=tone, icon=icons.draw(glyph), word=word)
+
+
+def kpi_strip(tiles: Sequence[Kpi]) -> Markup:
+    """Draw tiles next to each other."""
+    return html('<div class="kpis">{tiles}</div>', tiles=join(_tile(tile) for tile in tiles))
+
+
+def chip(label: str | Markup, *, ev: str, v: str, pressed: bool, removable: bool = False) -> Markup:
+    """Draw a filter that a click sets or removes."""
+    return html(
+        '<button type="button" class="chip{x}" data-ev="{ev}" data-v="{v}" data-key="{ev}:{v}" aria-pressed="{on}">'
+        "{label}</button>",
+        x=" x" if removable else "",
+        ev=ev,
+        v=v,
+        on="true" if pressed else "false",
+        label=label,
+    )
+
+
+def button(
+    label: str | Markup, *, ev: str, v: str = "", primary: bool = False, disabled_because: str = "", icon: str = ""
+) -> Markup:
+    """Draw a button. With `disabled_because` it is disabled, and says why."""
+    return html(
+        '<button type="button" class="btn sm{primary}" data-ev="{ev}" data-v="{v}" data-key="{ev}:{v}"{off}>'
+        "{icon}{label}</button>",
+        primary=" primary" if primary else "",
+        ev=ev,
+        v=v,
+        off=html(' disabled title="{why}"', why=disabled_because) if disabled_because else NOTHING,
+        icon=icons.draw(icon) if icon else NOTHING,
+        label=label,
+    )
+
+
+def table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Markup]],
+    *,
+    caption: str,
+    keys: Sequence[str],
+    row_ev: str = "",
+    sorted_by: str = "",
+    sort_ev: str = "sort",
+) -> Markup:
+    """Draw a page of rows, at most 25 by 12.
+
+    Each row has its key from `keys`. With `row_ev`, the first cell is a button that sends the key: it opens the row.
+    A title with `sort` is a button that sends it; `sorted_by` is that value, with "-" in front if descending.
+    """
+    head = join(_title(column, sorted_by, sort_ev) for column in columns[:MAX_COLUMNS])
+    body = join(_row(columns, row, key, row_ev) for row, key in zip(rows, keys, strict=True))
+    return html(
+        '<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="t">'
+        '<caption class="al-hidden">{caption}</caption><thead><tr>{head}</tr></thead>'
+        "<tbody>{body}</tbody></table></div>",
+        caption=caption,
+        head=head,
+        body=body,
+    )
+
+
+def pager(page: int, pages: int, *, ev: str) -> Markup:
+    """Draw the pager of a table; `page` counts from 1. One page needs none."""
+    if pages <= 1:
+        return NOTHING
+    first = max(1, min(page - 2, pages - 4))
+    numbers = [_page_button(str(n), n, ev, current=n == page) for n in range(first, min(first + 5, pages + 1))]
+    return html(
+        '<nav class="al-pager" aria-label="Pages">{first}{previous}{numbers}{next}{last}'
+        '<span class="muted small">of {pages}</span></nav>',
+        first=_page_button("First", 1, ev, off=page == 1),
+        previous=_page_button("Prev", page - 1, ev, off=page == 1),
+        numbers=join(numbers),
+        next=_page_button("Next", page + 1, ev, off=page == pages),
+        last=_page_button("Last", pages, ev, off=page == pages),
+        pages=count(pages),
+    )
+
+
+def empty(headline: str, why: str | Markup, buttons: Markup = NOTHING) -> Markup:
+    """Draw what stands where nothing was found: what, why, and the way back."""
+    return state("inbox", "", headline, html("{why}", why=why), buttons)
+
+
+def state(icon: str, tone: str, headline: str, why: Markup, buttons: Markup = NOTHING) -> Markup:
+    """Draw a state of a pane in its middle."""
+    return html(
+        '<div class="state"><span class="ic {tone}">{icon}</span><h3>{headline}</h3><p>{why}</p>'
+        '<div class="go">{buttons}</div></div>',
+        tone=tone,
+        icon=icons.draw(icon),
+        headline=headline,
+        why=why,
+        buttons=buttons,
+    )
+
+
+def share_bar(share: float, tone: str) -> Markup:
+    """Draw a share from 0 to 1 as a bar; `tone` is a colour of the charts: c0 to c4, green, amber or red."""
+    width = f"{100 * min(1.0, max(0.0, share)):.1f}"
+    return html('<span class="bar"><i class="f-{tone}" style="width:{width}%"></i></span>', tone=tone, width=width)
+
+
+def _tile(tile: Kpi) -> Markup:
+    return html(
+        '<div class="kpi"><div class="l">{label}</div><div class="v">{value}</div><div class="d">{note}</div>'
+        "{line}</div>",
+        label=tile.label,
+        value=tile.value,
+        note=tile.note,
+        line=_sparkline(tile.values, tile.tone) if len(tile.values) > 1 else NOTHING,
+    )
+
+
+def _sparkline(values: Sequence[float], tone: Tone) -> Markup:
+    low, high = min(values), max(values)
+    span, step = (high - low) or 1.0, _SPARK_WIDTH / (len(values) - 1)
+    points = [
+        f"{place * step:.1f},{_SPARK_HEIGHT * (1 - (value - low) / span):.1f}" for place, value in enumerate(values)
+    ]
+    return html(
+        '<svg class="sp {tone}" viewBox="0 0 74 30" preserveAspectRatio="none" aria-hidden="true">'
+        '<polyline points="{points}"/></svg>',
+        tone=tone,
+        points=" ".join(points),
+    )
+
+
+def _title(column: Column, sorted_by: str, sort_ev: str) -> Markup:
+    css = _cell_class(column)
+    if not column.sort:
+        return html('<th scope="col"{css}>{title}</th>', css=css, title=column.title)
+    is_down, is_up = sorted_by == f"-{column.sort}", sorted_by == column.sort
+    return html(
+        '<th scope="col"{css} aria-sort="{order}"><button type="button" class="al-sort" data-ev="{ev}" data-v="{v}" '
+        'data-key="{ev}:{name}">{title}{arrow}</button></th>',
+        css=css,
+        order="descending" if is_down else "ascending" if is_up else "none",
+        ev=sort_ev,
+        v=column.sort if is_down else f"-{column.sort}",
+        name=column.sort,
+        title=column.title,
+        arrow=icons.draw("down" if is_down else "up") if is_down or is_up else NOTHING,
+    )
+
+
+def _row(columns: Sequence[Column], cells: Sequence[Markup], key: str, row_ev: str) -> Markup:
+    shown = list(cells[:MAX_COLUMNS])
+    if row_ev:
+        shown[0] = html(
+            '<button type="button" class="al-open" data-ev="{ev}" data-v="{key}" data-key="{ev}:{key}">{cell}</button>',
+            ev=row_ev,
+            key=key,
+            cell=shown[0],
+        )
+    drawn = join(
+        html("<td{css}>{cell}</td>", css=_cell_class(column), cell=cell)
+        for column, cell in zip(columns, shown, strict=True)
+    )
+    return html('<tr data-row="{key}">{cells}</tr>', key=key, cells=drawn)
+
+
+def _cell_class(column: Column) -> Markup:
+    names = [*(["num"] if column.align == "right" else []), *([] if column.phone else ["opt"])]
+    return html(' class="{names}"', names=" ".join(names)) if names else NOTHING
+
+
+def _page_button(label: str, page: int, ev: str, *, current: bool = False, off: bool = False) -> Markup:
+    return html(
+        '<button type="button" data-ev="{ev}" data-v="{page}" data-key="{ev}:{label}"{current}{off}>{label}</button>',
+        ev=ev,
+        page=page,
+        label=label,
+        current=html(' aria-current="page"') if current else NOTHING,
+        off=html(" disabled") if off else NOTHING,
+    )

@@ -1,0 +1,187 @@
+"""What the panes show: the numbers of the facade, words next to every colour, and only what a person may do."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from attestlab import Lab
+from attestlab.governance.rules import RequestType
+from attestlab.issuers.rules import IssuerStatus
+from attestlab_dashboards.issuers import drawer
+from attestlab_dashboards.issuers.events import EVENTS
+from attestlab_dashboards.issuers.page import PAGE
+from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.pages import Facts
+from support import governance_story
+from support.governance_story import HOSTILE_REASON
+
+FACTS = Facts(
+    datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset()
+)
+PANES = {pane.key: pane for pane in PAGE.panes}
+
+
+def draw(lab: Lab, key: str, state: IssuerState | None = None) -> str:
+    state = state or IssuerState()
+    pane = PANES[key]
+    return str(pane.draw(pane.load(lab, state), state))
+
+
+def read(markup: str) -> str:
+    """The words of markup, with single spaces."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", markup)).strip()
+
+
+def id_of(lab: Lab, name: str) -> str:
+    return str(lab.issuers[name].id)
+
+
+def list_states(lab: Lab) -> list[IssuerState]:
+    """States that show every pane, drawer and dialog."""
+    guild, press = id_of(lab, "Maker Guild"), id_of(lab, "Orchard Press")
+    requests = {request.type: str(request.id) for request in lab.issuers.requests() if request.status != "EXECUTED"}
+    return [
+        IssuerState(),
+        IssuerState(jurisdiction="BR"),
+        IssuerState(issuer=press, changed=True),
+        IssuerState(issuer=id_of(lab, "Ana's Workshop"), age_limit=90),
+        *(IssuerState(ask=ask, about=guild) for ask in ("suspend", "tier", "risk", "revoke")),
+        IssuerState(ask="reinstate", about=press),
+        *(IssuerState(ask=ask, about=f"{guild}/guild-1") for ask in ("rotate", "lose", "revoke_key")),
+        *(IssuerState(ask=ask, about=requests["SUSPEND_ISSUER"]) for ask in ("approve", "reject")),
+        IssuerState(ask="execute", about=requests["CHANGE_RISK_RATING"]),
+    ]
+
+
+def list_changed_panes(state: IssuerState) -> list[str]:
+    """The panes that load something else than for the default state; all for that."""
+    usual = IssuerState()
+    changed = {name for name in state.__dataclass_fields__ if getattr(state, name) != getattr(usual, name)}
+    return [key for key, pane in PANES.items() if not changed or changed.intersection(pane.reads)]
+
+
+def test_every_pane_draws_in_every_state_and_no_text_becomes_markup(ann: Lab) -> None:
+    for state in list_states(ann):
+        drawn = {key: draw(ann, key, state) for key in list_changed_panes(state)}
+        drawn["chips"] = str(PAGE.chips(state, FACTS))
+        for key, markup in drawn.items():
+            assert "<img" not in markup
+            assert HOSTILE_REASON not in markup
+            keys = re.findall(r'data-key="([^"]*)"', markup)
+            assert len(keys) == len(set(keys)), (key, sorted(each for each in keys if keys.count(each) > 1))
+            assert {*re.findall(r'data-ev="([^"]*)"', markup)} <= {*PAGE.events}, key
+            assert {*re.findall(r'data-act="([^"]*)"', markup)} <= {*PAGE.actions}, key
+
+
+def test_the_answer_counts_whom_we_trust_and_what_changed(ann: Lab) -> None:
+    words = read(draw(ann, "answer")).replace(" .", ".")
+    worse = sum(ann.issuers.blast_radius(name).attestations for name in ("Orchard Press", "Maker Guild"))
+    assert words.startswith("We trust 7 of 8 issuers. 2 stand worse than when they signed")
+    assert f"concerns {worse} attestations" in words
+    assert words.endswith("0 of 7 keys in use are older than a year.")
+
+
+def test_the_answer_says_when_no_issuer_is_left(ann: Lab) -> None:
+    assert read(draw(ann, "answer", IssuerState(jurisdiction="BR"))) == "There is no issuer with these filters."
+    empty = draw(ann, "issuers", IssuerState(jurisdiction="BR", tier="BASIC"))
+    assert "None has tier Basic and jurisdiction BR." in read(empty)
+    assert {"tier", "jurisdiction", "all"} == {*re.findall(r'data-ev="clear" data-v="(\w+)"', empty)}
+
+
+def test_the_table_writes_status_risk_and_change_as_words(ann: Lab) -> None:
+    rows = dict(re.findall(r'<tr data-row="([^"]*)">(.*?)</tr>', draw(ann, "issuers")))
+    guild = read(rows[id_of(ann, "Maker Guild")])
+    assert guild.startswith("Maker Guild guild.example.org active Basic High DE 1 5 Low to High")
+    assert "suspended" in rows[id_of(ann, "Orchard Press")]
+    assert 'class="is-change bad"' in rows[id_of(ann, "Maker Guild")]
+
+
+def test_buttons_are_hidden_from_a_person_without_the_role(ann: Lab, service: Lab) -> None:
+    rita, reviewer_state = governance_story.sign_in(service, "rita"), IssuerState(issuer=id_of(ann, "Orchard Press"))
+    assert 'data-v="suspend:' in draw(ann, "issuers")
+    assert 'data-v="suspend:' not in draw(rita, "issuers")
+    assert "Reinstate" in draw(ann, "issuer", reviewer_state)
+    for word in ("Reinstate", "Rotate", "Report as lost"):
+        assert word not in draw(rita, "issuer", reviewer_state)
+    assert "Approve" in draw(rita, "requests")
+
+
+def test_a_person_cannot_approve_their_own_request(service: Lab) -> None:
+    ann, ben = (governance_story.sign_in(service, name) for name in ("ann", "ben"))
+    waiting = next(str(each.id) for each in ben.issuers.requests(status="PENDING"))
+    own, other = (find_button(draw(lab, "requests"), f"approve:{waiting}") for lab in (ben, ann))
+    assert 'disabled title="You cannot approve your own request."' in own
+    assert "disabled" not in other
+    assert "Withdraw" in draw(ben, "requests")
+
+
+def find_button(markup: str, value: str) -> str:
+    return next(tag for tag in re.findall(r"<button[^>]*>", markup) if f'data-v="{value}"' in tag)
+
+
+def test_the_state_of_an_issuer_disables_what_it_forbids(ann: Lab) -> None:
+    press = id_of(ann, "Orchard Press")
+    drawn = draw(ann, "issuer", IssuerState(issuer=press))
+    assert 'title="SUSPEND_ISSUER is not possible: the issuer is SUSPENDED."' in find_button(drawn, f"suspend:{press}")
+    assert "disabled" not in find_button(drawn, f"reinstate:{press}")
+
+
+@pytest.mark.parametrize("kind", RequestType)
+def test_nothing_is_possible_with_a_revoked_issuer(kind: RequestType) -> None:
+    assert "REVOKED" in drawer.find_obstacle(kind, IssuerStatus.REVOKED)
+
+
+def test_a_suspension_begins_with_what_it_concerns(ann: Lab) -> None:
+    guild = ann.issuers["Maker Guild"]
+    words = read(draw(ann, "confirm", IssuerState(ask="suspend", about=str(guild.id))))
+    valid = guild.blast_radius().valid
+    effect = "attestations stay VALID and will be flagged issuer_suspended until you reinstate the issuer; no new mints"
+    assert f"{valid} {effect}" in words
+    assert words.index(effect) < words.index("Reason") < words.index("Second person") < words.index("Ask for approval")
+
+
+def test_a_lost_key_is_split_at_the_moment_of_loss(ann: Lab) -> None:
+    loss = PANES["loss"].load(ann, IssuerState())
+    words = read(draw(ann, "loss"))
+    assert f"{loss.stay_valid} logged before: stay VALID" in words
+    assert f"{loss.turn_invalid} logged since: are INVALID" in words
+    assert "lost on 2 Nov 2026, 12:00 UTC" in words
+
+
+def test_a_report_of_a_loss_counts_from_the_moment_that_was_chosen(ann: Lab) -> None:
+    key = f"{id_of(ann, 'Maker Guild')}/guild-1"
+    unknown = EVENTS["ask"](IssuerState(since=datetime(2026, 1, 1, tzinfo=UTC)), f"lose:{key}")
+    assert (unknown.key, unknown.since) == (key, None)
+    valid = ann.issuers.blast_radius("Maker Guild", "guild-1").valid
+    words = read(draw(ann, "confirm", unknown))
+    assert f"0 become INVALID, because the time of the loss is not given {valid} were" in words
+    known = EVENTS["ask"](IssuerState(), f"lose:{key}@2026-11-01T00:00Z")
+    words = read(draw(ann, "confirm", known))
+    assert f"{valid} were logged since 1 Nov 2026, 00:00 UTC and become INVALID" in words
+    assert f'data-v="lose:{key}@2026-11-01T00:00Z"' in draw(ann, "loss", known)
+
+
+def test_a_key_over_the_limit_has_a_warning_in_words(ann: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    from attestlab_dashboards.issuers.queries import instant
+
+    monkeypatch.setattr(instant, "read_own_clock", lambda: datetime(2027, 12, 1, tzinfo=UTC))
+    drawn = draw(ann, "keys", IssuerState(age_limit=365))
+    assert drawn.count('class="is-part old"') == 7
+    assert "393 days" in read(drawn)
+    assert 'class="is-part old"' not in draw(ann, "keys", IssuerState(status="SUSPENDED", tier="BASIC"))
+
+
+def test_the_feed_names_who_did_what_to_whom(ann: Lab) -> None:
+    words = read(draw(ann, "trail"))
+    assert "You asked to rate the risk of Canton Archive medium" in words
+    assert "approved to rate the risk of Canton Archive medium approval 1 of 1" in words
+    assert "reported the key harbour-1 of Harbour Training as lost" in words
+    assert draw(ann, "trail").count("the hash chain holds") == 2 * 8
+
+
+def test_the_page_is_closed_without_its_scope() -> None:
+    assert {pane.scope for pane in PAGE.panes} == {"issuers:read", "audit:read"}
+    assert all(action.scope.startswith("issuers:") for action in PAGE.actions.values())

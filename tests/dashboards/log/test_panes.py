@@ -1,0 +1,213 @@
+"""The panes: their numbers are those of the verbs, and no text of a stranger becomes markup."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import attestlab
+from attestlab import Lab
+from attestlab.core.errors import AttestLabError, NotFound
+from attestlab_dashboards.log.drawer import dump_bytes, load_drawer
+from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries
+from attestlab_dashboards.log.page import PAGE
+from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
+from attestlab_dashboards.pages import Pane
+from support.log_inspector import mint
+
+SHELL_EVENTS = {"retry", "reset"}
+PAYLOAD = '"><img src=x onerror=alert(1)>'
+STATES = [
+    LogState(),
+    *(LogState(flip=flip) for flip in Flip if flip),
+    LogState(find="0"),
+    LogState(find="no such thing"),
+    LogState(find="Northfield University", entry=30, type="key.status"),
+    LogState(kept=KeptHead(20, "ab" * 32)),
+    LogState(kept=KeptHead(9_999, "ab" * 32), page=99),
+]
+
+
+def draw(lab: Lab, pane: Pane[LogState, Any], state: LogState) -> str:
+    return str(pane.draw(pane.load(lab, state), state))
+
+
+def pane_of(key: str) -> Pane[LogState, Any]:
+    return next(pane for pane in PAGE.panes if pane.key == key)
+
+
+def read_text(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", markup).split())
+
+
+@pytest.mark.parametrize("state", STATES, ids=[str(number) for number in range(len(STATES))])
+def test_every_pane_draws_every_state_with_events_and_ids_that_exist(demo_lab: Lab, state: LogState) -> None:
+    drawn = [draw(demo_lab, pane, state) for pane in PAGE.panes]
+    markup = "".join(drawn)
+
+    assert all(drawn[:-1])  # the drawer alone may be empty
+    assert set(re.findall(r'data-(?:ev|hash|drop|read)="(\w+)"', markup)) <= set(PAGE.events) | SHELL_EVENTS
+    assert set(re.findall(r'data-act="(\w+)"', markup)) <= set(PAGE.actions)
+    ids = re.findall(r' id="([^"]+)"', markup)
+    assert len(ids) == len(set(ids))
+    for svg in re.findall(r"<svg class=\"lg-draw.*?</svg>", markup, re.DOTALL):
+        ElementTree.fromstring(svg)
+
+
+def test_what_a_pane_reads_are_fields_of_the_state() -> None:
+    names = {field.name for field in fields(LogState)}
+
+    for pane in PAGE.panes:
+        assert set(pane.reads) <= names
+
+
+@pytest.mark.parametrize("name", ["find", "type", "issuer", "trust", "bundle", "answer", "file"])
+def test_no_text_of_the_address_becomes_markup(demo_lab: Lab, name: str) -> None:
+    state = replace(LogState(), **{name: PAYLOAD})
+    for pane in PAGE.panes:
+        try:
+            assert "<img" not in draw(demo_lab, pane, state)
+        except (AttestLabError, ValueError):
+            continue
+
+
+def test_no_text_of_an_issuer_or_a_claim_becomes_markup(own_lab: Lab) -> None:
+    issuer = own_lab.issuers.create(f"A{PAYLOAD}", "payload.example", kid="payload-1")
+    own_lab.mint(issuer=issuer, schema="degree", claims={"student_name": PAYLOAD})
+
+    for state in (LogState(), LogState(flip=Flip.CLAIM), LogState(entry=len(own_lab.log) - 1)):
+        markup = "".join(draw(own_lab, pane, state) for pane in PAGE.panes)
+        assert "<img" not in markup
+        assert "&lt;img" in markup
+
+
+def test_the_tiles_say_what_the_head_says(demo_lab: Lab) -> None:
+    head = demo_lab.log.head()
+    shown = draw(demo_lab, pane_of("kpis"), LogState())
+
+    assert f">{head.tree_size:,}<" in shown
+    assert head.root_hash in shown
+    assert "no one else cosigned this head" in shown
+
+
+def test_the_answer_names_growth_entry_and_validity(own_lab: Lab) -> None:
+    head = own_lab.log.head()
+    state = LogState(kept=KeptHead(head.tree_size, head.root_hash[7:]))
+    mint(own_lab, 4)
+    answer = read_text(draw(own_lab, pane_of("answer"), state))
+
+    assert "It grew by 4 entries since" in answer
+    assert "nothing older was changed" in answer
+    assert (
+        f"Entry {own_lab.attestations[0].log_index:,} , a degree by Northfield University, is in it and valid" in answer
+    )
+
+
+def test_the_table_has_the_rows_of_the_log_page_by_page(demo_lab: Lab) -> None:
+    size = len(demo_lab.log)
+    pages = [load_entries(demo_lab, LogState(page=page)) for page in range(1, size // 25 + 2)]
+    rows = [row for page in pages for row in page.rows]
+
+    assert [row.index for row in rows] == list(range(size - 1, -1, -1))
+    assert {page.total for page in pages} == {size}
+    for row, entry in zip(reversed(rows), demo_lab.log, strict=True):
+        assert (row.type, f"sha256:{row.leaf_hash}") == (entry.type, entry.leaf_hash)
+
+
+@pytest.mark.parametrize("kind", ENTRY_TYPES)
+def test_a_filter_shows_what_it_counts(demo_lab: Lab, kind: str) -> None:
+    page = load_entries(demo_lab, LogState(type=kind))
+
+    assert page.total == dict(page.types).get(kind, 0)
+    assert {row.type for row in page.rows} <= {kind}
+    assert len(select_entries(demo_lab, LogState(type=kind))) == page.total
+    if not page.total:
+        assert "Show all entries" in draw(demo_lab, pane_of("entries"), LogState(type=kind))
+
+
+def test_the_entries_of_an_issuer_are_those_that_name_it(demo_lab: Lab) -> None:
+    issuer = demo_lab.issuers["Delta Clinics"]
+    page = load_entries(demo_lab, LogState(issuer=str(issuer.id)))
+
+    assert page.total == sum(n for key, _, n in page.issuers if key == str(issuer.id)) > 0
+    assert {row.issuer for row in page.rows} == {"Delta Clinics"}
+
+
+def test_the_growth_ends_at_the_size_of_the_log(demo_lab: Lab) -> None:
+    days = load_growth(demo_lab, LogState())
+
+    assert days[-1].size == len(demo_lab.log)
+    assert sum(each.added for each in days) == len(demo_lab.log)
+    assert [each.size for each in days] == sorted(each.size for each in days)
+
+
+def test_the_drawer_has_the_exact_bytes_and_the_key_then_and_now(own_lab: Lab) -> None:
+    mint(own_lab, 1)
+    minted = own_lab.attestations[0]
+    own_lab.issuers["Northfield University"].rotate_key()
+    state = LogState(entry=minted.log_index)
+    opened = load_drawer(own_lab, state)
+    assert opened is not None
+
+    then, now = opened.key_status(before=minted.log_index), opened.key_status()
+
+    assert (then and then.status, now and now.status) == ("active", "rotated")
+    assert opened.signature == minted.signature
+    markup = draw(own_lab, pane_of("drawer"), state)
+    assert 'role="dialog"' in markup
+    assert opened.entry.leaf_hash[7:] in markup
+    assert "7b 22 61 6c 67 22" in markup  # {"alg"
+
+
+def test_the_timeline_of_a_withdrawn_attestation_has_both_of_its_entries(own_lab: Lab) -> None:
+    mint(own_lab, 1)
+    minted = own_lab.attestations[0]
+    end = minted.revoke("a test").log_index
+    opened = load_drawer(own_lab, LogState(entry=end))
+    assert opened is not None
+
+    own = [each for each in opened.history if each.type.startswith("attestation.")]
+
+    assert [(each.index, each.status) for each in own] == [(minted.log_index, None), (end, "REVOKED")]
+
+
+def test_an_entry_beyond_the_end_is_not_found(demo_lab: Lab) -> None:
+    with pytest.raises(NotFound):
+        load_drawer(demo_lab, LogState(entry=len(demo_lab.log)))
+    assert load_drawer(demo_lab, LogState()) is None
+
+
+def test_bytes_are_dumped_without_loss() -> None:
+    raw = bytes(range(256))
+    lines = dump_bytes(raw).split("\n")
+
+    assert b"".join(bytes.fromhex(line[6:41]) for line in lines) == raw
+
+
+@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.copy_python is not None])
+@pytest.mark.parametrize("find", ["", "30", "id", "document", "northfield-1"])
+def test_copied_python_runs_as_it_stands(demo_lab: Lab, key: str, find: str) -> None:
+    head = demo_lab.log.head()
+    kept = KeptHead(20, demo_lab.log.consistency(20).from_root[7:])
+    attested = next(each for each in demo_lab.attestations if each.document_hash)
+    names = {"id": str(attested.id), "document": str(attested.document_hash)}
+    state = LogState(find=names.get(find, find), kept=kept if find else None)
+    compose = pane_of(key).copy_python
+    assert compose is not None
+    assert head.tree_size > 20
+
+    exec(compose(state), {"lab": demo_lab, "attestlab": attestlab})
+
+
+@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.copy_sql is not None])
+def test_copied_sql_gives_the_rows_of_the_export(demo_lab: Lab, key: str) -> None:
+    state = LogState(type="key.status", issuer=str(demo_lab.issuers["Delta Clinics"].id))
+    pane = pane_of(key)
+    assert pane.copy_sql is not None
+    assert pane.export is not None
+
+    assert list(demo_lab.sql(pane.copy_sql(state))) == list(pane.export(demo_lab, state))

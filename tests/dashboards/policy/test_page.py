@@ -1,0 +1,278 @@
+"""Every pane of the policy simulator: its numbers are those of the facade's verbs, and every text is escaped."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import pytest
+
+from attestlab import AttestLabError
+from attestlab_dashboards.formats import count
+from attestlab_dashboards.pages import Facts, Pane
+from attestlab_dashboards.policy.events import EVENTS
+from attestlab_dashboards.policy.history import load_history
+from attestlab_dashboards.policy.page import PAGE
+from attestlab_dashboards.policy.rule_table import MINUS
+from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, PolicyState
+from attestlab_dashboards.safe import text
+from support.policy_story import ACTIVE, DRAFT, PolicyStory, add_rule, list_issuers, make_context
+
+FACTS = Facts(
+    datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset()
+)
+WRONG = DRAFT.replace('"trust_tier"', '"trust_teir"')
+SHADOWED = add_rule(DRAFT, "late", 30, '{ attr = "trust_tier", op = "eq", value = "VERIFIED" }')
+TWO = add_rule(DRAFT, "young", 5, '{ attr = "key.age_days", op = "lt", value = 30 }')
+HIT = r'<tr><th scope="row">(.*?)</th>.*?<span>([\d,]+)</span>.*?<span[^>]*>([\d,]+)</span></td></tr>'
+STATES = {
+    "as it opens": PolicyState(),
+    "a draft": PolicyState(draft=DRAFT),
+    "a draft with an error": PolicyState(draft=WRONG),
+    "no TOML": PolicyState(draft="name = "),
+    "two thresholds": PolicyState(draft=TWO, second="young|key.age_days|lt"),
+    "an example": PolicyState(draft=DRAFT, example=1),
+    "no such example": PolicyState(draft=DRAFT, example=500),
+    "saving": PolicyState(draft=DRAFT, dialog="save"),
+    "a new policy": PolicyState(policy="new"),
+    "an empty window": PolicyState(draft=DRAFT, since="2001-01-01", until="2001-01-02"),
+    "thirty days": PolicyState(draft=DRAFT, window="30d", by=("status", "no_such_attribute")),
+    "no segments": PolicyState(draft=DRAFT, by=()),
+    "another action": PolicyState(category="BUNDLE_EXPORT"),
+    "a comment that reverses text": PolicyState(draft=f"# \u202e\n{DRAFT}"),
+    "values": PolicyState(draft=DRAFT, context=(("key.age_days", "many"), ("trust_tier", ""))),
+}
+EACH_STATE = pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+
+
+def draw(story: PolicyStory, state: PolicyState, *keys: str) -> str:
+    """The markup of panes, of all by default."""
+    panes = [pane for pane in PAGE.panes if not keys or pane.key in keys]
+    drawn = [pane.draw(pane.load(story.ann, state), state) for pane in panes]
+    readings = [text(pane.reading(pane.load(story.ann, state), state)) for pane in panes if callable(pane.reading)]
+    return "".join(map(str, [*drawn, *readings, PAGE.chips(state, FACTS)]))
+
+
+def words(markup: str) -> str:
+    """What a person reads of markup."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", markup))).strip()
+
+
+def find(key: str) -> Pane[PolicyState, Any]:
+    return next(pane for pane in PAGE.panes if pane.key == key)
+
+
+@EACH_STATE
+def test_every_pane_draws_every_state_and_escapes_every_text(story: PolicyStory, state: PolicyState) -> None:
+    markup = draw(story, state)
+
+    assert "<img" not in markup
+    assert "<script" not in markup
+    assert "Minting <b>" not in markup
+    assert "\u202e" not in markup
+    assert {name for name in re.findall(r'data-ev="([^"]*)"', markup) if name not in EVENTS} == set()
+    assert set(re.findall(r'data-act="([^"]*)"', markup)) <= set(PAGE.actions)
+    styles = re.findall(r'style="([^"]*)"', markup)
+    assert [style for style in styles if not re.fullmatch(r"[a-z0-9:;.%-]*", style)] == []
+
+
+def test_the_numbers_are_those_of_the_simulation(story: PolicyStory) -> None:
+    report = story.ann.policies.simulate({"toml": DRAFT}, replaces=story.policy, by=["jurisdiction", "trust_tier"])
+    assert report.newly_allowed > 0 < report.newly_denied
+    state = PolicyState(draft=DRAFT, by=("jurisdiction", "trust_tier"))
+
+    answer, tiles = words(draw(story, state, "answer")), words(draw(story, state, "kpis"))
+    matrix = words(draw(story, state, "matrix"))
+
+    changed = report.newly_allowed + report.newly_denied
+    assert f"Draft 2 would have changed {changed} of {report.decided} mints" in answer
+    assert f"{report.newly_allowed} denied mints would be allowed" in answer
+    assert f"{report.newly_denied} allowed mints would be denied" in answer
+    assert f"DENY to ALLOW {report.newly_allowed}" in tiles
+    assert f"ALLOW to DENY {report.newly_denied}" in tiles
+    assert f"self-check: 0 unexpected flips in {report.self_check.decisions}" in tiles
+    for before, after in (("ALLOW", "ALLOW"), ("ALLOW", "DENY"), ("DENY", "ALLOW"), ("DENY", "DENY")):
+        assert re.search(rf"\b{report.count_flips(before, after)} (same|newly)", matrix)
+
+
+def test_segments_come_newly_allowed_first_with_their_counts(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT, by=("jurisdiction", "trust_tier"))
+    report = story.ann.policies.simulate({"toml": DRAFT}, replaces=story.policy, by=state.by)
+
+    rows = re.findall(HIT, draw(story, state, "segments"))
+
+    counted: dict[str, list[int]] = {}
+    for each in report.flips:
+        name = ", ".join(map(str, each.segments.values()))
+        counted.setdefault(name, [0, 0])[each.to == "ALLOW"] += each.count
+    assert {name: [int(closed), int(opened)] for name, closed, opened in rows} == counted
+    assert [int(opened) for *_, opened in rows] == sorted((int(opened) for *_, opened in rows), reverse=True)
+
+
+def test_issuers_are_counted_from_the_recorded_contexts(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT)
+    history = load_history(story.ann, state)
+    assert history is not None
+    report = story.ann.policies.simulate({"toml": DRAFT}, replaces=story.policy)
+    hostile, _ = list_issuers(story.ann)
+    after, before = (
+        [story.ann.policies.decide({"toml": each}, make_context(place)).allowed for place in range(20)]
+        for each in (DRAFT, ACTIVE)
+    )
+    opened = sum(now and not was for now, was in zip(after, before, strict=True))
+
+    assert sum(each[2].opened for each in history.by_issuer) == report.newly_allowed
+    assert report.unasked > 0
+    assert [each[2].opened for each in history.by_issuer if each[0] == str(hostile.id)] == [opened]
+    assert (history.total.opened, history.total.closed) == (report.newly_allowed, report.newly_denied)
+    assert "Northfield University" in draw(story, state, "issuers")
+
+
+def test_rules_show_hits_decisions_and_proofs(story: PolicyStory) -> None:
+    state = PolicyState(draft=SHADOWED)
+    report = story.ann.policies.simulate({"toml": SHADOWED}, replaces=story.policy)
+    (finding,) = story.ann.policies.analyze({"toml": SHADOWED}).findings
+    assert (finding.kind, finding.by) == ("shadowed", ["trusted"])
+
+    rows = re.findall(r'<tr data-row="(.*?)">(.*?)</tr>', draw(story, state, "rules"), re.DOTALL)
+
+    shown = {key: words(row) for key, row in rows}
+    for each in report.rules:
+        change = each.would_allow - each.would_deny
+        numbers = [str(each.priority), count(each.hits), count(each.decisive)]
+        numbers.append(f"{change:+,}".replace("-", MINUS) if change else "0")
+        assert f" {' '.join(numbers)} " in shown[each.rule]
+    assert "shadowed by trusted" in shown["late"]
+    assert "live" in shown["old-key"]
+    by_default = sum(each.count for each in report.groups if each.rule is None)
+    assert f"DENY {by_default}" in shown["default"]
+
+
+def test_the_curve_has_every_value_of_the_sweep(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT)
+    sweep = story.ann.policies.sweep({"toml": DRAFT}, ("old-key", "key.age_days"), replaces=story.policy).sweep
+    assert sweep is not None
+
+    tips = [unescape(tip) for tip in re.findall(r'data-tip="([^"]*)"', draw(story, state, "curve"))]
+
+    assert len(tips) == len(sweep)
+    for row, tip in zip(sorted(sweep, key=lambda each: each.values), tips, strict=True):
+        assert f": {count(row.denied)} denied" in tip
+        assert f"{count(row.opened)} newly allowed, {count(row.closed)} newly denied" in tip
+    assert "active: 200" in draw(story, state, "curve")
+
+
+def test_the_map_has_a_cell_for_each_pair(story: PolicyStory) -> None:
+    state = PolicyState(draft=TWO)
+    named = [("old-key", "key.age_days", "gt"), ("young", "key.age_days", "lt")]
+    sweep = story.ann.policies.sweep({"toml": TWO}, *named, points=400, replaces=story.policy).sweep
+
+    assert draw(story, state, "map").count("data-tip=") == len(sweep or ())
+    assert draw(story, state, "map").count("po-current") == 1
+    assert "only one threshold" in draw(story, PolicyState(draft=DRAFT), "map")
+
+
+def test_one_decision_is_decided_and_nothing_is_recorded(story: PolicyStory) -> None:
+    before = len(story.ann.decisions)
+    context = {"jurisdiction": "DE", "trust_tier": "BASIC", "key.age_days": "250"}
+    state = PolicyState(draft=DRAFT, context=tuple(sorted(context.items())))
+    decided = story.ann.policies.decide({"toml": DRAFT}, {**context, "key.age_days": 250})
+
+    shown = words(draw(story, state, "decision"))
+
+    assert decided.decision == "DENY"
+    assert "DENY by the default . Version 1 says DENY : the same." in shown
+    assert "key.age_days > 300 is 250" in shown
+    assert "Smallest change that would allow it: trust_tier from BASIC to VERIFIED" in shown
+    tried = EVENTS["try"](state, "trust_tier=VERIFIED")
+    assert "ALLOW by trusted . Version 1 says DENY : a flip." in words(draw(story, tried, "decision"))
+    assert "Missing: key.age_days" in words(draw(story, EVENTS["at:key.age_days"](tried, ""), "decision"))
+    assert len(story.ann.decisions) == before
+
+
+def test_a_recorded_decision_is_loaded_into_the_form(story: PolicyStory) -> None:
+    decision = story.ann.decisions[3]
+    state = EVENTS["load"](PolicyState(draft=DRAFT), decision.decision_id)
+    recorded = story.ann.policies.explain(decision.decision_id)
+
+    markup = draw(story, state, "decision")
+
+    assert f'value="{recorded.context["key.age_days"]}"' in markup or "key.age_days" not in recorded.context
+    assert f'<option value="{recorded.context["trust_tier"]}" selected>' in markup
+
+
+def test_examples_open_a_drawer_with_the_recorded_explanation(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT)
+    report = story.ann.policies.simulate({"toml": DRAFT}, replaces=story.policy, by=state.by)
+
+    assert draw(story, state, "examples").count("<tr data-row=") == len(report.examples)
+    assert draw(story, state, "example").count("al-drawer") == 0
+    drawer = draw(story, PolicyState(draft=DRAFT, example=1), "example")
+    assert str(report.examples[0].decision_id) in drawer
+    assert 'role="dialog"' in drawer
+
+
+def test_an_error_is_marked_at_its_line_with_a_correction(story: PolicyStory) -> None:
+    markup = draw(story, PolicyState(draft=WRONG), "draft", "answer")
+    line = next(number for number, each in enumerate(WRONG.split("\n"), 1) if "trust_teir" in each)
+
+    assert f"<b>{line}</b>" in markup
+    assert f"Line {line}:" in words(markup)
+    assert "Nearest: trust_tier" in words(markup)
+    fixed = next(unescape(v) for v in re.findall(r'data-ev="draft" data-v="([^"]*)"', markup) if v)
+    assert fixed == DRAFT
+
+
+def test_the_editor_keeps_the_text_as_it_is(story: PolicyStory) -> None:
+    draft = f"\n\n# </textarea><script>alert(3)</script>\n{DRAFT}"
+    (shown,) = re.findall(
+        r"<textarea[^>]*>\n(.*?)</textarea>", draw(story, PolicyState(draft=draft), "draft"), re.DOTALL
+    )
+
+    assert unescape(shown) == draft
+
+
+def test_a_file_of_the_server_is_not_a_policy(story: PolicyStory) -> None:
+    markup = draw(story, PolicyState(draft="/etc/passwd"), "answer", "draft")
+
+    assert "Nothing was replayed" in markup
+    assert "root:" not in markup
+
+
+def test_a_long_draft_says_where_it_is_kept(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT + "# " + "x" * MAX_ADDRESS_CHARS)
+
+    assert "this window keeps it" in draw(story, state, "kpis")
+    lost = PolicyState.from_query(state.to_query())[0]
+    assert "this is the stored version" in draw(story, lost, "kpis")
+
+
+@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.export])
+def test_an_export_has_the_rows_of_the_report(story: PolicyStory, key: str) -> None:
+    export = find(key).export
+    assert export is not None
+    report = story.ann.policies.simulate({"toml": DRAFT}, replaces=story.policy, by=PolicyState().by)
+    sweep = story.ann.policies.sweep({"toml": DRAFT}, ("old-key", "key.age_days"), replaces=story.policy).sweep
+    parts = {"matrix": "transitions", "sankey": "why", "segments": "flips", "rules": "rules", "examples": "examples"}
+    expected = sweep if key == "curve" else getattr(report, parts[key])
+
+    assert expected is not None
+    table = export(story.ann, PolicyState(draft=DRAFT)).arrow()
+
+    assert table.equals(expected.arrow())
+    lost = PolicyState.from_query(PolicyState(draft="x" * 3_000).to_query())[0]
+    with pytest.raises(AttestLabError, match="too long"):
+        export(story.ann, lost)
+    with pytest.raises(AttestLabError, match="line"):
+        export(story.ann, PolicyState(draft=WRONG))
+
+
+@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.copy_python])
+@pytest.mark.parametrize("state", [PolicyState(), PolicyState(draft=DRAFT)], ids=["stored", "draft"])
+def test_what_is_copied_runs_as_it_stands(story: PolicyStory, key: str, state: PolicyState) -> None:
+    copy = find(key).copy_python
+    assert copy is not None
+
+    exec(compile(copy(state), "<copied>", "exec"), {"lab": story.ann})  # our own text, as a person would paste it

@@ -1,0 +1,154 @@
+"""Every pane of the page: it draws what it loaded, escapes every text, and what it copies and exports runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import attestlab
+from attestlab import Lab
+from attestlab_dashboards.pages import Facts, Pane
+from attestlab_dashboards.risk.page import PAGE
+from attestlab_dashboards.risk.state import RiskState
+from support.risk_story import BURST, DEVICE, HOSTILE_USER
+
+FACTS = Facts(
+    datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset()
+)
+STATES = [
+    RiskState(),
+    RiskState(window="24h", by="type"),
+    RiskState(window="365d", source="login", entity=f"device:{DEVICE}"),
+    RiskState(about=f"user:{HOSTILE_USER}", entity=f"user:{HOSTILE_USER}", graph=f"user:{HOSTILE_USER}"),
+    RiskState(since=datetime(2026, 10, 31, tzinfo=UTC), until=datetime(2026, 11, 1, tzinfo=UTC), min_score=80),
+    RiskState(source="nothing", cases="resolved", rule_score=60.0, rule_source="login", rule_burst=2),
+]
+EACH_STATE = pytest.mark.parametrize("state", STATES, ids=lambda state: str(state.to_query()))
+
+
+def draw(lab: Lab, state: RiskState, keys: Iterable[str] = ()) -> dict[str, str]:
+    """The markup of panes by key, of all by default."""
+    panes = [pane for pane in PAGE.panes if not keys or pane.key in keys]
+    return {pane.key: str(pane.draw(pane.load(lab, state), state)) for pane in panes}
+
+
+def find(key: str) -> Pane[Any, Any]:
+    return next(pane for pane in PAGE.panes if pane.key == key)
+
+
+@EACH_STATE
+def test_every_pane_draws_and_no_text_of_a_stranger_becomes_markup(story_lab: Lab, state: RiskState) -> None:
+    drawn = "".join([*draw(story_lab, state).values(), str(PAGE.chips(state, FACTS))])
+
+    assert HOSTILE_USER not in drawn
+    assert DEVICE not in drawn
+    assert "<img" not in drawn
+    assert "<logins>" not in drawn
+    assert not re.search(r"""(?:style|href)="[^"]*(?:onerror|burst)[^"]*javascript""", drawn)
+
+
+@EACH_STATE
+def test_each_key_of_a_pane_is_unique(story_lab: Lab, state: RiskState) -> None:
+    for key, markup in draw(story_lab, state).items():
+        keys = re.findall(r'data-key="([^"]*)"', markup)
+        assert len(keys) == len(set(keys)), (key, sorted(each for each in keys if keys.count(each) > 1)[:4])
+
+
+@EACH_STATE
+def test_every_event_and_action_of_the_markup_exists(story_lab: Lab, state: RiskState) -> None:
+    drawn = "".join([*draw(story_lab, state).values(), str(PAGE.chips(state, FACTS))])
+
+    assert {*re.findall(r'data-(?:ev|brush)="([^"]*)"', drawn)} <= {*PAGE.events}
+    assert {*re.findall(r'data-act="([^"]*)"', drawn)} <= {*PAGE.actions}
+
+
+def test_the_answer_is_one_sentence_with_the_day_and_the_device(story_lab: Lab) -> None:
+    words = re.sub(r"<[^>]+>", "", draw(story_lab, RiskState(), ["answer"])["answer"])
+
+    assert words == (
+        "Escalations reached 21 on 31 Oct, 21 times the usual 1. 95 % name the device dev-&lt;b&gt;burst&lt;/b&gt;."
+    )
+
+
+def test_the_filters_that_exclude_everything_are_named(story_lab: Lab) -> None:
+    state = RiskState(source="nothing", type="nothing", kind="user")
+
+    drawn = draw(story_lab, state, ["when", "what", "who"])
+
+    assert "source, type, kind" in drawn["when"]
+    assert 'data-v="all"' in drawn["when"]
+    assert "No signal matches" in drawn["what"]
+    assert "No entity matches" in drawn["who"]
+
+
+def test_the_drawer_shows_factors_that_sum_to_the_score(story_lab: Lab) -> None:
+    drawn = draw(story_lab, RiskState(entity="user:victim-1"), ["drawer"])["drawer"]
+    points = [float(text) for text in re.findall(r"<b>([+-][0-9.]+)</b>", drawn)]
+
+    assert points == [60.0, 30.5]
+    assert "<b>90.5</b>" in drawn
+    assert 'role="dialog"' in drawn
+    assert "&#34;device_id&#34;" in drawn  # the raw JSON of the signal
+
+
+def test_a_closed_drawer_is_nothing(story_lab: Lab) -> None:
+    assert draw(story_lab, RiskState(), ["drawer"]) == {"drawer": ""}
+
+
+def test_a_table_has_at_most_25_rows(story_lab: Lab) -> None:
+    assert draw(story_lab, RiskState(), ["who"])["who"].count("<tr data-row") == 25
+
+
+@EACH_STATE
+def test_what_is_copied_as_sql_runs_as_it_stands(story_lab: Lab, state: RiskState) -> None:
+    for pane in PAGE.panes:
+        if pane.copy_sql is not None:
+            story_lab.sql(pane.copy_sql(state)).df()
+
+
+def test_what_is_copied_as_sql_has_the_rows_of_the_page(story_lab: Lab) -> None:
+    state = RiskState(source="login")
+    who = find("who")
+    assert who.copy_sql is not None
+    assert who.export is not None
+
+    copied, exported = story_lab.sql(who.copy_sql(state)).df(), who.export(story_lab, state).df()
+
+    assert len(copied) == BURST
+    assert copied.equals(exported)
+
+
+@EACH_STATE
+def test_what_is_copied_as_python_runs_as_it_stands(story_lab: Lab, state: RiskState) -> None:
+    for pane in PAGE.panes:
+        if pane.copy_python is not None and not (pane.key == "graph" and state.source == "nothing"):
+            exec(pane.copy_python(state), {"lab": story_lab, "attestlab": attestlab})
+
+
+@EACH_STATE
+def test_what_is_exported_is_what_the_filters_select(story_lab: Lab, state: RiskState) -> None:
+    export = find("when").export
+    assert export is not None
+
+    shown = find("kpis").load(story_lab, state).now.signals
+
+    assert len(export(story_lab, state)) == shown
+
+
+def test_the_matrix_is_that_of_the_simulation(own_lab: Lab) -> None:
+    for case in own_lab.cases.list(status="open"):
+        case.resolve("fraud" if case.entity_id.startswith("victim") else "legitimate")
+    state = RiskState(rule_score=90.0)
+
+    drawn = draw(own_lab, state, ["what_if"])["what_if"]
+    rule = {"id": "rule", "when": {"attr": "signal.score", "op": "gte", "value": 90}}
+    asked = own_lab.signals.simulate([rule]).confusion
+
+    cells = [int(text.replace(",", "")) for text in re.findall(r'rk-cell \w+"><b>([0-9,]+)</b>', drawn)]
+    assert cells == [asked.true_positive, asked.false_negative, asked.false_positive, asked.true_negative]
+    assert asked.true_positive > 0
+    assert asked.true_negative > 0

@@ -1,0 +1,223 @@
+"""Sign-in to the dashboards, over HTTP against a real server: cookies, origins, headers, and how a session ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from base64 import urlsafe_b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.sign_in import COOKIE
+from support.raw_http import RawConnection
+from support.server_process import ServerProcess
+from support.timeouts import WAIT_TIMEOUT_S
+
+START = f"/dash/{PAGES[0].path}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "data").mkdir()
+    made = ServerProcess.initialised(folder / "data", f"sqlite:///{folder / 'records.db'}")
+    with made.start() as started:
+        yield started
+        started.stop()
+
+
+@pytest.fixture
+def browser(server: ServerProcess) -> Iterator[httpx.Client]:
+    """A browser that is not signed in; it does not follow redirects."""
+    with httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as client:
+        yield client
+
+
+def sign_in(browser: httpx.Client, server: ServerProcess, **changes: str) -> httpx.Response:
+    fields = {"email": server.made["owner_email"], "password": server.made["owner_password"]} | changes
+    return browser.post("/dash/sign-in", data=fields, headers={"Origin": server.url})
+
+
+def token_of(page: str) -> str:
+    """The token of a page's session, which its scripts send when they open the websocket."""
+    found = re.search(r'"token":"([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def open_socket(server: ServerProcess, token: str, cookie: str | None, origin: str | None = None) -> int:
+    """Ask for the websocket of a page; the status of the answer, 101 if it is open."""
+    host = server.url.removeprefix("http://")
+    headers = [
+        f"Host: {host}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+        f"Sec-WebSocket-Protocol: bokeh, {token}",
+        f"Origin: {origin or server.url}",
+        *([f"Cookie: {COOKIE}={cookie}"] if cookie else []),
+    ]
+    with RawConnection(int(host.partition(":")[2])) as connection:
+        connection.send("\r\n".join([f"GET {START}/ws HTTP/1.1", *headers, "", ""]).encode())
+        return connection.response().status
+
+
+def test_a_page_asks_for_sign_in_and_is_shown_afterwards(browser: httpx.Client, server: ServerProcess) -> None:
+    asked = browser.get(f"{START}?a=b")
+    form = browser.get(httpx.URL(server.url).join(START).join(asked.headers["location"]))
+    signed_in = sign_in(browser, server, next=f"{START}?a=b")
+    page = browser.get(signed_in.headers["location"])
+
+    assert (asked.status_code, form.status_code) == (302, 200)
+    assert f'name="next" value="{START}?a=b"' in form.text
+    assert (signed_in.status_code, signed_in.headers["location"]) == (303, f"{START}?a=b")
+    assert page.status_code == 200
+    assert PAGES[0].question in page.text
+
+
+def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(browser: httpx.Client, server: ServerProcess) -> None:
+    signed_in = sign_in(browser, server)
+    cookie = browser.cookies[COOKIE]
+    page = browser.get(START)
+    payload = urlsafe_b64decode(token_of(page.text).partition(".")[0] + "===")
+
+    flags = {part.strip().lower() for part in signed_in.headers["set-cookie"].split(";")[1:]}
+    assert {"httponly", "samesite=lax", "path=/dash"} <= flags
+    assert cookie not in page.text
+    assert cookie.encode() not in payload
+
+
+@pytest.mark.parametrize(
+    ("email", "password"),
+    [("owner@operator.example", "wrong"), ("unknown@example.org", "wrong"), ("", ""), ("x" * 300, "y")],
+)
+def test_a_wrong_password_and_an_unknown_person_look_the_same(
+    browser: httpx.Client, server: ServerProcess, email: str, password: str
+) -> None:
+    refused = sign_in(browser, server, email=email, password=password)
+
+    assert refused.status_code in (400, 401)
+    assert COOKIE not in browser.cookies
+    assert 'role="alert"' in refused.text
+
+
+@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "http://127.0.0.1:1"])
+def test_a_form_of_another_site_signs_no_one_in(
+    browser: httpx.Client, server: ServerProcess, origin: str | None
+) -> None:
+    fields = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
+    refused = browser.post("/dash/sign-in", data=fields, headers={"Origin": origin} if origin else {})
+
+    assert refused.status_code == 403
+    assert COOKIE not in browser.cookies
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["//evil.example", "https://evil.example/dash/log", "/v1/me", "/dash/../a", "/dash/\\evil", "javascript:1"],
+)
+def test_sign_in_leads_nowhere_else(browser: httpx.Client, server: ServerProcess, wanted: str) -> None:
+    assert sign_in(browser, server, next=wanted).headers["location"] == START
+
+
+def test_every_response_has_the_security_headers(browser: httpx.Client, server: ServerProcess) -> None:
+    sign_in(browser, server)
+    styles = re.findall(r"/dash/assets/[a-z]+-[0-9a-f]{16}\.css", browser.get(START).text)
+    assert styles
+    paths = ["/dash", START, "/dash/nowhere", "/dash/static/js/bokeh.min.js", f"{START}/export?pane=x&format=csv"]
+    for path in [*paths, *styles]:
+        headers = browser.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy, path
+        assert "unsafe-eval" not in policy, path
+        assert headers["x-content-type-options"] == "nosniff", path
+
+
+def test_a_websocket_needs_the_session_that_opened_the_page(browser: httpx.Client, server: ServerProcess) -> None:
+    sign_in(browser, server)
+    token, cookie = token_of(browser.get(START).text), browser.cookies[COOKIE]
+    with httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as another:
+        sign_in(another, server)
+        foreign = another.cookies[COOKIE]
+
+    assert open_socket(server, token, None) == 403
+    assert open_socket(server, token, "made-up") == 403
+    assert open_socket(server, token, foreign) == 403
+    assert open_socket(server, token, cookie, origin="https://evil.example") == 403
+    assert open_socket(server, token, cookie) == 101
+
+
+def test_sign_out_ends_the_session_here_and_at_the_service(browser: httpx.Client, server: ServerProcess) -> None:
+    sign_in(browser, server)
+    cookie = browser.cookies[COOKIE]
+    foreign = browser.post("/dash/sign-out", headers={"Origin": "https://evil.example"})
+    still = browser.get(START).status_code
+    done = browser.post("/dash/sign-out", headers={"Origin": server.url})
+    after = browser.get(START, headers={"Cookie": f"{COOKIE}={cookie}"}).status_code
+
+    assert (foreign.status_code, still) == (303, 200)
+    assert (done.status_code, after) == (303, 302)
+    with server.client() as client:
+        ended = [
+            line for line in client.get("/v1/audit/events?limit=20").json()["items"] if line["action"] == "session.end"
+        ]
+    assert ended
+
+
+def test_downloads_need_a_session_and_name_what_is_unknown(browser: httpx.Client, server: ServerProcess) -> None:
+    before = browser.get(f"{START}/export?pane=entries&format=csv")
+    sign_in(browser, server)
+    unknown = [
+        browser.get(f"{START}/export{query}").status_code
+        for query in ("", "?pane=x&format=csv", "?pane=entries&format=exe", "?pane=%00&format=csv")
+    ]
+
+    assert before.status_code == 302
+    assert unknown == [404] * 4
+
+
+def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
+    pids = find_dashboards(server)
+    assert len(pids) == 1
+    os.kill(pids[0], signal.SIGKILL)
+
+    answers = [browser.get("/dash/sign-in").status_code for _ in range(3)]  # a connection may have been under way
+    assert answers[1:] == [200, 200]
+    assert answers[0] in (200, 503)
+    assert find_dashboards(server) not in ([], pids)
+
+
+def test_stopping_the_server_ends_the_dashboards(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}").start() as server:
+        assert httpx.get(f"{server.url}/dash/sign-in", timeout=WAIT_TIMEOUT_S).status_code == 200
+        (pid,) = find_dashboards(server)
+        server.stop()
+
+        assert not Path(f"/proc/{pid}").exists()
+
+
+def test_without_dashboards_the_address_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    made = ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTESTLAB_DASHBOARDS", "false")
+        with made.start() as server:
+            refused = httpx.get(f"{server.url}/dash/")
+            assert (refused.status_code, find_dashboards(server)) == (503, [])
+            assert "turned off" in refused.text
+            server.stop()
+
+
+def find_dashboards(server: ServerProcess) -> list[int]:
+    """The processes of the dashboards that a server has started."""
+    assert server.process is not None
+    tasks = Path(f"/proc/{server.process.pid}/task")
+    children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+    return [pid for pid in children if b"attestlab_dashboards" in Path(f"/proc/{pid}/cmdline").read_bytes()]

@@ -1,0 +1,68 @@
+"""The world of the docstring examples, a plugin of pytest for `make check`: one demo lab for all of them.
+
+An example finds `lab`, an open `attestlab.demo()`; in its working folder an installation `lab`; and, where it names
+`url`, a server on that installation with its `api_key`. Examples share the lab, so each changes only what is its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+Names = dict[str, object]
+
+
+@pytest.fixture(autouse=True)
+def named_in_examples(request: pytest.FixtureRequest) -> None:
+    """Give an example the names that it mentions."""
+    if not isinstance(request.node, pytest.DoctestItem) or request.node.dtest is None:
+        return
+    source = "".join(each.source for each in request.node.dtest.examples)
+    names: Names = request.getfixturevalue("doctest_namespace")
+    if "lab" in source:
+        names["lab"] = request.getfixturevalue("demo_lab")
+    if "url" in source or '"lab"' in source:
+        names.update(request.getfixturevalue("served_lab"))
+
+
+@pytest.fixture(scope="session")
+def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The working folder of the examples."""
+    folder, before = tmp_path_factory.mktemp("examples"), Path.cwd()
+    os.chdir(folder)
+    yield folder
+    os.chdir(before)
+
+
+@pytest.fixture(scope="session")
+def demo_lab(example_folder: Path) -> Iterator[object]:
+    """The demo that the examples share."""
+    import attestlab
+
+    with attestlab.demo() as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def served_lab(example_folder: Path) -> Iterator[Names]:
+    """The address of a server on the installation `lab`, and an API key."""
+    with _serve(example_folder / "lab") as names:
+        yield names
+
+
+@contextmanager
+def _serve(folder: Path) -> Iterator[Names]:
+    from attestlab.installation import Installation
+    from attestlab.settings import Settings
+    from support.in_process_server import serve_in_thread
+
+    installation, made = Installation.init(Settings(data=folder, database_url=None))
+    try:
+        with serve_in_thread(installation) as url:
+            yield {"url": url, "api_key": made.public()["api_key"]}
+    finally:
+        installation.close()

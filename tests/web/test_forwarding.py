@@ -1,0 +1,187 @@
+"""Requests below a path are forwarded to another process, websockets too; what a client claims is not."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import tornado.web
+import tornado.websocket
+from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream
+from tornado.netutil import bind_unix_socket
+
+from attestlab.core.errors import Unavailable
+from attestlab.web.http1.forwarding import Forwarder
+from attestlab.web.rate_limit.client_address import ClientAddressResolver
+from support.raw_http import get_request, post_request
+from support.sample_application import SampleServer, serve_sample_application
+from support.timeouts import WAIT_TIMEOUT_S
+
+LARGE = b"x" * 300_000
+
+
+class Echo(tornado.web.RequestHandler):
+    """Shows the request."""
+
+    def get(self) -> None:
+        self.write({"address": self.request.remote_ip, "headers": dict(self.request.headers.get_all())})
+
+    def post(self) -> None:
+        self.write(self.request.body)
+
+
+class Slowly(tornado.web.RequestHandler):
+    """Answers in pieces, and may break off."""
+
+    async def get(self) -> None:
+        for _ in range(3):
+            self.write(LARGE)
+            await self.flush()
+        if self.get_argument("breaks", ""):
+            assert self.request.connection is not None
+            self.request.connection.close()  # type: ignore[attr-defined]  # of Tornado's HTTP1Connection
+
+
+class Talk(tornado.websocket.WebSocketHandler):
+    """Repeats what it hears."""
+
+    def on_message(self, message: str | bytes) -> None:
+        self.write_message(message if message != "bye" else "closing")
+        if message == "bye":
+            self.close(4001, "over")
+
+
+@pytest.fixture(scope="module")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The Unix socket of another server."""
+    path = tmp_path_factory.mktemp("upstream") / "own.sock"
+    ready, over = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
+        handlers = [("/dash/echo", Echo), ("/dash/slowly", Slowly), ("/dash/talk", Talk)]
+        server = HTTPServer(tornado.web.Application(handlers), xheaders=True)
+        server.add_socket(bind_unix_socket(str(path), mode=0o600))
+        ready.set()
+        await over.wait()
+        server.stop()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert ready.wait(WAIT_TIMEOUT_S)
+    yield path
+    loops[0].call_soon_threadsafe(over.set)
+    thread.join(WAIT_TIMEOUT_S)
+
+
+@pytest.fixture(scope="module")
+def site(upstream: Path) -> Iterator[SampleServer]:
+    async def connect() -> IOStream:
+        import socket
+
+        stream = IOStream(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        return await stream.connect(str(upstream))  # type: ignore[arg-type]  # a path, for a Unix socket
+
+    with serve_sample_application(fallback=lambda: Forwarder("/dash", connect, ClientAddressResolver())) as server:
+        yield server
+
+
+def test_the_prefix_alone_is_forwarded(site: SampleServer) -> None:
+    with httpx.Client(base_url=site.url) as client:
+        own = [client.get(path).json()["code"] for path in ("/dashboards", "/other", "/")]
+        theirs = [client.get(path).status_code for path in ("/dash", "/dash/", "/dash/nowhere", "/dash/echo")]
+
+    assert (own, theirs) == (["NOT_FOUND"] * 3, [404, 404, 404, 200])
+
+
+def test_what_a_client_claims_about_itself_is_replaced(site: SampleServer) -> None:
+    claims = {
+        "X-Forwarded-For": "203.0.113.9",
+        "X-Real-Ip": "203.0.113.9",
+        "Forwarded": "for=203.0.113.9",
+        "X-Forwarded-Proto": "https",
+        "X-Scheme": "https",
+        "Cookie": "a=b",
+    }
+    with httpx.Client(base_url=site.url) as client:
+        shown = client.get("/dash/echo", headers=claims).json()
+
+    assert shown["address"] == "127.0.0.1"
+    assert shown["headers"]["Cookie"] == "a=b"
+    assert not {"X-Real-Ip", "Forwarded", "X-Forwarded-Proto", "X-Scheme"} & shown["headers"].keys()
+
+
+def test_bodies_pass_in_both_directions_on_one_connection(site: SampleServer) -> None:
+    with httpx.Client(base_url=site.url) as client:
+        echoed = [client.post("/dash/echo", content=body).content for body in (b"", b"hello", b"y" * 60_000)]
+        streamed = client.get("/dash/slowly").content
+        healthy = client.get("/healthz").json()
+
+    assert echoed == [b"", b"hello", b"y" * 60_000]
+    assert (streamed, healthy) == (LARGE * 3, {"status": "ok"})
+
+
+def test_pipelined_requests_keep_their_order(site: SampleServer) -> None:
+    with site.connect() as connection:
+        connection.send((get_request("/healthz") + post_request("/dash/echo", b"one")) * 3)
+        bodies = [connection.response().body for _ in range(6)]
+
+    assert bodies == [b'{"status":"ok"}', b"one"] * 3
+
+
+def test_a_response_that_breaks_off_is_noticed(site: SampleServer) -> None:
+    with httpx.Client(base_url=site.url) as client, pytest.raises(httpx.RemoteProtocolError):
+        client.get("/dash/slowly?breaks=1")
+
+
+def test_a_websocket_is_relayed_until_one_side_closes_it(site: SampleServer) -> None:
+    async def talk() -> tuple[list[str | bytes | None], int | None]:
+        socket = await tornado.websocket.websocket_connect(f"ws://127.0.0.1:{site.port}/dash/talk")
+        heard: list[str | bytes | None] = []
+        for message in ("hello", "z" * 200_000, "bye"):
+            await socket.write_message(message)
+            heard.append(await socket.read_message())
+        assert await socket.read_message() is None
+        socket.close()
+        return heard, socket.close_code
+
+    assert asyncio.run(talk()) == (["hello", "z" * 200_000, "closing"], 4001)
+
+
+def test_an_open_websocket_counts_as_a_connection(site: SampleServer) -> None:
+    async def talk() -> int:
+        socket = await tornado.websocket.websocket_connect(f"ws://127.0.0.1:{site.port}/dash/talk")
+        await socket.write_message("hello")
+        assert await socket.read_message() == "hello"
+        count = site.server.open_connections
+        socket.close()
+        await socket.read_message()
+        return count
+
+    before = site.server.open_connections
+    assert asyncio.run(talk()) == before + 1
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
+    while site.server.open_connections > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_without_the_other_process_the_client_learns_why() -> None:
+    async def connect() -> IOStream:
+        raise Unavailable("The dashboards are not installed.")
+
+    fallback = lambda: Forwarder("/dash", connect, ClientAddressResolver())  # noqa: E731  # as the fixture passes it
+    with serve_sample_application(fallback=fallback) as server, httpx.Client(base_url=server.url) as client:
+        answers = [client.get("/dash/echo"), client.post("/dash/echo", content=LARGE[:1000])]
+        healthy = client.get("/healthz").json()
+
+    assert [(answer.status_code, answer.text) for answer in answers] == [(503, "The dashboards are not installed.")] * 2
+    assert answers[0].headers["retry-after"] == "2"
+    assert healthy == {"status": "ok"}
