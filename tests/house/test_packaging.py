@@ -60,6 +60,7 @@ def test_metadata_names_license_and_versions() -> None:
     assert (PROJECT["license"], PROJECT["license-files"]) == ("Apache-2.0", ["LICENSE"])
     assert "Apache License" in (ROOT / "LICENSE").read_text()
     assert PROJECT["authors"]
+    assert {"Homepage", "Documentation", "Changelog"} <= set(PROJECT["urls"])
     assert all(SpecifierSet(PROJECT["requires-python"]).contains(version) for version in versions)
 
 
