@@ -22,6 +22,7 @@ from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
+from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
 from attestlab.client.handles.base import Handle
@@ -38,6 +39,7 @@ NOUNS: dict[str, type] = {
     "cases": CaseCollection,
     "challenges": ChallengeCollection,
     "lists": ListCollection,
+    "people": PeopleCollection,
     "audit": AuditCollection,
 }
 _HEAD = """\

@@ -18,6 +18,7 @@ from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
+from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
 from attestlab.client.door import Door
@@ -67,6 +68,7 @@ class Lab:
         self.cases = CaseCollection(self._client)
         self.challenges = ChallengeCollection(self._client)
         self.lists = ListCollection(self._client)
+        self.people = PeopleCollection(self._client)
         self.audit = AuditCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 

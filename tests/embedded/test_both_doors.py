@@ -83,7 +83,9 @@ def test_both_doors_have_one_public_surface(doors: dict[str, Lab]) -> None:
 
     assert dir(inside) == dir(outside)
     nouns = [name for name in dir(inside) if not callable(getattr(inside, name))]
-    assert {"attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log"} <= set(nouns)
+    assert {"attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people"} <= set(
+        nouns
+    )
     assert [name for name in nouns if dir(getattr(inside, name)) != dir(getattr(outside, name))] == []
 
 

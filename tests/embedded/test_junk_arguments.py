@@ -32,8 +32,8 @@ JUNK: tuple[Any, ...] = (
 )
 REASON = "a reason that is long enough"
 NOUNS = (
-    *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "policies", "signals"),
-    "verifications",
+    *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
+    *("signals", "verifications"),
 )
 OBJECTS = ("attestation", "bundle", "case", "issuer", "policy", "signal")
 OPTIONS = {

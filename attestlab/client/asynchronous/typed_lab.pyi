@@ -26,6 +26,7 @@ from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
 from attestlab.client.collections.issuers import KeyLike, RequestLike
+from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.policies import PolicyOrDocument
 from attestlab.client.handles.attestations import (
     AttestationHandle,
@@ -736,6 +737,20 @@ class AsyncListNoun:
     async def remove(self, entry: UUID | str | ListEntryHandle) -> None:
         """Take an entity off its list."""
 
+class AsyncPeopleNoun:
+    """The tenant's members, newest first; `lab.people["ann@demo.example"]` finds one by e-mail address or id."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[PersonHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[PersonHandle]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[PersonHandle]: ...
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[PersonHandle]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def names(self) -> dict[str, str]:
+        """Return the names of all members by their id as text, as `actor_id` and the like have it."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -780,6 +795,7 @@ class AsyncLab:
     cases: AsyncCaseNoun
     challenges: AsyncChallengeNoun
     lists: AsyncListNoun
+    people: AsyncPeopleNoun
     audit: AsyncAuditNoun
     verifications: AsyncRows
     async def as_(self, who: UUID | str, *, password: str | None = None) -> AsyncLab:

@@ -14,7 +14,7 @@ from attestlab_dashboards.formats import count, utc
 from attestlab_dashboards.issuers.effects import ChangeEffect, describe_effect
 from attestlab_dashboards.issuers.queries.impact import LOOKED_DAYS, ChangeImpact
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.words import RISKS, TIERS, name_person, write_word
+from attestlab_dashboards.issuers.words import RISKS, TIERS, write_word
 from attestlab_dashboards.safe import NOTHING, html, join
 
 MAX_REASON: Final = 1024
@@ -133,7 +133,7 @@ def describe_approvers(kind: RequestType) -> str:
 def _make_decision_form(request: IssuerRequestHandle, impact: ChangeImpact, ask: str) -> QuestionForm:
     asked = html(
         '<p class="is-second">Asked for by {who}, {when}: “{reason}”</p>',
-        who=name_person(request.requested_by, impact.viewer.id),
+        who=impact.viewer.name_person(request.requested_by),
         when=utc(request.created_at),
         reason=request.reason,
     )

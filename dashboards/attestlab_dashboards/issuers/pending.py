@@ -13,7 +13,7 @@ from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.issuers.queries.requests import OpenRequests
 from attestlab_dashboards.issuers.queries.viewer import Viewer
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.words import draw_status, name_person, plural, write_request
+from attestlab_dashboards.issuers.words import draw_status, plural, write_request
 from attestlab_dashboards.safe import NOTHING, html, join
 
 
@@ -47,7 +47,7 @@ def _draw_request(request: IssuerRequestHandle, names: Mapping[str, str], viewer
         wish=wish,
         status=draw_status(request.status),
         reason=request.reason,
-        who=name_person(request.requested_by, viewer.id),
+        who=viewer.name_person(request.requested_by),
         when=time_tag(request.created_at, now),
         impact=plural(request.impact.valid, "valid attestation"),
         given=len(request.approvals),

@@ -11,8 +11,9 @@ from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import day, utc
 from attestlab_dashboards.issuers.queries.trail import TRAIL_ROWS, TrailLine, TrailPage
+from attestlab_dashboards.issuers.queries.viewer import Viewer
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.words import name_person, plural, write_request
+from attestlab_dashboards.issuers.words import plural, write_request
 from attestlab_dashboards.safe import html, join
 
 _VERBS: Final = {
@@ -59,7 +60,7 @@ def _draw_line(line: TrailLine, page: TrailPage) -> Markup:
         iso=line.at.isoformat(),
         utc=utc(line.at),
         when=_write_when(line.at, page.now),
-        who=_name_actor(line, page.own_id),
+        who=_name_actor(line, page.viewer),
         did=_draw_deed(line, page),
         detail=_draw_detail(line, page),
         hash=line.integrity_hash,
@@ -71,9 +72,10 @@ def _write_when(at: datetime, now: datetime) -> str:
     return f"{at:%H:%M}" if at.date() == now.date() else day(at, now)
 
 
-def _name_actor(line: TrailLine, own_id: str) -> str:
+def _name_actor(line: TrailLine, viewer: Viewer) -> str:
     if line.actor_type == "USER":
-        return name_person(line.actor_id, own_id).capitalize()
+        name = viewer.name_person(line.actor_id)
+        return name[:1].upper() + name[1:]
     return f"Key …{line.actor_id[-6:]}" if line.actor_type == "API_KEY" else line.actor_id
 
 

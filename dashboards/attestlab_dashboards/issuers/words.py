@@ -125,8 +125,3 @@ def plural(number: int, noun: str) -> str:
     ('1 key', '1,204 attestations')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def name_person(person_id: str, own_id: str) -> str:
-    """Name a person: the facade has no list of people, so another person has the end of their id."""
-    return "you" if person_id == own_id else f"person …{person_id[-6:]}"

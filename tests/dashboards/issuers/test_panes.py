@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 
@@ -180,6 +181,21 @@ def test_the_feed_names_who_did_what_to_whom(ann: Lab) -> None:
     assert "approved to rate the risk of Canton Archive medium approval 1 of 1" in words
     assert "reported the key harbour-1 of Harbour Training as lost" in words
     assert draw(ann, "trail").count("the hash chain holds") == 2 * 8
+
+
+def test_people_have_their_names(service: Lab) -> None:
+    ann, ben = (governance_story.sign_in(service, name) for name in ("ann", "ben"))
+    waiting = next(str(each.id) for each in ben.issuers.requests(status="PENDING"))
+    dialog = read(draw(ann, "confirm", IssuerState(ask="approve", about=waiting)))
+    assert "Ben Okafor asked to suspend Ana's Workshop" in html.unescape(read(draw(ann, "trail")))
+    assert "Ben Okafor, " in read(draw(ann, "requests"))
+    assert "Asked for by Ben Okafor" in dialog
+    assert "Asked for by you" in read(draw(ben, "confirm", IssuerState(ask="reject", about=waiting)))
+
+
+def test_a_reviewer_who_may_not_read_names_sees_the_ends_of_ids(service: Lab) -> None:
+    rita, ben = (governance_story.sign_in(service, name) for name in ("rita", "ben"))
+    assert f"person …{str(ben.me().id)[-6:]}, " in read(draw(rita, "requests"))
 
 
 def test_the_page_is_closed_without_its_scope() -> None:

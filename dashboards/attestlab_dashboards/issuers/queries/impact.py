@@ -13,7 +13,7 @@ from attestlab.core.errors import NotFound
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.key_loss import KeyLoss, load_loss
 from attestlab_dashboards.issuers.queries.standing import bind
-from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer
+from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.state import KEY_ASKS, REQUEST_ASKS, IssuerState, KeyName
 
 LOOKED_DAYS: Final = 7
@@ -74,7 +74,7 @@ def _count_impact(
     (around,) = bind(_AROUND, {"issuer_id": str(issuer.id), "since": since}).read_rows(lab)
     return ChangeImpact(
         now,
-        read_viewer(lab),
+        read_viewer_with_names(lab),
         issuer,
         kid,
         request,
@@ -97,7 +97,7 @@ def _read_foreign_impact(lab: Lab, request: IssuerRequestHandle) -> ChangeImpact
     """Return what the request itself counted: a reviewer of the platform decides about issuers of other tenants."""
     counted = request.impact
     counts = (counted.attestations, counted.valid, counted.active_keys)
-    return ChangeImpact(read_now(lab), read_viewer(lab), None, "", request, *counts, None, None, None, None)
+    return ChangeImpact(read_now(lab), read_viewer_with_names(lab), None, "", request, *counts, None, None, None, None)
 
 
 def _name_subject(state: IssuerState, request: IssuerRequestHandle | None) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from attestlab import Lab
 from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.core.errors import PermissionDenied
 from attestlab_dashboards.issuers.queries.instant import read_now
-from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer
+from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.state import IssuerState
 
 OPEN: Final = ("APPROVED", "PENDING")  # approved ones first: they wait for one click
@@ -28,7 +28,7 @@ class OpenRequests(NamedTuple):
 
 def load_open_requests(lab: Lab, _state: IssuerState) -> OpenRequests:
     """Load the requests that wait for an approval or for their execution."""
-    viewer, now = read_viewer(lab), read_now(lab)
+    viewer, now = read_viewer_with_names(lab), read_now(lab)
     try:
         found = [request for status in OPEN for request in lab.issuers.requests(status=status)]
     except PermissionDenied:

@@ -11,7 +11,7 @@ from attestlab.client.handles.issuers import BlastRadiusHandle, IssuerHandle, Is
 from attestlab.core.errors import PermissionDenied
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.requests import OPEN
-from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer
+from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.state import IssuerState
 
 
@@ -40,7 +40,7 @@ def load_subject(lab: Lab, state: IssuerState) -> IssuerSubject | None:
     rows = lab.sql(query, {"issuer_id": state.issuer})
     return IssuerSubject(
         read_now(lab),
-        read_viewer(lab),
+        read_viewer_with_names(lab),
         issuer,
         issuer.blast_radius(),
         {str(row["kid"]): int(str(row["attestations"])) for row in rows},

@@ -16,7 +16,7 @@ from attestlab.core.encoding import format_time
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.requests import read_all_requests, read_names
 from attestlab_dashboards.issuers.queries.standing import IssuerQuery, bind
-from attestlab_dashboards.issuers.queries.viewer import read_viewer
+from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.state import IssuerState
 
 TRAIL_ROWS: Final = 8  # a page of the pane
@@ -50,7 +50,7 @@ class TrailPage(NamedTuple):
     """A page of the trail, with the requests and issuers that its lines are about."""
 
     now: datetime
-    own_id: str
+    viewer: Viewer
     lines: tuple[TrailLine, ...]
     all_lines: int
     page: int
@@ -77,7 +77,8 @@ def load_trail(lab: Lab, state: IssuerState) -> TrailPage:
     has_requests = any(line.action.startswith("issuer_request.") for line in lines)
     requests = read_all_requests(lab) if has_requests else {}
     all_lines, place = (int(str(rows[0][name])) for name in ("all_lines", "place")) if rows else (0, 1)
-    page = TrailPage(read_now(lab), read_viewer(lab).id, lines, all_lines, (place - 1) // TRAIL_ROWS + 1, requests, {})
+    viewer, number = read_viewer_with_names(lab), (place - 1) // TRAIL_ROWS + 1
+    page = TrailPage(read_now(lab), viewer, lines, all_lines, number, requests, {})
     ids = {page.find_issuer_id(line) for line in lines} - {""}
     return page._replace(names=read_names(lab, ids))
 

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from attestlab import Lab
 from attestlab.client.handles.issuers import IssuerRequestHandle
-from attestlab.core.errors import AttestLabError
+from attestlab.core.errors import AttestLabError, PermissionDenied
 from attestlab.governance import rules
 from attestlab.governance.rules import REQUESTERS, RequestType
 from attestlab.orgs.rules import Caller, Role, Scope
 
+_NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
+
 
 class Viewer(NamedTuple):
-    """The signed-in person, as the service sees them."""
+    """The signed-in person, as the service sees them; `names` are those of the tenant's people, by id."""
 
     caller: Caller
+    names: Mapping[str, str] = _NO_NAMES
 
     @property
     def id(self) -> str:
         """The id of the person."""
         return self.caller.actor_id
+
+    def name_person(self, person_id: str) -> str:
+        """Name a person: "you", their name, or the end of the id of one whose name the viewer may not read."""
+        return "you" if person_id == self.id else self.names.get(person_id, f"person …{person_id[-6:]}")
 
     @property
     def may_request(self) -> bool:
@@ -84,3 +93,12 @@ def read_viewer(lab: Lab) -> Viewer:
             roles=frozenset(Role(role) for role in me.roles),
         )
     )
+
+
+def read_viewer_with_names(lab: Lab) -> Viewer:
+    """Ask the service who is signed in, and how the people of the tenant are called."""
+    try:
+        names = lab.people.names()
+    except PermissionDenied:  # reviewers have no `users:read`
+        names = {}
+    return read_viewer(lab)._replace(names=names)
