@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import duckdb
 import pandas as pd
@@ -14,6 +15,7 @@ import pytest
 
 import attestlab
 from attestlab.client.analysis.categories import list_categories
+from attestlab.client.analysis.row_iterator import RowIterator
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError, ValidationFailed
@@ -206,3 +208,63 @@ def test_a_connection_whose_rows_were_all_read_serves_the_next_request(doors: di
 
     after = outside._client._http._transport._pool.connections  # type: ignore[attr-defined]
     assert [each is before and each.is_idle() for each in after] == [True]
+
+
+@pytest.fixture
+def requests(doors: dict[str, Lab]) -> Iterator[list[str]]:
+    """The bodies of the requests for rows that the lab over HTTP sends, as they are sent."""
+    sent: list[str] = []
+    http = doors["over HTTP"]._client._http
+    http.event_hooks = {"request": [lambda request: sent.append(request.content.decode())], "response": []}
+    yield sent
+    http.event_hooks = {"request": [], "response": []}
+
+
+@pytest.mark.parametrize("collect", [list, tuple, sorted, lambda rows: [*rows]], ids=["list", "tuple", "sorted", "[*]"])
+def test_a_list_of_rows_runs_its_query_once(
+    doors: dict[str, Lab], requests: list[str], collect: Callable[[Rows], list[dict[str, object]]]
+) -> None:
+    assert list(collect(doors["over HTTP"].sql("select 7 as n"))) == [{"n": 7}]
+    assert len(requests) == 1
+
+
+def test_an_iteration_may_be_asked_for_its_length(doors: dict[str, Lab], requests: list[str]) -> None:
+    rows = doors["over HTTP"].sql("select * from range(3) t(n)")
+    iteration = iter(rows)
+
+    assert (len(rows), len(requests)) == (3, 1)
+    assert [next(iteration), *iteration] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert len(requests) == 1
+    assert (len(rows), "count(*)" in requests[1]) == (3, True)
+
+
+def test_rows_are_read_as_they_are_when_an_iteration_begins(doors: dict[str, Lab]) -> None:
+    lab = doors["over HTTP"]
+    rows, before = lab.sql("select id from issuers"), len(lab.issuers)
+    assert len(list(rows)) == before
+    lab.issuers.create("Another", "another.example")
+    assert (len(list(rows)), len(rows)) == (before + 1, before + 1)
+
+
+def test_a_short_answer_is_complete_with_its_first_row(doors: dict[str, Lab]) -> None:
+    outside = doors["over HTTP"]
+    outside.me()
+    (before,) = outside._client._http._transport._pool.connections  # type: ignore[attr-defined]  # httpx's own
+
+    iteration = iter(outside.sql("select * from range(9) t(n)"))
+
+    assert next(iteration) == {"n": 0}
+    after = outside._client._http._transport._pool.connections  # type: ignore[attr-defined]
+    assert [each is before and each.is_idle() for each in after] == [True]
+
+
+def test_a_long_answer_that_is_left_early_is_closed(doors: dict[str, Lab]) -> None:
+    outside = doors["over HTTP"]
+    iteration = cast(RowIterator, iter(outside.sql("select * from range(5000000) t(n)")))
+
+    assert next(iteration) == {"n": 0}
+    open_ones = outside._client._http._transport._pool.connections  # type: ignore[attr-defined]  # httpx's own
+    assert [each.is_idle() for each in open_ones] == [False]
+    iteration.close()
+    assert [*iteration] == []
+    assert outside._client._http._transport._pool.connections == []  # type: ignore[attr-defined]

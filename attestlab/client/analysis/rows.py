@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from os import PathLike
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from attestlab.client import arguments
 from attestlab.client.analysis.arrow_reading import ALL_ROWS, Parameters, RowQuery, open_rows
 from attestlab.client.analysis.categories import list_categories
+from attestlab.client.analysis.row_iterator import RowIterator
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
 from attestlab.client.handles.base import shorten
 from attestlab.client.progress import show_progress
@@ -45,6 +47,7 @@ class Rows:
     def __init__(self, client: ServiceClient, query: RowQuery) -> None:
         self._client = client
         self._query = query
+        self._begun: weakref.ref[RowIterator] | None = None  # the newest iteration
 
     @classmethod
     def of_dataset(cls, client: ServiceClient, name: str) -> Rows:
@@ -151,13 +154,18 @@ class Rows:
             return builtins.list(reader.schema.names)
 
     def __len__(self) -> int:
+        """Count the rows. `list(rows)` begins an iteration, then asks how long it will be: that reads the rows once."""
+        begun = None if self._begun is None else self._begun()
+        count = None if begun is None else begun.read_ahead()
+        if count is not None:
+            return count
         with open_rows(self._client, self._derive("SELECT count(*) AS count FROM ({})")) as reader:
             return int(reader.read_all()["count"][0].as_py())
 
     def __iter__(self) -> Iterator[dict[str, object]]:
-        with open_rows(self._client, self._query) as reader:
-            for batch in reader:
-                yield from batch.to_pylist()
+        begun = RowIterator(self._client, self._query)
+        self._begun = weakref.ref(begun)
+        return begun
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export the rows by the Arrow PyCapsule interface, which DuckDB, Polars and pandas read."""
