@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from attestlab.core.encoding import format_time
 from attestlab.portal import assets, rules
+from attestlab.portal.navigation import NAVIGATION
 
 NOTHING_ALLOWED: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -159,4 +160,4 @@ _environment.filters |= {
     "count": _format_count,
     "short": shorten_hash,
 }
-_environment.globals["asset"] = assets.public_name
+_environment.globals |= {"asset": assets.public_name, "navigation": NAVIGATION}

@@ -40,6 +40,7 @@ from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import front_routes
 from attestlab.portal import routes as portal_routes
+from attestlab.portal.navigation import NAVIGATION
 from attestlab.risk.account_takeover import routes as login_routes
 from attestlab.risk.activity import routes as activity_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
@@ -50,7 +51,7 @@ from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.velocity import routes as velocity_routes
 from attestlab.risk.velocity.blocks import record_blocked_address
 from attestlab.server.api_reference import load_vocabulary
-from attestlab.server.dashboards import PREFIX, Dashboards, refuse
+from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
@@ -241,6 +242,7 @@ async def serve(
     write_queue = WriteQueue(lab)
     application = build_application(lab, write_queue)
     server = build_server(lab, application, dashboards)
+    NAVIGATION.has_dashboards = dashboards is not None and are_installed()
     server.add_sockets(sockets)
     sweeper = write_queue.background.start("sweeper", write_queue.sweep_forever)
     mail_worker = DeliveryWorker(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=write_queue.write)

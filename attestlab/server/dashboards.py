@@ -27,6 +27,7 @@ from attestlab.settings import Settings
 
 PREFIX: Final = "/dash"
 PACKAGE: Final = "attestlab_dashboards"
+INTERFACE: Final = "panel_material_ui"  # of the extra `dash`
 START_TIMEOUT_S: Final = 60.0  # on a machine that is busy; it takes three seconds on one that is not
 _POLL_S: Final = 0.05
 _RESTART_PAUSE_S: Final = 2.0
@@ -35,6 +36,11 @@ _MISSING: Final = (
     "The dashboards are not installed. Install them, and start the server again: pip install 'attestlab[dash]'"
 )
 _SLOW: Final = "The dashboards did not start in time; the server's log has the reason. Try again shortly."
+
+
+def are_installed() -> bool:
+    """Whether the package of the dashboards and the extra that it needs are installed."""
+    return find_spec(PACKAGE) is not None and find_spec(INTERFACE) is not None
 
 
 async def refuse() -> IOStream:
@@ -90,7 +96,7 @@ class Dashboards:
         Raises:
             Unavailable: they are not installed, or did not start in time.
         """
-        if find_spec(PACKAGE) is None or find_spec("panel_material_ui") is None:
+        if not are_installed():
             raise Unavailable(_MISSING)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_TIMEOUT_S
@@ -154,6 +160,7 @@ class Dashboards:
             own_socket=self._place.own_socket,
             public_url=self._settings.portal_url or "",
             stage=self._settings.env.value,
+            address_requests_per_minute=self._settings.address_requests_per_minute,
             people=tuple(DemoPerson(**person) for person in self._people),
         ).to_json()
 

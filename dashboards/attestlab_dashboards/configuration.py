@@ -21,13 +21,15 @@ class DemoPerson:
 class Configuration:
     """The sockets of both processes, and what pages show.
 
-    `api_socket` is the Unix socket of the HTTP API, `own_socket` the one to serve pages on.
+    `api_socket` is the Unix socket of the HTTP API, `own_socket` the one to serve pages on, and
+    `address_requests_per_minute` the API's limit of requests without a credential.
     """
 
     api_socket: str
     own_socket: str
     public_url: str
     stage: str
+    address_requests_per_minute: int
     people: tuple[DemoPerson, ...] = ()
 
     @classmethod

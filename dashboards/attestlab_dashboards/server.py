@@ -32,6 +32,7 @@ from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.pages import Page
 from attestlab_dashboards.sessions import MAX_SOCKETS, BrowserSession, BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
+from attestlab_dashboards.throttle import Throttle, TooManyRequests
 from attestlab_dashboards.view import DashboardView, title_of
 
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
@@ -65,7 +66,7 @@ HEADERS: Final = {
 
 
 class SecurityHeaders(OutputTransform):
-    """Adds the security headers to every response: pages, files, redirects and errors."""
+    """Adds the security headers to every response: pages, files, redirects and errors; none names its software."""
 
     def __init__(self, request: HTTPServerRequest) -> None:
         pass
@@ -73,7 +74,8 @@ class SecurityHeaders(OutputTransform):
     def transform_first_chunk(
         self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
     ) -> tuple[int, HTTPHeaders, bytes]:
-        """Add the headers."""
+        """Add the headers, and remove Tornado's name and version, as the API sends none."""
+        headers.pop("Server", None)
         for name, value in HEADERS.items():
             headers[name] = value
         return status_code, headers, chunk
@@ -190,11 +192,25 @@ class AssetHandler(StaticFileHandler):
         self.set_header("Cache-Control", "public, max-age=31536000, immutable")
 
 
-def build_application(configuration: Configuration, sessions: BrowserSessions) -> BokehTornado:
+class DashboardApplication(BokehTornado):
+    """The web application. A request without a session is served only while its address has a token left."""
+
+    def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        """Find the handler of a request; that of Tornado finds it by the path."""
+        if cast(BrowserSessions, self.settings["sessions"]).find(_cookie_of(request)) is None:
+            wait_s = cast(Throttle, self.settings["throttle"]).take(request.remote_ip or "")
+            if wait_s:
+                return self.get_handler_delegate(request, TooManyRequests, {"wait_s": wait_s})
+        return super().find_handler(request, **kwargs)
+
+
+def build_application(
+    configuration: Configuration, sessions: BrowserSessions, throttle: Throttle
+) -> DashboardApplication:
     """Build the web application: the pages, sign-in, files and downloads."""
     shared = {"configuration": configuration, "sessions": sessions}
     _use_own_socket()
-    return BokehTornado(
+    return DashboardApplication(
         {f"/{page.path}": Application(PageBuilder(page, sessions)) for page in PAGES},
         prefix=shell.PREFIX,
         extra_patterns=[
@@ -212,18 +228,20 @@ def build_application(configuration: Configuration, sessions: BrowserSessions) -
         transforms=[SecurityHeaders, GZipContentEncoding],
         log_function=lambda handler: None,
         sessions=sessions,
+        throttle=throttle,
     )
 
 
 async def serve(configuration: Configuration) -> None:
     """Serve until standard input ends, which happens when the server that started this process is gone."""
     sessions = BrowserSessions()
-    application = build_application(configuration, sessions)
+    throttle = Throttle(configuration.address_requests_per_minute)
+    application = build_application(configuration, sessions, throttle)
     http = HTTPServer(application, xheaders=True, max_body_size=64 * 1024)
     server = BaseServer(IOLoop.current(), application, http)
     server.start()
     http.add_socket(bind_unix_socket(configuration.own_socket, mode=0o600, backlog=128))
-    checking = asyncio.ensure_future(sessions.check_forever())
+    checking = asyncio.ensure_future(sessions.check_forever(throttle.forget_full_buckets))
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     checking.cancel()
     server.stop(wait=False)

@@ -83,11 +83,12 @@ class BrowserSessions:
             page.end()
         session.door.close()
 
-    async def check_forever(self) -> None:
-        """End sessions that are unused, and open ones that the service no longer accepts."""
+    async def check_forever(self, also: Callable[[], None] = lambda: None) -> None:
+        """End sessions that are unused, and open ones that the service no longer accepts; do what else is due."""
         while True:
             await asyncio.sleep(CHECK_INTERVAL_S)
             await self.check()
+            also()
 
     async def check(self) -> None:
         """Check all sessions once."""

@@ -15,6 +15,7 @@ from portal.test_hostile_strings import PAYLOADS, inventory, unseen
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
+from attestlab.portal.navigation import NAVIGATION
 from support.in_process_server import make_client, serve_in_thread
 from support.portal import DOCUMENT, ParsedPage, mint_document
 
@@ -165,7 +166,6 @@ def test_every_link_of_a_page_leads_somewhere(visitor: httpx.Client, path: str) 
 
     links = {str(part["href"]) for tag in ("a", "link") for part in page.all(tag) if part["href"]}
     links |= {str(part["src"]) for part in page.all("script")}
-    links -= {f"{root}dash/" for root in ("", "./", "../")}  # another process has them: tests/dashboards
     statuses = {link: visitor.get(urljoin(path, link)).status_code for link in links if not link.startswith("#")}
 
     assert {link: status for link, status in statuses.items() if status != 200} == {}
@@ -220,3 +220,15 @@ def test_an_unknown_path_appears_as_text(visitor: httpx.Client, payload: str) ->
 
     evaluated = str(7919 * 7907) in ParsedPage(page.text).text
     assert (page.status_code, payload in page.text, evaluated) == (404, False, False)
+
+
+@pytest.mark.parametrize("has_dashboards", [True, False])
+@pytest.mark.parametrize(("path", "links"), [("/", 2), ("/find", 1), ("/docs", 1), ("/nowhere", 1)])
+def test_pages_lead_to_the_dashboards_where_there_are_some(
+    visitor: httpx.Client, monkeypatch: pytest.MonkeyPatch, path: str, links: int, has_dashboards: bool
+) -> None:
+    monkeypatch.setattr(NAVIGATION, "has_dashboards", has_dashboards)
+    page = ParsedPage(visitor.get(path, headers={"Accept": "text/html"}).text)
+
+    found = [part["href"] for part in page.all("a") if str(part["href"]).endswith("dash/")]
+    assert len(found) == (links if has_dashboards else 0)

@@ -33,6 +33,7 @@ _OF_CONNECTION: Final = frozenset({"connection", "keep-alive", "te", "trailer", 
 _OF_PROXIES: Final = frozenset(
     {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "x-scheme"}
 )
+_NOT_FORWARDED: Final = _OF_CONNECTION | _OF_PROXIES
 _BROKEN_OFF: Final = "The dashboards ended while they answered; they start again. Try again."
 _HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store", "Retry-After": "2"}
 
@@ -133,7 +134,7 @@ class ForwardedRequest(HTTPMessageDelegate):
         """Return the headers for the other process: without those of this connection, with the client's address."""
         head = HTTPHeaders()
         for name, value in headers.get_all():
-            if name.lower() not in _OF_CONNECTION | _OF_PROXIES:
+            if name.lower() not in _NOT_FORWARDED:
                 head.add(name, value)
         head["X-Forwarded-For"] = self._addresses.client(self._peer, headers.get("X-Forwarded-For"))
         return head

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from attestlab.server import dashboards
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.sign_in import COOKIE
 from support.raw_http import RawConnection
@@ -19,6 +20,7 @@ from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
 
 START = f"/dash/{PAGES[0].path}"
+MAX_ATTEMPTS = 500  # of a stranger, until the bucket of the address is empty
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +139,7 @@ def test_every_response_has_the_security_headers(browser: httpx.Client, server: 
         assert "frame-ancestors 'none'" in policy, path
         assert "unsafe-eval" not in policy, path
         assert headers["x-content-type-options"] == "nosniff", path
+        assert "server" not in headers, path
 
 
 def test_a_websocket_needs_the_session_that_opened_the_page(browser: httpx.Client, server: ServerProcess) -> None:
@@ -182,6 +185,37 @@ def test_downloads_need_a_session_and_name_what_is_unknown(browser: httpx.Client
     assert unknown == [404] * 4
 
 
+def test_public_pages_lead_to_the_dashboards(browser: httpx.Client) -> None:
+    assert 'href="dash/"' in browser.get("/").text
+    assert browser.get("/dash/").headers["location"] == START
+
+
+@pytest.mark.parametrize("missing", ["PACKAGE", "INTERFACE"])
+def test_a_server_without_the_extra_has_no_dashboards(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    assert dashboards.are_installed()
+    monkeypatch.setattr(dashboards, missing, "no_such_package")
+    assert not dashboards.are_installed()
+
+
+def test_requests_without_a_session_are_limited_by_address(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    made = ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTESTLAB_ADDRESS_REQUESTS_PER_MINUTE", "60")  # a full bucket has ten tokens
+        with made.start() as server, httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as person:
+            sign_in(person, server)
+            with httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as stranger:
+                answers = (stranger.get("/dash/sign-in") for _ in range(MAX_ATTEMPTS))
+                refused = next(answer for answer in answers if answer.status_code == 429)
+            page = person.get(START)
+            server.stop()
+
+    assert refused.headers["retry-after"] == "1"
+    assert "Try again in 1 s" in refused.text
+    assert "frame-ancestors 'none'" in refused.headers["content-security-policy"]
+    assert page.status_code == 200
+
+
 def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
     pids = find_dashboards(server)
     assert len(pids) == 1
@@ -212,6 +246,7 @@ def test_without_dashboards_the_address_says_so(tmp_path: Path) -> None:
             refused = httpx.get(f"{server.url}/dash/")
             assert (refused.status_code, find_dashboards(server)) == (503, [])
             assert "turned off" in refused.text
+            assert "dash/" not in httpx.get(server.url).text
             server.stop()
 
 

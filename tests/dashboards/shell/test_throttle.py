@@ -1,0 +1,28 @@
+"""The rate limit of requests without a session."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from attestlab.core.clock import FixedClock
+from attestlab_dashboards.throttle import Throttle
+
+
+def test_an_address_has_a_bucket_of_its_own_that_refills() -> None:
+    clock = FixedClock(datetime(2026, 11, 2, tzinfo=UTC))
+    throttle = Throttle(60, clock)
+
+    assert [throttle.take("203.0.113.9") for _ in range(10)] == [0.0] * 10
+    assert throttle.take("203.0.113.9") == 1.0
+    assert throttle.take("203.0.113.10") == 0.0
+    clock.advance(timedelta(seconds=1))
+    throttle.forget_full_buckets()
+    assert throttle.take("203.0.113.9") == 0.0
+    assert throttle.take("203.0.113.9") == 1.0
+
+
+def test_the_addresses_of_one_network_share_a_bucket() -> None:
+    throttle = Throttle(60, FixedClock(datetime(2026, 11, 2, tzinfo=UTC)))
+
+    assert [throttle.take(f"2001:db8::{number}") for number in range(10)] == [0.0] * 10
+    assert throttle.take("2001:db8::ffff") > 0
