@@ -12,6 +12,7 @@ export function render({ model, el }) {
   let sent = 0;
   let liveTimer = 0;
   let lastOpener = "";
+  let lastForm = null;
 
   const send = (message) => model.send_msg({ ...message, n: ++sent });
   const find = (name, value) => scope.querySelector(`[${name}="${CSS.escape(value)}"]`);
@@ -59,7 +60,7 @@ export function render({ model, el }) {
       else history.pushState(null, "", next);
     },
     notice: (message) => {
-      const place = document.getElementById("al-notices");
+      const place = message.tone === "bad" ? findRefusalPlace() : document.getElementById("al-notices");
       const box = document.createElement("div");
       box.className = message.tone === "bad" ? "al-toast bad" : "al-toast";
       box.setAttribute("role", message.tone === "bad" ? "alert" : "status");
@@ -76,6 +77,13 @@ export function render({ model, el }) {
       link.click();
     },
   };
+  // A refusal is shown in the dialog whose form was sent, above its buttons, so that it can be corrected there.
+  function findRefusalPlace() {
+    const isOpen = lastForm?.isConnected && lastForm.closest('[role="dialog"]');
+    if (!isOpen) return document.getElementById("al-notices");
+    return lastForm.querySelector(".al-refusal") ?? lastForm.insertBefore(Object.assign(document.createElement("div"), { className: "al-refusal" }), lastForm.lastElementChild);
+  }
+
   model.on("msg:custom", (message) => receivers[message.do]?.(message));
 
   function copy(text) {
@@ -97,6 +105,8 @@ export function render({ model, el }) {
     event.preventDefault();
     const fields = Object.fromEntries([...new FormData(event.target)].map(([name, value]) => [name, String(value)]));
     const { act, ev } = event.target.dataset;
+    lastForm = event.target;
+    lastForm.querySelector(".al-refusal")?.replaceChildren();
     if (act) send({ act, fields });
     else if (ev) send({ ev, v: fields.v ?? "" });
   });

@@ -39,6 +39,19 @@ def request_change(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     return _done(state, text)
 
 
+def register(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Register an issuer, and open its drawer."""
+    profile = {name: text for name in ("legal_name", "jurisdiction") if (text := fields.get(name, "").strip())}
+    alg, kid = fields.get("alg") or None, fields.get("kid", "").strip() or None
+    if kid is not None and alg is None:
+        message = "A kid names the first key, and none is made. Choose an algorithm, or leave the kid empty."
+        raise ValidationFailed.of("/kid", "needs_alg", message)
+    issuer = lab.issuers.create(_read(fields, "name"), _read(fields, "domain"), alg=alg, kid=kid, **profile)
+    next_step = "prove its domain, or ask for another tier" if issuer.keys else "add a key, so that it can mint"
+    text = html("<b>Added {name}.</b> Next: {next}.", name=issuer.name, next=next_step)
+    return Notice(text, close_question(state).change(issuer=str(issuer.id)))
+
+
 def approve(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Approve a request."""
     request = lab.issuers.approve(_read(fields, "request"))
@@ -116,6 +129,7 @@ def _act(scope: Scope, run: Callable[[Lab, IssuerState, Fields], Notice]) -> Act
 
 # A request needs a role besides the scope, which the service checks: reviewers approve with `issuers:read` alone.
 ACTIONS: Final[Mapping[str, Action[IssuerState]]] = {
+    "register": _act(Scope.ISSUERS_WRITE, register),
     "request": _act(Scope.ISSUERS_WRITE, request_change),
     "approve": _act(Scope.ISSUERS_READ, approve),
     "reject": _act(Scope.ISSUERS_READ, reject),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from attestlab_dashboards.issuers.state import FILTERS, IssuerState
+from attestlab_dashboards.issuers.state import ADD, FILTERS, IssuerState
 
 Reducer = Callable[[IssuerState, str], IssuerState]
 _FIRST_PAGES: Final = {"page": "", "drift_page": "", "keys_page": ""}
@@ -41,6 +41,11 @@ def open_question(state: IssuerState, value: str) -> IssuerState:
         key, _, since = about.partition("@")
         return state.change(ask=ask, about=key, key=key, since=since)
     return state.change(ask=ask, about=about)
+
+
+def open_registration(state: IssuerState, _value: str) -> IssuerState:
+    """Open the dialog that registers an issuer."""
+    return state.change(ask=ADD, about="")
 
 
 def close(state: IssuerState, _value: str) -> IssuerState:
@@ -89,5 +94,6 @@ EVENTS: Final[Mapping[str, Reducer]] = {
     "key": choose_key,
     "issuer": open_issuer,
     "ask": open_question,
+    "add": open_registration,
     "close": close,
 }

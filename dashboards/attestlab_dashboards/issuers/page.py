@@ -13,6 +13,7 @@ from attestlab_dashboards.issuers import (
     losing,
     origins,
     pending,
+    registering,
     summary,
     table,
     trail,
@@ -131,6 +132,13 @@ _PANES: Final = (
         export=trail_query.export_trail,
     ),
     Pane(key="issuer", load=subject.load_subject, draw=drawer.draw_drawer, reads=("issuer", "age_limit"), scope=_READ),
+    Pane(
+        key="register",
+        load=registering.load_registration,
+        draw=registering.draw_registration,
+        reads=("ask",),
+        scope=_READ,
+    ),
     Pane(
         key="confirm", load=impact.load_impact, draw=confirm.draw_dialog, reads=("ask", "about", "since"), scope=_READ
     ),

@@ -21,6 +21,7 @@ FILTERS: Final = ("status", "tier", "risk", "jurisdiction", "changed")
 ISSUER_ASKS: Final = ("suspend", "reinstate", "revoke", "tier", "risk")
 KEY_ASKS: Final = ("rotate", "revoke_key", "lose")
 REQUEST_ASKS: Final = ("approve", "reject", "execute")
+ADD: Final = "add"  # the one question that is about no object yet
 
 
 class KeyName(NamedTuple):
@@ -49,7 +50,8 @@ class IssuerState:
     """What issuer governance shows.
 
     `key` is the key whose loss is counted, `since` the moment of that loss (UTC), and `issuer` the id of the open
-    drawer. `ask` is the question of the open dialog, and `about` the issuer, key or request that it is about.
+    drawer. `ask` is the question of the open dialog, and `about` the issuer, key or request that it is about; the
+    registration of a new issuer (`add`) is about none.
     """
 
     status: str = ""
@@ -104,8 +106,8 @@ def _is_complete_question(values: Mapping[str, object]) -> bool:
     """Whether a question of the dialog is about an object of its kind, or there is none."""
     ask, about = values.get("ask"), values.get("about")
     if ask is None or about is None:
-        return ask is about
-    return ("/" in str(about)) == (ask in KEY_ASKS)
+        return about is None and ask in (None, ADD)
+    return ask != ADD and ("/" in str(about)) == (ask in KEY_ASKS)
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
@@ -170,7 +172,7 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "key": _read_key,
     "since": _read_time,
     "issuer": _read_id,
-    "ask": _one_of(*ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS),
+    "ask": _one_of(*ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, ADD),
     "about": _read_object,
 }
 _DEFAULTS: Final = IssuerState()

@@ -10,6 +10,7 @@ from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, time_tag
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.queries.listing import IssuerPage, IssuerRow
+from attestlab_dashboards.issuers.registering import draw_button
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.words import compare_standing, draw_change, draw_risk, draw_status, plural, write_word
 from attestlab_dashboards.safe import html, join
@@ -47,8 +48,9 @@ def write_order(page: IssuerPage, state: IssuerState) -> str:
 
 def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
     """Draw a page of the table."""
+    add = draw_button(may_register=page.viewer.may_change_keys)
     if not page.rows:
-        return draw_nothing_found(state)
+        return join([add, draw_nothing_found(state)])
     may_act = page.viewer.may_request
     table = widgets.table(
         [*_COLUMNS, _ACTION] if may_act else _COLUMNS,
@@ -59,7 +61,7 @@ def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
         sorted_by=state.sort,
     )
     pages = -(-page.issuers // widgets.PAGE_ROWS)
-    return join([table, widgets.pager(page.page, pages, ev="page")])
+    return join([add, table, widgets.pager(page.page, pages, ev="page")])
 
 
 def _draw_row(row: IssuerRow, page: IssuerPage, *, may_act: bool) -> list[Markup]:

@@ -94,3 +94,48 @@ def test_hostile_fields_are_refused_by_the_service(own_service: Lab) -> None:
         with pytest.raises(AttestLabError):
             action.run(ann, IssuerState(), hostile)
     assert not list(ann.issuers.requests())
+
+
+REGISTER = PAGE.actions["register"]
+TYPED = {"name": " Chess Club ", "domain": "chess.example", "legal_name": "", "jurisdiction": "ch", "alg": "ES256"}
+
+
+def test_an_issuer_is_added_and_shown(own_service: Lab) -> None:
+    ann = sign_in(own_service, "ann")
+    done = REGISTER.run(ann, IssuerState(ask="add"), {**TYPED, "kid": "chess-1"})
+    issuer = ann.issuers["Chess Club"]
+    assert done.state == IssuerState(issuer=str(issuer.id))
+    assert "<b>Added Chess Club.</b> Next: prove its domain" in done.text
+    assert (issuer.domain, issuer.jurisdiction, issuer.legal_name) == ("chess.example", "CH", None)
+    assert [(key.kid, key.alg) for key in issuer.keys] == [("chess-1", "ES256")]
+
+
+def test_an_issuer_without_a_key_is_added(own_service: Lab) -> None:
+    ann = sign_in(own_service, "ann")
+    done = REGISTER.run(ann, IssuerState(ask="add"), {**TYPED, "alg": "", "kid": ""})
+    assert "Next: add a key" in done.text
+    assert ann.issuers["Chess Club"].keys == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "refusal"),
+    [
+        ({"name": " "}, "The name is missing"),
+        ({"domain": ""}, "The domain is missing"),
+        ({"domain": "no domain"}, "domain"),
+        ({"jurisdiction": "XX"}, "jurisdiction|ISO 3166"),
+        ({"alg": "HS256"}, "alg|Ed25519"),
+        ({"kid": "a b"}, "A kid must be 1 to 64 characters"),
+        ({"alg": "", "kid": "chess-1"}, "Choose an algorithm, or leave the kid empty"),
+    ],
+)
+def test_a_registration_is_refused_with_its_reason(ann: Lab, changed: dict[str, str], refusal: str) -> None:
+    before = len(ann.issuers)
+    with pytest.raises(ValidationFailed, match=refusal):
+        REGISTER.run(ann, IssuerState(ask="add"), {**TYPED, **changed})
+    assert len(ann.issuers) == before
+
+
+def test_a_reviewer_cannot_add_an_issuer(own_service: Lab) -> None:
+    with pytest.raises(PermissionDenied):
+        REGISTER.run(sign_in(own_service, "rita"), IssuerState(ask="add"), TYPED)

@@ -47,6 +47,7 @@ def list_states(lab: Lab) -> list[IssuerState]:
     return [
         IssuerState(),
         IssuerState(jurisdiction="BR"),
+        IssuerState(ask="add"),
         IssuerState(issuer=press, changed=True),
         IssuerState(issuer=id_of(lab, "Ana's Workshop"), age_limit=90),
         *(IssuerState(ask=ask, about=guild) for ask in ("suspend", "tier", "risk", "revoke")),
@@ -108,6 +109,20 @@ def test_buttons_are_hidden_from_a_person_without_the_role(ann: Lab, service: La
     for word in ("Reinstate", "Rotate", "Report as lost"):
         assert word not in draw(rita, "issuer", reviewer_state)
     assert "Approve" in draw(rita, "requests")
+
+
+def test_only_a_person_who_may_register_issuers_sees_the_dialog(ann: Lab, service: Lab) -> None:
+    rita, adding = governance_story.sign_in(service, "rita"), EVENTS["add"](IssuerState(), "")
+    assert ('data-ev="add"' in draw(ann, "issuers"), 'data-ev="add"' in draw(rita, "issuers")) == (True, False)
+    assert (draw(ann, "register"), draw(rita, "register", adding)) == ("", "")
+    words = read(draw(ann, "register", adding))
+    assert words.startswith("Add an issuer It begins active, with the tier Self-signed and the risk Low")
+    assert draw(ann, "confirm", adding) == ""
+    assert EVENTS["close"](adding, "") == IssuerState()
+
+
+def test_an_empty_table_offers_to_add_an_issuer(ann: Lab) -> None:
+    assert 'data-ev="add"' in draw(ann, "issuers", IssuerState(jurisdiction="BR", tier="BASIC"))
 
 
 def test_a_person_cannot_approve_their_own_request(service: Lab) -> None:

@@ -20,7 +20,7 @@ ids = st.uuids().map(str)
 keys = st.tuples(ids, st.from_regex(r"[A-Za-z0-9_:-]{1,64}", fullmatch=True)).map("/".join)
 pages = st.integers(1, MAX_PAGE)
 questions = st.one_of(
-    st.just(("", "")),
+    st.sampled_from([("", ""), ("add", "")]),
     st.tuples(st.sampled_from(["suspend", "tier", "approve", "reject"]), ids),
     st.tuples(st.sampled_from(KEY_ASKS), keys),
 )

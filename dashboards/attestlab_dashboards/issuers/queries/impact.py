@@ -47,12 +47,12 @@ class ChangeImpact(NamedTuple):
 
 
 def load_impact(lab: Lab, state: IssuerState) -> ChangeImpact | None:
-    """Count the impact of the change that the dialog asks about; None while there is no dialog.
+    """Count the impact of the change that the dialog asks about; None while there is no such dialog.
 
     Raises:
         NotFound: there is no such issuer, key or request.
     """
-    if not state.ask:
+    if not state.about:
         return None
     request = _find_request(lab, state.about) if state.ask in REQUEST_ASKS else None
     issuer_id, kid = _name_subject(state, request)

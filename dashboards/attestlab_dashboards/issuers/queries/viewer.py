@@ -44,7 +44,7 @@ class Viewer(NamedTuple):
 
     @property
     def may_change_keys(self) -> bool:
-        """Whether they may rotate, revoke and report keys."""
+        """Whether they may register issuers, and rotate, revoke and report keys."""
         return Scope.ISSUERS_WRITE in self.caller.scopes
 
     @property
