@@ -54,7 +54,8 @@ class Pane(Generic[S, D]):
     """A pane: `load` asks the facade in a thread, `draw` makes markup of the answer.
 
     `reads` names the fields of the state that `load` depends on; while they are unchanged, the answer is kept.
-    Without a `question` the pane has no card. Without its `scope`, a person sees who can grant it instead.
+    Without a `question` the pane has no card. Without its `scope`, a person sees who can grant it instead. What
+    `remember` returns, the browser remembers for the next visit of the page; an empty text changes nothing.
     """
 
     key: str
@@ -68,6 +69,7 @@ class Pane(Generic[S, D]):
     copy_sql: Callable[[S], str] | None = None
     copy_python: Callable[[S], str] | None = None
     export: Callable[[Lab, S], Rows | Records[Any]] | None = None
+    remember: Callable[[D, S], str] | None = None
 
 
 class Notice(NamedTuple):
@@ -91,7 +93,10 @@ def _no_chips(_state: Any, _facts: Facts) -> Markup:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[S]):
-    """A page of the dashboards. The panes `answer` and `kpis` come first, the cards after them."""
+    """A page of the dashboards. The panes `answer` and `kpis` come first, the cards after them.
+
+    `recall` takes what the browser remembers of the last visit, which may be any text, into the state.
+    """
 
     path: str
     name: str
@@ -101,6 +106,7 @@ class Page(Generic[S]):
     chips: Callable[[S, Facts], Markup] = _no_chips
     events: Mapping[str, Callable[[S, str], S]] = field(default_factory=dict)
     actions: Mapping[str, Action[S]] = field(default_factory=dict)
+    recall: Callable[[S, str], S] | None = None
 
     @property
     def icon(self) -> str:

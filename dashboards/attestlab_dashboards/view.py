@@ -25,6 +25,7 @@ from attestlab_dashboards.sessions import BrowserSession
 MAX_VALUE_CHARS: Final = 1_000_000
 MAX_QUERY_CHARS: Final = 4_000
 MAX_FIELDS: Final = 32
+MAX_MEMORY_CHARS: Final = 1_000  # of what a browser remembers of a page
 _log = logging.getLogger(__name__)
 
 
@@ -64,6 +65,7 @@ class DashboardView(pn.viewable.Viewer):
         self._lab = session.door.lab()
         self._answers = Answers(self._lab)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._memory = ""
         sheets = [assets.address(name) for name in ("look.css", f"{page.path}.css")]
         self._bridge = Bridge(self._receive, stylesheets=sheets, sizing_mode="stretch_width")
 
@@ -84,13 +86,13 @@ class DashboardView(pn.viewable.Viewer):
         """Handle a message of the browser; each of its values may be hostile."""
         match message:
             case {"hello": str(query)}:
-                self._open(query)
+                self._open(query, message.get("memory"))
             case {"address": str(query)}:
                 self._show(self._read_query(query)[0], address=None)
             case {"ev": "retry", "v": str(key)}:
                 self._retry(key)
             case {"ev": "reset"}:
-                self._show(self._page.state.from_query({})[0])
+                self._show(self._read_query("")[0])
             case {"ev": str(name), "v": str(value)} if name in self._page.events and len(value) <= MAX_VALUE_CHARS:
                 self._show(self._page.events[name](self.state, value))
             case {"act": str(name), "fields": dict(fields)} if name in self._page.actions and len(fields) <= MAX_FIELDS:
@@ -102,8 +104,13 @@ class DashboardView(pn.viewable.Viewer):
                 self._answers.forget(pane, self.state)
         self._show(self.state, address=None)
 
-    def _open(self, query: str) -> None:
-        """Draw the page for its address; a browser that connects again gets everything again."""
+    def _open(self, query: str, memory: object) -> None:
+        """Draw the page for its address; a browser that connects again gets everything again.
+
+        `memory` is what the browser remembers of its last visit, so the first one of this window counts.
+        """
+        if not self._memory and isinstance(memory, str):
+            self._memory = memory[:MAX_MEMORY_CHARS]
         state, left_out = self._read_query(query)
         self._send({"do": "frame", "html": frame.draw(self._page, state, self._facts)})
         self._show(state, address="replace")
@@ -115,8 +122,8 @@ class DashboardView(pn.viewable.Viewer):
             pairs = parse_qsl(query.removeprefix("?")[:MAX_QUERY_CHARS], max_num_fields=MAX_FIELDS)
         except ValueError:  # too many of them
             pairs = []
-        found: tuple[Any, tuple[str, ...]] = self._page.state.from_query(dict(pairs))
-        return found
+        state, left_out = self._page.state.from_query(dict(pairs))
+        return (state if self._page.recall is None else self._page.recall(state, self._memory)), left_out
 
     def _show(self, state: Any, *, address: str | None = "push") -> None:
         """Draw a state, and put it into the address of the window."""
@@ -166,6 +173,8 @@ class DashboardView(pn.viewable.Viewer):
         data = await self._answers.load(pane, state)
         if number != self.number:
             return None
+        if pane.remember is not None and (memory := pane.remember(data, state)):
+            self._send({"do": "remember", "text": memory})
         return await run_in_thread(lambda: frame.draw_pane(self._page.path, pane, data, state))
 
     async def _act(self, action: Action[Any], fields: Mapping[str, str]) -> None:

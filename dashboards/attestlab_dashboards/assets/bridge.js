@@ -69,6 +69,7 @@ export function render({ model, el }) {
       box.addEventListener("click", (event) => { if (event.target.closest("button")) box.remove(); });
     },
     copy: (message) => copy(message.text),
+    remember: (message) => remember(message.text),
     ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
     save: (message) => {
       const link = document.createElement("a");
@@ -86,6 +87,12 @@ export function render({ model, el }) {
 
   model.on("msg:custom", (message) => receivers[message.do]?.(message));
 
+  // What a page remembers between visits. A browser that forbids storage remembers nothing.
+  const memoryName = `attestlab:${location.pathname}`;
+  function recall() { try { return localStorage.getItem(memoryName) ?? ""; } catch { return ""; } }
+  function remember(text) { try { localStorage.setItem(memoryName, text); } catch { /* storage is forbidden */ } }
+  function forget() { try { localStorage.removeItem(memoryName); } catch { /* storage is forbidden */ } location.reload(); }
+
   function copy(text) {
     navigator.clipboard?.writeText(text);
     receivers.notice({ html: '<span>Copied.</span><button type="button" aria-label="Close">×</button>' });
@@ -94,6 +101,7 @@ export function render({ model, el }) {
   root.addEventListener("click", (event) => {
     const copied = event.target.closest("[data-copy]");
     if (copied) return copy(copied.dataset.copy);
+    if (event.target.closest("[data-forget]")) return forget();
     const pressed = event.target.closest("button[data-ev], a[data-ev]");
     if (!pressed || pressed.disabled) return;
     event.preventDefault();
@@ -213,5 +221,5 @@ export function render({ model, el }) {
   }
 
   window.addEventListener("popstate", () => send({ address: location.search }));
-  send({ hello: location.search });
+  send({ hello: location.search, memory: recall() });
 }

@@ -45,7 +45,11 @@ def _tell_change(change: Change) -> Markup:
                 **values,
             )
         case Outcome.SAME:
-            return html("It has <b>{new} entries</b>, as on {since}, and <b>nothing was changed</b>.", **values)
+            return html(
+                "It has <b>{new} entries</b>, as {when} {since}, and <b>nothing was changed</b>.",
+                when="when" if change.seen_at is not None else "on",
+                **values,
+            )
         case Outcome.FORKED:
             return html(
                 '<b class="lg-wrong">It is not the log that you saw</b>: its first {old} entries differ.', **values

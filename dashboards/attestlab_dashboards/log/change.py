@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,8 +12,9 @@ from attestlab import Lab
 from attestlab.client.handles.log import TreeHeadHandle, parse_hash
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import ProofInvalid
+from attestlab_dashboards.formats import utc
 from attestlab_dashboards.log.merkle_layout import Block, build_blocks
-from attestlab_dashboards.log.state import KeptHead, LogState
+from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead
 
 COMPARED_DAYS: Final = 7  # how far the older head is back, if the browser kept none
 SIZE_BEFORE: Final = 'SELECT count(*) AS size FROM log_entries WHERE "at" <= CAST($before AS TIMESTAMPTZ)'
@@ -41,7 +43,9 @@ class Head:
 class Change:
     """Two heads compared at `now`. `is_kept` tells whether the older one is the browser's, not the service's word.
 
-    `proven_root` is the root that the log proves for the older size; of a fork it differs from the kept one.
+    `seen_at` is when this browser saw the older one; None if it comes from elsewhere. `key_id` is that of the key
+    that signed the head of now. `proven_root` is the root that the log proves for the older size; of a fork it
+    differs from the kept one.
     """
 
     now: datetime
@@ -54,6 +58,8 @@ class Change:
     proven_root: str = ""
     detail: str = ""
     witnesses: tuple[str, ...] = ()
+    key_id: str = ""
+    seen_at: datetime | None = None
 
     @property
     def growth(self) -> int:
@@ -67,20 +73,46 @@ class Change:
 
 
 def load_change(lab: Lab, state: LogState) -> Change:
-    """Compare the head of now with the kept one, or with the service's own of a week before its newest entry."""
+    """Compare the head of now with the one of the link, or of the browser's last look at a log with the same key.
+
+    Without either, it is compared with the service's own of a week before its newest entry.
+    """
     signed = lab.log.head()
+    key_id = read_key_id(signed)
     newer = Head(signed.tree_size, parse_hash(signed.root_hash).hex(), signed.timestamp)
-    kept = state.kept if state.kept is not None else _find_earlier(lab, signed)
+    seen = state.seen if state.kept is None and state.seen is not None and state.seen.key_id == key_id else None
+    kept = state.kept if seen is None else seen.head
+    older = kept or _find_earlier(lab, signed)
     change = Change(
         now=datetime.now(UTC),
         signed=signed,
         newer=newer,
-        older=Head(kept.size, kept.root, None),
-        is_kept=state.kept is not None,
+        older=Head(older.size, older.root, None),
+        is_kept=kept is not None,
         outcome=Outcome.UNPROVEN,
         witnesses=list_witnesses(signed),
+        key_id=key_id,
+        seen_at=None if seen is None else seen.at,
     )
     return _compare(lab, change)
+
+
+def remember_head(change: Change, state: LogState) -> str:
+    """Return the head of now for the browser to remember, if it provably continues the one that it remembers.
+
+    After a fork or a rollback the browser keeps the evidence, and so it does while a link has another head to compare.
+    """
+    is_uncompared = state.kept is not None and state.seen is not None
+    if not change.is_sound or is_uncompared or not change.newer.size:
+        return ""
+    return str(SeenHead(KeptHead(change.newer.size, change.newer.root), change.key_id, change.now))
+
+
+def read_key_id(signed: TreeHeadHandle) -> str:
+    """Return the id of the key that signed a head (8 hex digits): it begins the signature (C2SP signed-note)."""
+    own = f"— {signed.origin} "
+    line = next((line for line in signed.checkpoint.split("\n") if line.startswith(own)), own)
+    return base64.b64decode(line.removeprefix(own))[:4].hex()
 
 
 def list_witnesses(signed: TreeHeadHandle) -> tuple[str, ...]:
@@ -122,8 +154,13 @@ def _read_time(lab: Lab, index: int) -> datetime | None:
     return parse_time(str(members["at"])) if isinstance(members, dict) and "at" in members else None
 
 
-def explain_comparison(change: Change, _state: LogState) -> str:
+def explain_comparison(change: Change, state: LogState) -> str:
     """Explain where the older head comes from, and so what the comparison proves."""
+    if change.seen_at is not None:
+        return f"The head that this browser saw on {utc(change.seen_at)}, against the head of now"
     if change.is_kept:
-        return "The head that this browser kept, against the head of now"
-    return f"No head is kept here, so the log's own head of {COMPARED_DAYS} days before its newest one is compared"
+        return "The head that this link carries, against the head of now"
+    first = "This browser looks for the first time"
+    if state.seen is not None:
+        first = f"This browser saw a log with another key ({state.seen.key_id}, now {change.key_id})"
+    return f"{first}, so the log's own head of {COMPARED_DAYS} days before its newest one is compared"

@@ -11,7 +11,7 @@ from attestlab_dashboards.formats import count
 from attestlab_dashboards.log.change import Change, Head, Outcome
 from attestlab_dashboards.log.merkle_layout import Block
 from attestlab_dashboards.log.state import LogState
-from attestlab_dashboards.log.words import download, shorten_hash, tell_since
+from attestlab_dashboards.log.words import download, name_older_head, shorten_hash
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import Tone, button, empty, pill
 
@@ -44,8 +44,13 @@ def draw_change(change: Change, _state: LogState) -> Markup:
 
 
 def _draw_keep(change: Change) -> Markup:
+    if change.seen_at is not None and not change.is_sound:
+        seen = button(
+            "Keep the head that you saw in this link", ev="keep", v=f"{change.older.size}.{change.older.root}"
+        )
+        return join([seen, html('<button type="button" class="btn sm" data-forget>Forget it in this browser</button>')])
     head = f"{change.newer.size}.{change.newer.root}"
-    if change.is_kept and change.outcome is Outcome.SAME:
+    if change.is_kept and change.seen_at is None and change.outcome is Outcome.SAME:
         return html('<span class="muted small">This link carries the head of now.</span>')
     return button("Keep the head of now in this link", ev="keep", v=head)
 
@@ -55,8 +60,8 @@ def _explain_outcome(change: Change) -> Markup:
     match change.outcome:
         case Outcome.FORKED:
             return html(
-                '<p class="lg-alarm">You kept root <code>{kept}</code> for {old} entries; the log now proves '
-                "<code>{proven}</code>. Two roots of one size cannot both be true: keep this link, and ask the "
+                '<p class="lg-alarm">You saw root <code>{kept}</code> for {old} entries; the log now proves '
+                "<code>{proven}</code>. Two roots of one size cannot both be true: keep that head, and ask the "
                 "operator.</p>",
                 kept=shorten_hash(old.root),
                 old=count(old.size),
@@ -64,8 +69,8 @@ def _explain_outcome(change: Change) -> Markup:
             )
         case Outcome.ROLLED_BACK:
             return html(
-                '<p class="lg-alarm">You kept a head of {old} entries, and the log shows {new}. A log that only grows '
-                "never has fewer: keep this link, and ask the operator.</p>",
+                '<p class="lg-alarm">You saw {old} entries, and the log shows {new}. A log that only grows '
+                "never has fewer: keep that head, and ask the operator.</p>",
                 old=count(old.size),
                 new=count(new.size),
             )
@@ -121,7 +126,7 @@ def _draw_heads(change: Change, width: float, css: str) -> Markup:
             ]
         ),
         blocks=join(_draw_block(block, place) for block, place in zip(change.blocks, places, strict=True)),
-        old=_draw_head("Head of " + tell_since(change), change.older, old_x, low, half, "lg-box"),
+        old=_draw_head("Head of " + name_older_head(change), change.older, old_x, low, half, "lg-box"),
         new=NOTHING if is_same else _draw_head("Head of now", change.newer, new_x, top, half, "lg-box lg-grown"),
         split=_draw_split(change, places),
         last=count(change.newer.size - 1),

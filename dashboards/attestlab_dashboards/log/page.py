@@ -10,7 +10,7 @@ from attestlab import Lab
 from attestlab.client.handles.attestations import VerificationHandle
 from attestlab_dashboards.log.answer import draw_answer, load_answer
 from attestlab_dashboards.log.bundle_check import draw_bundle_check, load_bundle_check, tell_bundle_check
-from attestlab_dashboards.log.change import explain_comparison, load_change
+from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.change_drawing import draw_change
 from attestlab_dashboards.log.copies import (
     copy_entries_python,
@@ -27,11 +27,12 @@ from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.growth_drawing import draw_growth
 from attestlab_dashboards.log.path_drawing import draw_path, tell_path
 from attestlab_dashboards.log.search_box import draw_search_box, draw_tiles_and_examples, load_tiles
-from attestlab_dashboards.log.state import EVENTS, LogState, read_bundle
+from attestlab_dashboards.log.state import EVENTS, LogState, read_bundle, recall_head
 from attestlab_dashboards.log.steps_drawing import draw_evidence, tell_subject
 from attestlab_dashboards.pages import Action, Notice, Page, Pane
 from attestlab_dashboards.safe import html
 
+_COMPARED: Final = ("kept", "seen", "looked")
 _EVIDENCE: Final = ("find", "file", "flip", "trust", "answer")
 
 
@@ -61,8 +62,8 @@ PAGE: Final = Page(
     state=LogState,
     chips=draw_search_box,
     panes=(
-        Pane(key="answer", load=load_answer, draw=draw_answer, reads=("kept", "looked", *_EVIDENCE)),
-        Pane(key="kpis", load=load_tiles, draw=draw_tiles_and_examples, reads=("kept", "looked")),
+        Pane(key="answer", load=load_answer, draw=draw_answer, reads=(*_COMPARED, *_EVIDENCE)),
+        Pane(key="kpis", load=load_tiles, draw=draw_tiles_and_examples, reads=_COMPARED),
         Pane(
             key="change",
             question="Did the log change?",
@@ -70,8 +71,9 @@ PAGE: Final = Page(
             span=7,
             load=load_change,
             draw=draw_change,
-            reads=("kept", "looked"),
+            reads=_COMPARED,
             copy_python=copy_proof_python,
+            remember=remember_head,
         ),
         Pane(
             key="growth",
@@ -126,6 +128,7 @@ PAGE: Final = Page(
         Pane(key="drawer", load=load_drawer, draw=draw_drawer, reads=("entry",)),
     ),
     events=EVENTS,
+    recall=recall_head,
     actions={
         "ask": Action(scope="", run=ask_service),
         "check": Action(scope="", run=check_pasted_bundle),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, NamedTuple, Self
 
@@ -17,6 +18,7 @@ ENTRY_TYPES: Final = ("attestation.minted", "attestation.status", "key.status", 
 
 _HEX_HASH = re.compile(r"[0-9a-f]{64}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SEEN = re.compile(r"(?P<head>[0-9]{1,19}\.[0-9a-f]{64})\.(?P<key>[0-9a-f]{8})\.(?P<at>[0-9]{1,11})", re.ASCII)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
@@ -48,12 +50,33 @@ class KeptHead(NamedTuple):
         return cls(number, root) if number is not None and _HEX_HASH.fullmatch(root) else None
 
 
+class SeenHead(NamedTuple):
+    """The tree head that this browser saw at its last look, the key that signed it (8 hex digits), and when."""
+
+    head: KeptHead
+    key_id: str
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.head}.{self.key_id}.{int(self.at.timestamp())}"
+
+    @classmethod
+    def parse(cls, text: str) -> SeenHead | None:
+        """Parse what the browser remembers; None for any other text."""
+        found = _SEEN.fullmatch(text)
+        head = KeptHead.parse(found["head"]) if found else None
+        if found is None or head is None:
+            return None
+        return cls(head, found["key"], datetime.fromtimestamp(int(found["at"]), UTC))
+
+
 @dataclass(frozen=True, kw_only=True)
 class LogState:
     """What the inspector shows.
 
     `find` is the text of the search box, `file` the SHA-256 (hex) of a file to compare, `entry` the index that is open
-    in the drawer, `trust` a pinned C2SP tlog-policy. No address carries `bundle`, `answer` and `looked`.
+    in the drawer, `trust` a pinned C2SP tlog-policy, `seen` what the browser remembers of its last look. No address
+    carries `bundle`, `answer`, `looked` and `seen`.
     """
 
     find: str = ""
@@ -68,6 +91,7 @@ class LogState:
     bundle: str = field(default="", repr=False)
     answer: str = ""  # of the service to step 8: reason codes, separated by spaces
     looked: int = 0  # how often the person looked again
+    seen: SeenHead | None = None
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:
@@ -156,6 +180,11 @@ def toggle_flip(state: LogState, value: str) -> LogState:
 def read_bundle(state: LogState, value: str) -> LogState:
     """Take the text of a bundle to check; an empty text removes it."""
     return replace(state, bundle=value) if len(value) <= MAX_BUNDLE_CHARS else state
+
+
+def recall_head(state: LogState, text: str) -> LogState:
+    """Take what the browser remembers of its last look."""
+    return replace(state, seen=SeenHead.parse(text))
 
 
 def look_again(state: LogState, _value: str) -> LogState:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from attestlab_dashboards import icons
-from attestlab_dashboards.formats import day
+from attestlab_dashboards.formats import ago, day
 from attestlab_dashboards.log.change import Change
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Tone, pill
@@ -68,5 +68,12 @@ def download(label: str, name: str, content: bytes, *, primary: bool = False) ->
 
 
 def tell_since(change: Change) -> str:
+    """Tell since when the heads are compared: the last look of this browser, or the day of the older head."""
+    if change.seen_at is not None:
+        return f"you last looked, {ago(change.seen_at, change.now)}"
+    return name_older_head(change)
+
+
+def name_older_head(change: Change) -> str:
     """Name the older head by the day of its last entry."""
     return "an earlier head" if change.older.at is None else day(change.older.at, change.now)
