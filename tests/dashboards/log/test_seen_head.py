@@ -91,8 +91,10 @@ GOOD = f"7.{'ab' * 32}.01234567.1762000000"
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", GOOD[:-11], GOOD.upper(), GOOD + "0" * 12, GOOD + "\n", "07" + GOOD[1:], f"9{'9' * 18}" + GOOD[1:]]
-    + ["<img src=x onerror=alert(1)>", "\u0667" + GOOD[1:], "{}", "null"],
+    [
+        *("", "x", GOOD[:-11], GOOD.upper(), GOOD + "0" * 12, GOOD + "\n", "07" + GOOD[1:], f"9{'9' * 18}{GOOD[1:]}"),
+        *("<img src=x onerror=alert(1)>", "\u0667" + GOOD[1:], "{}", "null"),
+    ],
 )
 def test_a_memory_that_is_no_head_is_none(text: str) -> None:
     assert recall_head(LogState(), GOOD).seen is not None
