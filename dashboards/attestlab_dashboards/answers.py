@@ -1,4 +1,7 @@
-"""What the panes of a window have loaded: each load runs in a thread, once, however many panes show its answer."""
+"""What the panes of a window have loaded: each load runs in a thread, once, however many panes show its answer.
+
+A load of a page with long work can be cancelled: its requests run on the event loop, which breaks them off.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from attestlab import Lab
+from attestlab.client.asynchronous.calls import VerbCall, VerbCancelled
 from attestlab_dashboards.pages import Pane
 
 _THREADS: Final = ThreadPoolExecutor(16, thread_name_prefix="pane")
@@ -24,6 +28,12 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
 
 
+async def run_verb(work: Callable[[], T]) -> T:
+    """Run work that asks the service in one of these threads; the requests of a cancellable lab run on this loop."""
+    call = VerbCall(asyncio.get_running_loop())
+    return await run_in_thread(lambda: call.run(work))
+
+
 class Answers:
     """The answers of one window, by the function that loads them and the parts of the state that it depends on."""
 
@@ -31,12 +41,15 @@ class Answers:
         self._lab = lab
         self._loading: OrderedDict[Key, asyncio.Task[Any]] = OrderedDict()
         self._slots = asyncio.Semaphore(_LOADS_AT_ONCE)
+        self._calls: set[VerbCall] = set()
+        self._cancellations = 0
 
     async def load(self, pane: Pane[Any, Any], state: Any) -> Any:
         """Return the answer of a pane; a failed load is not kept.
 
         Raises:
             AttestLabError: the service refused, or failed.
+            VerbCancelled: `cancel` was called meanwhile.
         """
         key = _key_of(pane, state)
         task = self._loading.get(key)
@@ -56,9 +69,23 @@ class Answers:
         """Forget all answers: something was changed."""
         self._loading.clear()
 
+    def cancel(self) -> None:
+        """Break off all loads, also those that wait; the service ends what it computes for them."""
+        self._cancellations += 1
+        for call in self._calls:
+            call.cancel()
+
     async def _run(self, pane: Pane[Any, Any], state: Any) -> Any:
+        cancellations = self._cancellations
         async with self._slots:
-            return await run_in_thread(lambda: pane.load(self._lab, state))
+            if cancellations != self._cancellations:
+                raise VerbCancelled("The load was cancelled before it began.")
+            call = VerbCall(asyncio.get_running_loop())
+            self._calls.add(call)
+            try:
+                return await run_in_thread(lambda: call.run(lambda: pane.load(self._lab, state)))
+            finally:
+                self._calls.discard(call)
 
     def _forget_failed(self, key: Key, done: asyncio.Task[Any]) -> None:
         if (done.cancelled() or done.exception() is not None) and self._loading.get(key) is done:

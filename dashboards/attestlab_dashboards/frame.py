@@ -80,6 +80,26 @@ def draw_failure(pane: Pane[Any, Any], reference: str) -> Markup:
     return _in_card(pane, widgets.state("warn", "bad", "This could not be drawn", why, retry))
 
 
+def draw_progress(pane: Pane[Any, Any], expected: str, seconds: float) -> Markup:
+    """Draw a load that takes long: what it has to do, for how long it has run, and the button that cancels it."""
+    why = html(
+        "{expected} {seconds} s so far. The service tells no share of it; it ends what takes too long by itself.",
+        expected=expected,
+        seconds=f"{seconds:.0f}",
+    )
+    cancel = html(
+        '<button type="button" class="btn sm" data-cancel data-key="cancel:{key}">Cancel</button>', key=pane.key
+    )
+    return _in_card(pane, widgets.state("clock", "", "This takes a while", why, cancel))
+
+
+def draw_cancelled(pane: Pane[Any, Any]) -> Markup:
+    """Draw a pane whose load the person cancelled."""
+    why = html("The request was broken off, and the service ends what it began for it.")
+    again = widgets.button("Run it again", ev="retry", v=pane.key, primary=True)
+    return _in_card(pane, widgets.state("cross", "", "Cancelled", why, again))
+
+
 def describe_error(error: AttestLabError) -> Markup:
     """Describe an error in a sentence, with its code and request."""
     request_id = error.details.get("request_id")

@@ -56,6 +56,9 @@ class Pane(Generic[S, D]):
     `reads` names the fields of the state that `load` depends on; while they are unchanged, the answer is kept.
     Without a `question` the pane has no card. Without its `scope`, a person sees who can grant it instead. What
     `remember` returns, the browser remembers for the next visit of the page; an empty text changes nothing.
+
+    A load that `is_long` shows how long it has taken, with what it has to do in the words of `expects`, and a button
+    that cancels it.
     """
 
     key: str
@@ -70,6 +73,8 @@ class Pane(Generic[S, D]):
     copy_python: Callable[[S], str] | None = None
     export: Callable[[Lab, S], Rows | Records[Any]] | None = None
     remember: Callable[[D, S], str] | None = None
+    is_long: bool = False
+    expects: Callable[[Lab, S], str] | None = None
 
 
 class Notice(NamedTuple):
@@ -107,6 +112,11 @@ class Page(Generic[S]):
     events: Mapping[str, Callable[[S, str], S]] = field(default_factory=dict)
     actions: Mapping[str, Action[S]] = field(default_factory=dict)
     recall: Callable[[S, str], S] | None = None
+
+    @property
+    def has_long_loads(self) -> bool:
+        """Whether a load of the page can be cancelled."""
+        return any(pane.is_long for pane in self.panes)
 
     @property
     def icon(self) -> str:

@@ -169,9 +169,14 @@ class PageBuilder(Handler):
         with set_curdoc(doc):
             view = DashboardView(self._page, session, on_ended=partial(self._sessions.end, session))
             session.pages.add(view)
-            doc.on_session_destroyed(lambda _context: session.pages.discard(view))
+            doc.on_session_destroyed(lambda _context: _close(session, view))
             drawn = shell.draw_shell(self._page, PAGES, session.facts)
             ShellPage(drawn, view.__panel__(), title=title_of(self._page)).server_doc(doc, location=False)
+
+
+def _close(session: BrowserSession, view: DashboardView) -> None:
+    session.pages.discard(view)
+    view.close()
 
 
 class AssetHandler(StaticFileHandler):

@@ -6,6 +6,7 @@ request of a page as it checks those of a program.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +16,8 @@ from uuid import UUID
 import httpx
 
 from attestlab import Lab
+from attestlab.client.asynchronous.calls import sleep_on_loop
+from attestlab.client.asynchronous.loop_transport import LoopTransport
 from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
 from attestlab.core.errors import AttestLabError, AuthInvalid, PermissionDenied
@@ -23,7 +26,9 @@ from attestlab_dashboards.configuration import Configuration
 
 _BASE_URL: Final = "http://service"  # the name is not resolved: the socket is the address
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
+_LONG_TIMEOUT: Final = httpx.Timeout(180.0, connect=5.0)  # the service ends its long work before
 _LIMITS: Final = httpx.Limits(max_connections=16, max_keepalive_connections=8)
+_CLOSING: Final[set[asyncio.Future[None]]] = set()  # the event loop itself keeps only weak references
 
 
 class PersonalDoor:
@@ -37,15 +42,15 @@ class PersonalDoor:
             RateLimited: too many attempts failed.
         """
         self.place = self.public_url = configuration.public_url
-        self.http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=configuration.api_socket, limits=_LIMITS),
-            base_url=_BASE_URL,
-            timeout=_TIMEOUT,
-            headers={"User-Agent": f"attestlab-dashboards/{VERSION}", "X-Forwarded-For": address or "127.0.0.1"},
-        )
+        self._socket = configuration.api_socket
+        self._headers = {"User-Agent": f"attestlab-dashboards/{VERSION}", "X-Forwarded-For": address or "127.0.0.1"}
+        self._loop_http: httpx.AsyncClient | None = None
+        transport = httpx.HTTPTransport(uds=self._socket, limits=_LIMITS)
+        self.http = httpx.Client(transport=transport, base_url=_BASE_URL, timeout=_TIMEOUT, headers=self._headers)
         anyone = ServiceClient(self.http, headers={}, place=self.place, public_url=self.public_url, sleep=time.sleep)
         try:
-            self._client = anyone.with_headers({}, PersonSession.sign_in(anyone, email, password))
+            self._session = PersonSession.sign_in(anyone, email, password)
+            self._client = anyone.with_headers({}, self._session)
         except BaseException:
             self.http.close()
             raise
@@ -53,6 +58,20 @@ class PersonalDoor:
     def lab(self) -> Lab:
         """Return the facade for this person."""
         return Lab(self, self._client, closes_door=False)
+
+    def cancellable_lab(self) -> Lab:
+        """Return a facade for this person whose requests run on this event loop, where a `VerbCall` cancels them."""
+        if self._loop_http is None:
+            transport = httpx.AsyncHTTPTransport(uds=self._socket, limits=_LIMITS)
+            self._loop_http = httpx.AsyncClient(transport=transport)
+        http = httpx.Client(
+            transport=LoopTransport(self._loop_http, asyncio.get_running_loop()),
+            base_url=_BASE_URL,
+            timeout=_LONG_TIMEOUT,
+            headers=self._headers,
+        )
+        anyone = ServiceClient(http, headers={}, place=self.place, public_url=self.public_url, sleep=sleep_on_loop)
+        return Lab(self, anyone.with_headers({}, self._session), closes_door=False)
 
     def headers_of(self, tenant: UUID | str | None) -> Mapping[str, str]:
         """Return no further headers: a person acts for their own tenant alone."""
@@ -76,5 +95,9 @@ class PersonalDoor:
             self._client.post("/v1/auth/logout", {})
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; on the event loop, if cancellable labs were made."""
         self.http.close()
+        if self._loop_http is not None:
+            closing = asyncio.ensure_future(self._loop_http.aclose())
+            _CLOSING.add(closing)
+            closing.add_done_callback(_CLOSING.discard)

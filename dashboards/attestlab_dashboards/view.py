@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urlencode
@@ -15,9 +18,10 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab_dashboards import assets, frame, icons
-from attestlab_dashboards.answers import Answers, run_in_thread
+from attestlab_dashboards.answers import Answers, run_in_thread, run_verb
 from attestlab_dashboards.pages import Action, Facts, Page, Pane
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.sessions import BrowserSession
@@ -25,6 +29,8 @@ from attestlab_dashboards.sessions import BrowserSession
 MAX_VALUE_CHARS: Final = 1_000_000
 MAX_QUERY_CHARS: Final = 4_000
 MAX_FIELDS: Final = 32
+PROGRESS_AFTER_S: Final = 1.0  # a shorter load shows none
+PROGRESS_INTERVAL_S: Final = 1.0
 MAX_MEMORY_CHARS: Final = 1_000  # of what a browser remembers of a page
 _log = logging.getLogger(__name__)
 
@@ -62,7 +68,7 @@ class DashboardView(pn.viewable.Viewer):
         self._page = page
         self._session = session
         self._on_ended = on_ended
-        self._lab = session.door.lab()
+        self._lab = session.door.cancellable_lab() if page.has_long_loads else session.door.lab()
         self._answers = Answers(self._lab)
         self._tasks: set[asyncio.Task[None]] = set()
         self._memory = ""
@@ -78,9 +84,14 @@ class DashboardView(pn.viewable.Viewer):
 
     def end(self) -> None:
         """Show the sign-in page, because the session has ended."""
+        self.close()
+        self._send({"do": "ended"})
+
+    def close(self) -> None:
+        """Break off what still loads: the session has ended, or the window is closed."""
         for task in self._tasks:
             task.cancel()
-        self._send({"do": "ended"})
+        self._answers.cancel()
 
     def _receive(self, message: Mapping[str, Any]) -> None:
         """Handle a message of the browser; each of its values may be hostile."""
@@ -89,6 +100,8 @@ class DashboardView(pn.viewable.Viewer):
                 self._open(query, message.get("memory"))
             case {"address": str(query)}:
                 self._show(self._read_query(query)[0], address=None)
+            case {"cancel": True}:
+                self._answers.cancel()
             case {"ev": "retry", "v": str(key)}:
                 self._retry(key)
             case {"ev": "reset"}:
@@ -157,8 +170,11 @@ class DashboardView(pn.viewable.Viewer):
         """Load and draw a pane; None if the state has changed while it waited."""
         if pane.scope and pane.scope not in self._session.facts.scopes:
             return frame.draw_forbidden(pane, self._session.facts)
+        progress = asyncio.ensure_future(self._show_progress(pane, state, number))
         try:
             return await self._load_and_draw(pane, state, number)
+        except VerbCancelled:
+            return frame.draw_cancelled(pane)
         except AuthInvalid:
             self._on_ended()
             return None
@@ -168,6 +184,22 @@ class DashboardView(pn.viewable.Viewer):
             reference = secrets.token_hex(8)
             _log.exception("pane %s failed, reference %s", pane.key, reference)
             return frame.draw_failure(pane, reference)
+        finally:
+            progress.cancel()
+
+    async def _show_progress(self, pane: Pane[Any, Any], state: Any, number: int) -> None:
+        """Show for how long a long load has run, until it is cancelled because the load has ended."""
+        if not pane.is_long or not pane.question:
+            return
+        await asyncio.sleep(PROGRESS_AFTER_S)
+        began, expected = time.monotonic() - PROGRESS_AFTER_S, ""
+        if pane.expects is not None:
+            with suppress(AttestLabError, VerbCancelled):
+                expected = await run_verb(partial(pane.expects, self._lab, state))
+        while number == self.number:
+            drawn = frame.draw_progress(pane, expected, time.monotonic() - began)
+            self._send({"do": "panes", "panes": [{"key": pane.key, "html": drawn}]})
+            await asyncio.sleep(PROGRESS_INTERVAL_S)
 
     async def _load_and_draw(self, pane: Pane[Any, Any], state: Any, number: int) -> Markup | None:
         data = await self._answers.load(pane, state)
@@ -180,7 +212,7 @@ class DashboardView(pn.viewable.Viewer):
     async def _act(self, action: Action[Any], fields: Mapping[str, str]) -> None:
         state = self.state
         try:
-            notice = await run_in_thread(lambda: action.run(self._lab, state, fields))
+            notice = await run_verb(lambda: action.run(self._lab, state, fields))
         except AuthInvalid:
             self._on_ended()
             return

@@ -102,6 +102,7 @@ export function render({ model, el }) {
     const copied = event.target.closest("[data-copy]");
     if (copied) return copy(copied.dataset.copy);
     if (event.target.closest("[data-forget]")) return forget();
+    if (event.target.closest("[data-cancel]")) return send({ cancel: true });
     const pressed = event.target.closest("button[data-ev], a[data-ev]");
     if (!pressed || pressed.disabled) return;
     event.preventDefault();

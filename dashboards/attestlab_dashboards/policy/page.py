@@ -51,7 +51,8 @@ def _pane(
     key: str, question: str, reading: Any, span: int, load: Any, draw: Any, **more: Any
 ) -> Pane[PolicyState, Any]:
     more.setdefault("reads", REPLAY_FIELDS)
-    return Pane(key=key, question=question, reading=reading, span=span, load=load, draw=draw, **more)
+    long: dict[str, Any] = {"is_long": True, "expects": queries.describe_work}
+    return Pane(key=key, question=question, reading=reading, span=span, load=load, draw=draw, **long, **more)
 
 
 PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (

@@ -37,6 +37,9 @@ priority = 10
 reason = "The signing key is younger than a week."
 when = { attr = "key.age_days", op = "lt", value = 7 }
 """
+_COUNT: Final = """SELECT count(*) AS count FROM decisions
+WHERE created_at >= coalesce(CAST($since AS TIMESTAMPTZ), '-infinity'::TIMESTAMPTZ)
+  AND created_at < coalesce(CAST($until AS TIMESTAMPTZ), 'infinity'::TIMESTAMPTZ)"""
 # The parts of the state that choose the text, and those that choose the decisions it is replayed over.
 TEXT_FIELDS: Final = ("policy", "version", "category", "draft")
 REPLAY_FIELDS: Final = (*TEXT_FIELDS, "window", "since", "until", "by", "run")
@@ -199,6 +202,14 @@ def load_newest_decision(lab: Lab) -> datetime | None:
     (row,) = lab.sql("select max(created_at) as newest from decisions")
     newest = row["newest"]
     return newest.astimezone(UTC) if isinstance(newest, datetime) else None
+
+
+def describe_work(lab: Lab, state: PolicyState) -> str:
+    """Describe what a replay of the window has to do."""
+    since, until = find_window(lab, state)
+    bounds = {"since": since, "until": until}
+    (row,) = share(lab).get(("work", since, until), lambda: list(lab.sql(_COUNT, bounds)))
+    return f"{int(str(row['count'])):,} past decisions are replayed."
 
 
 def load_sweep(lab: Lab, state: PolicyState, count: int) -> Sweep:
