@@ -30,12 +30,16 @@ class Kpi:
 
 
 class Column(NamedTuple):
-    """A column of a table. `phone` is false if phones leave it out; `sort` is the value that a click sends to sort."""
+    """A column of a table. `phone` is false if phones leave it out; `sort` is the value that a click sends to sort.
+
+    A title that `is_spoken_only` is for screen readers, which read it with each cell.
+    """
 
     title: str
     align: Literal["left", "right"] = "left"
     phone: bool = True
     sort: str = ""
+    is_spoken_only: bool = False
 
 
 def pill(word: str, tone: Tone, glyph: str) -> Markup:
@@ -86,16 +90,18 @@ def table(
     row_ev: str = "",
     sorted_by: str = "",
     sort_ev: str = "sort",
+    marks: Sequence[str] = (),
 ) -> Markup:
     """Draw a page of rows, at most 25 by 12.
 
     Each row has its key from `keys`. With `row_ev`, the first cell is a button that sends the key: it opens the row.
+    Where several rows may have one key, `marks` tell them apart.
     A title with `sort` is a button that sends it; `sorted_by` is that value, with "-" in front if descending.
     """
     head = join(_title(column, sorted_by, sort_ev) for column in columns[:MAX_COLUMNS])
-    body = join(_row(columns, row, key, row_ev) for row, key in zip(rows, keys, strict=True))
+    body = join(_row(columns, row, key, mark, row_ev) for row, key, mark in zip(rows, keys, marks or keys, strict=True))
     return html(
-        '<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table class="t">'
+        '<div class="scroll" tabindex="0" role="group" aria-label="{caption}"><table class="t">'
         '<caption class="al-hidden">{caption}</caption><thead><tr>{head}</tr></thead>'
         "<tbody>{body}</tbody></table></div>",
         caption=caption,
@@ -111,8 +117,8 @@ def pager(page: int, pages: int, *, ev: str) -> Markup:
     first = max(1, min(page - 2, pages - 4))
     numbers = [_page_button(str(n), n, ev, current=n == page) for n in range(first, min(first + 5, pages + 1))]
     return html(
-        '<nav class="al-pager" aria-label="Pages">{first}{previous}{numbers}{next}{last}'
-        '<span class="muted small">of {pages}</span></nav>',
+        '<div class="al-pager" role="group" aria-label="Pages">{first}{previous}{numbers}{next}{last}'
+        '<span class="muted small">of {pages}</span></div>',
         first=_page_button("First", 1, ev, off=page == 1),
         previous=_page_button("Prev", page - 1, ev, off=page == 1),
         numbers=join(numbers),
@@ -174,7 +180,8 @@ def _sparkline(values: Sequence[float], tone: Tone) -> Markup:
 def _title(column: Column, sorted_by: str, sort_ev: str) -> Markup:
     css = _cell_class(column)
     if not column.sort:
-        return html('<th scope="col"{css}>{title}</th>', css=css, title=column.title)
+        title = html('<span class="al-hidden">{title}</span>', title=column.title) if column.is_spoken_only else None
+        return html('<th scope="col"{css}>{title}</th>', css=css, title=title or column.title)
     is_down, is_up = sorted_by == f"-{column.sort}", sorted_by == column.sort
     return html(
         '<th scope="col"{css} aria-sort="{order}"><button type="button" class="al-sort" data-ev="{ev}" data-v="{v}" '
@@ -189,13 +196,15 @@ def _title(column: Column, sorted_by: str, sort_ev: str) -> Markup:
     )
 
 
-def _row(columns: Sequence[Column], cells: Sequence[Markup], key: str, row_ev: str) -> Markup:
+def _row(columns: Sequence[Column], cells: Sequence[Markup], key: str, mark: str, row_ev: str) -> Markup:
     shown = list(cells[:MAX_COLUMNS])
     if row_ev:
         shown[0] = html(
-            '<button type="button" class="al-open" data-ev="{ev}" data-v="{key}" data-key="{ev}:{key}">{cell}</button>',
+            '<button type="button" class="al-open" data-ev="{ev}" data-v="{key}" data-key="{ev}:{mark}">{cell}'
+            "</button>",
             ev=row_ev,
             key=key,
+            mark=mark,
             cell=shown[0],
         )
     drawn = join(

@@ -27,7 +27,7 @@ _COLUMNS: Final = (
     Column("Since its first mint", sort="change"),
     Column("Last mint", "right", sort="last"),
 )
-_ACTION: Final = Column("", "right", phone=False)
+_ACTION: Final = Column("Change of its standing", "right", phone=False, is_spoken_only=True)
 _SORTED_BY: Final = {
     "name": "name",
     "status": "status",

@@ -26,9 +26,9 @@ _COLUMNS: Final = (
     widgets.Column("Hits", align="right"),
     widgets.Column("Decisive", align="right"),
     widgets.Column("Change in denials", align="right", phone=False),
-    widgets.Column("", phone=False),
+    widgets.Column("Change in denials as a bar", phone=False, is_spoken_only=True),
     widgets.Column("Proof"),
-    widgets.Column("", phone=False),
+    widgets.Column("Try without it", phone=False, is_spoken_only=True),
 )
 
 

@@ -46,6 +46,7 @@ def draw_cases(found: CaseList, state: RiskState) -> Markup:
             caption="Cases",
             keys=[write_entity_key(case.entity) for case in found.cases],
             row_ev="entity",
+            marks=[case.id for case in found.cases],
         )
     turn = pager(min(state.cases_page, found.pages), found.pages, ev="cases_page")
     return html('<div class="chips">{chips}</div>{body}{pager}', chips=chips, body=body, pager=turn)

@@ -20,7 +20,7 @@ from attestlab_dashboards.safe import NOTHING
 from attestlab_dashboards.service import PersonalDoor
 from support.timeouts import WAIT_TIMEOUT_S
 
-TOKENS = {"access_token": "a", "refresh_token": "r", "token_type": "Bearer", "expires_in": 3600}
+TOKENS = {"access_token": "a", "refresh_token": "r", "expires_in": 3600, "refresh_expires_in": 3600}
 POLICY = {"toml": 'name = "x"'}
 
 
@@ -37,7 +37,6 @@ class KeyedState:
 async def serve_slowly(folder: Path) -> AsyncIterator[tuple[Configuration, list[str]]]:
     """A service that signs people in, and answers no other request; with what it received."""
     met: list[str] = []
-    changed = asyncio.Condition()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -52,8 +51,6 @@ async def serve_slowly(folder: Path) -> AsyncIterator[tuple[Configuration, list[
         except (asyncio.IncompleteReadError, ConnectionError):
             met.append("left")
         finally:
-            async with changed:
-                changed.notify_all()
             writer.close()
 
     socket = str(folder / "api.sock")

@@ -1,0 +1,36 @@
+"""The drawn parts that the pages share."""
+
+from __future__ import annotations
+
+import re
+
+from attestlab_dashboards import widgets
+from attestlab_dashboards.safe import html
+from attestlab_dashboards.widgets import Column
+
+CELLS = [html("a"), html("b")]
+
+
+def test_a_title_for_screen_readers_is_in_its_header() -> None:
+    columns = [Column("Case"), Column("Change", is_spoken_only=True)]
+    drawn = widgets.table(columns, [CELLS], caption="Cases", keys=["x"])
+
+    assert '<th scope="col"><span class="al-hidden">Change</span></th>' in drawn
+    assert '<th scope="col">Case</th>' in drawn
+
+
+def test_rows_with_one_key_are_told_apart_by_their_marks() -> None:
+    columns = [Column("Entity"), Column("Case")]
+    drawn = widgets.table(
+        columns, [CELLS, CELLS], caption="Cases", keys=["user:u", "user:u"], marks=["1", "2"], row_ev="entity"
+    )
+
+    assert re.findall(r'data-v="([^"]*)"', drawn) == ["user:u", "user:u"]
+    assert re.findall(r'data-key="([^"]*)"', drawn) == ["entity:1", "entity:2"]
+
+
+def test_a_table_and_its_pager_are_no_landmarks_besides_their_card() -> None:
+    drawn = widgets.table([Column("Case")], [CELLS[:1]], caption="Cases", keys=["x"]) + widgets.pager(1, 9, ev="page")
+
+    assert not re.search(r'<nav|role="(?:region|navigation)"', drawn)
+    assert re.findall(r'role="group" aria-label="([^"]*)"', drawn) == ["Cases", "Pages"]
