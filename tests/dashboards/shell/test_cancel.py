@@ -78,7 +78,7 @@ def test_a_cancelled_load_leaves_the_service(tmp_path: Path) -> None:
             await wait_until(lambda: "/v1/policies/simulate" in met)
             answers.cancel()
             with pytest.raises(VerbCancelled):
-                await loading
+                await asyncio.wait_for(loading, WAIT_TIMEOUT_S)
             await wait_until(lambda: "left" in met)
             door.close()
             return met
