@@ -95,7 +95,7 @@ def table(
     """Draw a page of rows, at most 25 by 12.
 
     Each row has its key from `keys`. With `row_ev`, the first cell is a button that sends the key: it opens the row.
-    Where several rows may have one key, `marks` tell them apart.
+    Where several rows may have one key, `marks` distinguish them.
     A title with `sort` is a button that sends it; `sorted_by` is that value, with "-" in front if descending.
     """
     head = join(_title(column, sorted_by, sort_ev) for column in columns[:MAX_COLUMNS])

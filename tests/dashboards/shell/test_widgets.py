@@ -19,7 +19,7 @@ def test_a_title_for_screen_readers_is_in_its_header() -> None:
     assert '<th scope="col">Case</th>' in drawn
 
 
-def test_rows_with_one_key_are_told_apart_by_their_marks() -> None:
+def test_marks_distinguish_rows_with_one_key() -> None:
     columns = [Column("Entity"), Column("Case")]
     drawn = widgets.table(
         columns, [CELLS, CELLS], caption="Cases", keys=["user:u", "user:u"], marks=["1", "2"], row_ev="entity"
