@@ -1,6 +1,7 @@
 """HTTP/1.1 requests to untrusted hosts (RFC 9110), bounded in bytes and in time.
 
-This is the only module that uses an HTTP client; `tests/house` enforces that. The host may be hostile, so a fetch
+Only this module and the transport of webhooks use an HTTP client; `tests/house` enforces that. The host may be
+hostile, so a fetch
 
 - sends `Accept-Encoding: identity` and rejects a successful response in any other content coding, because 13 KB of
   gzip in gzip expand to gigabytes;
@@ -15,8 +16,6 @@ unresolvable host name occupies no thread of the caller's event loop.
 from __future__ import annotations
 
 import asyncio
-import socket
-from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -24,6 +23,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from attestlab.core.errors import Unavailable
+from attestlab.core.name_lookup import getaddrinfo_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -127,17 +127,7 @@ class _FetchingLoop(asyncio.SelectorEventLoop):
         proto: int = 0,
         flags: int = 0,
     ) -> Any:  # a list of tuples that differs between versions of the type stubs
-        addresses: Future[Any] = Future()  # as above
-        addresses.set_running_or_notify_cancel()  # so that cancelling a fetch does not cancel a look-up in its thread
-
-        def look_up() -> None:
-            try:
-                addresses.set_result(socket.getaddrinfo(host, port, family, type, proto, flags))
-            except Exception as error:
-                addresses.set_exception(error)
-
-        Thread(target=look_up, name="attestlab-look-up", daemon=True).start()
-        return await asyncio.wrap_future(addresses)
+        return await getaddrinfo_in_thread(host, port, family=family, type=type, proto=proto, flags=flags)
 
 
 def _client() -> httpx.AsyncClient:

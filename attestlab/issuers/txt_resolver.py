@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from attestlab.core.errors import Unavailable
+from attestlab.core.name_lookup import parse_name_server
 
 LOOKUP_TIMEOUT_S = 5.0
-PORT = 53
 
 
 class Resolver(Protocol):
@@ -38,7 +38,7 @@ class DnsResolver:
 
         resolver = dns.resolver.Resolver(configure=self._server is None)
         if self._server is not None:
-            host, port = _parse_address(self._server)
+            host, port = parse_name_server(self._server)
             resolver.nameservers, resolver.port = [host], port
         try:
             # The trailing dot prevents a search list from turning it into another domain's name.
@@ -48,14 +48,3 @@ class DnsResolver:
         except (dns.exception.DNSException, OSError) as error:
             raise Unavailable(f"The look-up of the TXT records of {name} failed. Retry later.") from error
         return [b"".join(record.strings).decode("utf-8", "replace") for record in answer]
-
-
-def _parse_address(server: str) -> tuple[str, int]:
-    """
-    >>> _parse_address("192.0.2.53"), _parse_address("127.0.0.1:5353"), _parse_address("[2001:db8::1]:53")
-    (('192.0.2.53', 53), ('127.0.0.1', 5353), ('2001:db8::1', 53))
-    """
-    host, colon, port = server.rpartition(":")
-    if not colon or (":" in host and not host.startswith("[")):
-        return server, PORT
-    return host.strip("[]"), int(port)

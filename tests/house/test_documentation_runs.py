@@ -25,7 +25,8 @@ from support.exports import mint_attestation
 from support.in_process_server import make_client
 from support.issuers import register_issuer
 
-LANGUAGES = {*SHELLS, "console", "json", "pycon", "python", "toml"}  # pycon: docstrings', which `make check` runs
+# pycon: docstrings', which `make check` runs; js: tests/webhooks/test_documented_receivers.py
+LANGUAGES = {*SHELLS, "console", "js", "json", "pycon", "python", "toml"}
 NOT_RUN = {
     ("README.md", "make lab"),
     ("docs/log.md", "example.com/attestlab"),

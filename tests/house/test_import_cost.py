@@ -11,6 +11,7 @@ HEAVY = (
     "c2pa",
     "defusedxml",
     "duckdb",
+    "httpcore",
     "httpx",
     "numpy",
     "pandas",
@@ -40,6 +41,8 @@ def _loaded_by(statement: str) -> set[str]:
         "import attestlab.cli.commands",
         "import attestlab.cli.verify",
         "from attestlab.attestations.bundle import bundle",
+        "from attestlab.webhooks import verify",
+        "import attestlab.webhooks.http_transport",
     ],
 )
 def test_package_cli_and_offline_verifier_load_no_heavy_library(statement: str):
@@ -75,7 +78,18 @@ def test_server_on_sqlite_loads_no_unneeded_library():
         text=True,
         check=True,
     ).stdout.split()
-    later = {"alembic", "duckdb", "email_validator", "httpx", "jinja2", "numpy", "pandas", "panel", "psycopg"}
+    later = {
+        "alembic",
+        "duckdb",
+        "email_validator",
+        "httpcore",
+        "httpx",
+        "jinja2",
+        "numpy",
+        "pandas",
+        "panel",
+        "psycopg",
+    }
     later |= {"PIL", "c2pa", "defusedxml", "sqlglot", "tomli_w", "z3"}
 
     assert set(loaded) & (later | {"sqlalchemy.dialects.postgresql"}) == set()

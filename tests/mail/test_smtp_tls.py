@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ssl
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from attestlab.mail import smtp
 from attestlab.mail.messages import Sender, compose
+from support.certificates import serve_with, write_certificate
 from support.mail_server import MailServer, serve_mail
 
 NOW = datetime.now(UTC)
@@ -24,26 +21,12 @@ SMTPS = ("8BITMIME", "AUTH PLAIN")
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Creates a self-signed certificate for `localhost`, with its key."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = (
-        builder.serial_number(1).not_valid_before(NOW - timedelta(days=1)).not_valid_after(NOW + timedelta(days=1))
-    )
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-    signed = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    path.write_bytes(signed.sign(key, hashes.SHA256()).public_bytes(pem) + private)
-    return path
+    return write_certificate(tmp_path_factory.mktemp("tls") / "certificate.pem", "localhost")
 
 
 @pytest.fixture
 def tls(certificate: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
+    return serve_with(certificate)
 
 
 def deliver(server: MailServer, extensions: tuple[str, ...], host: str = "localhost") -> None:

@@ -1,10 +1,10 @@
-"""A name server on loopback, for proofs of domains: it answers over UDP what it was told."""
+"""A name server on loopback, for proofs of domains and receivers of webhooks: it answers over UDP what it was told."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import dns.flags
 import dns.message
 import dns.rcode
+import dns.rdatatype
 import dns.rrset
 
 
@@ -19,11 +20,13 @@ import dns.rrset
 class NameServer:
     """`texts` are the TXT records by name; it fails while `is_broken`; `asked` is every name that it was asked for.
 
+    `addresses` are what a name's A and AAAA records come from, a function that each question calls.
     While `is_silent` it answers nothing; `speak` answers what it was asked meanwhile.
     """
 
     address: str
     texts: dict[str, list[str]] = field(default_factory=dict)
+    addresses: dict[str, Callable[[], list[str]]] = field(default_factory=dict)
     is_broken: bool = False
     asked: list[str] = field(default_factory=list)
     is_silent: bool = False
@@ -56,12 +59,22 @@ class NameServer:
         self.asked.append(name)
         if self.is_broken:
             response.set_rcode(dns.rcode.SERVFAIL)
+        elif name in self.addresses:
+            self._add_addresses(query, response)
         elif name not in self.texts:
             response.set_rcode(dns.rcode.NXDOMAIN)
         else:
             records = map(split_text, self.texts[name])
             response.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", "TXT", *records))
         return response.to_wire()
+
+    def _add_addresses(self, query: dns.message.Message, response: dns.message.Message) -> None:
+        """Add the records of the kind that is asked for, with a lifetime of 0."""
+        question = query.question[0]
+        kind, is_v6 = dns.rdatatype.to_text(question.rdtype), question.rdtype == dns.rdatatype.AAAA
+        records = [address for address in self.addresses[_name_of(query)]() if (":" in address) is is_v6]
+        if records:
+            response.answer.append(dns.rrset.from_text(question.name, 0, "IN", kind, *records))
 
 
 def _name_of(query: dns.message.Message) -> str:

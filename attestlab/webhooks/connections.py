@@ -1,0 +1,185 @@
+"""HTTP/1.1 connections to vetted addresses, bounded in bytes (RFC 9112, over TLS as RFC 9110 section 4.2.2 asks).
+
+httpcore speaks HTTP on a stream that is opened here, to an address, so it resolves no name. Its own pool is not used:
+a cancelled request can stay in it (httpcore 1.0.9, issue 1093), and here every deadline cancels a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ssl
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import httpcore
+
+from attestlab.webhooks.addresses import IPAddress, ReceiverUrl
+
+MAX_RESPONSE_BYTES = 65_536  # of one response as received: interim responses, head and body
+MAX_READ_BYTES = 4_096  # at once, so that parsing them keeps the event loop for a few milliseconds only
+CONNECT_TIMEOUT_S = 1.0  # to each address but the last
+IDLE_TTL_S = 4.0  # shorter than the 5 seconds after which many receivers close
+MAX_IDLE_CONNECTIONS = 100
+
+Connection = httpcore.AsyncHTTP11Connection
+
+
+class ResponseTooLong(httpcore.ReadError):
+    """The response has more than `MAX_RESPONSE_BYTES`."""
+
+
+class BoundedStream(httpcore.AsyncNetworkStream):
+    """A stream that reads up to `MAX_RESPONSE_BYTES` of a response; the count starts with each request."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._remaining_bytes = MAX_RESPONSE_BYTES
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Read up to `MAX_READ_BYTES`.
+
+        Raises:
+            ResponseTooLong: the response has reached its limit.
+        """
+        if self._remaining_bytes <= 0:
+            raise ResponseTooLong
+        received = await self._stream.read(min(max_bytes, MAX_READ_BYTES, self._remaining_bytes), timeout)
+        self._remaining_bytes -= len(received)
+        return received
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write a part of a request."""
+        self._remaining_bytes = MAX_RESPONSE_BYTES
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._stream.aclose()
+
+    def get_extra_info(self, info: str) -> object:
+        """Return what the stream knows of its socket."""
+        return self._stream.get_extra_info(info)
+
+
+class IdleConnections:
+    """Connections that wait for the next request to the scheme, host name and port that they were opened for.
+
+    Belongs to one event loop.
+    """
+
+    def __init__(self, max_connections: int = MAX_IDLE_CONNECTIONS) -> None:
+        self._max_connections = max_connections
+        self._waiting: list[Connection] = []
+        self._sweeping: asyncio.Task[None] | None = None
+
+    def take(self, url: ReceiverUrl) -> Connection | None:
+        """Take the connection that was used last, unless the receiver has closed it; returns None if there is none."""
+        origin = _origin(url)
+        for connection in reversed(self._waiting):
+            if connection.can_handle_request(origin) and not connection.has_expired():
+                self._waiting.remove(connection)
+                return connection
+        return None
+
+    async def give_back(self, connection: Connection) -> None:
+        """Keep a connection if its response was read to the end and there is room; otherwise close it."""
+        if not connection.is_idle() or len(self._waiting) >= self._max_connections:
+            await close_surely(connection)
+            return
+        self._waiting.append(connection)
+        if self._sweeping is None or self._sweeping.done():
+            self._sweeping = asyncio.create_task(self._close_expired())
+
+    async def close(self) -> None:
+        """Close them all."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        waiting, self._waiting = self._waiting, []
+        for connection in waiting:
+            await close_surely(connection)
+
+    async def _close_expired(self) -> None:
+        """Close connections that no request has reused, until none is left."""
+        while self._waiting:
+            await asyncio.sleep(IDLE_TTL_S)
+            expired = [each for each in self._waiting if each.has_expired()]
+            self._waiting = [each for each in self._waiting if each not in expired]
+            for connection in expired:
+                await close_surely(connection)
+
+
+async def open_connection(url: ReceiverUrl, addresses: Sequence[IPAddress], context: ssl.SSLContext) -> Connection:
+    """Connect to the first of these addresses that accepts; TLS verifies the host name of `url`.
+
+    Raises:
+        httpcore.ConnectError: none of them accepts, or the certificate is not valid for the host.
+    """
+    stream = await _connect(addresses, url.port)
+    if url.scheme == "https":
+        try:
+            stream = await stream.start_tls(context, server_hostname=url.host)
+        except BaseException:  # httpcore leaves it open if the handshake is cancelled
+            await close_surely(stream)
+            raise
+    return Connection(_origin(url), BoundedStream(stream), keepalive_expiry=IDLE_TTL_S)
+
+
+def compose_request(url: ReceiverUrl, headers: Mapping[str, str], body: bytes) -> httpcore.Request:
+    """Compose a POST request that accepts no content coding."""
+    fields = {"Host": url.authority, "Accept": "*/*", "Accept-Encoding": "identity", **headers}
+    fields["Content-Length"] = str(len(body))
+    return httpcore.Request(
+        "POST",
+        httpcore.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target),
+        headers=list(fields.items()),
+        content=body,
+    )
+
+
+async def close_surely(connection: Connection | httpcore.AsyncNetworkStream) -> None:
+    """Close a connection, even if the delivery that used it is cancelled meanwhile."""
+    with suppress(Exception):  # it is of no use any more, in whatever state it was
+        await asyncio.shield(asyncio.ensure_future(connection.aclose()))
+
+
+def describe_failure(error: Exception) -> str:
+    """Describe a failed connection or exchange, without any text that the receiver sent."""
+    cause = _find_os_error(error)
+    match error:
+        case _ if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"The TLS certificate is not valid: {cause.verify_message}."
+        case _ if isinstance(cause, ssl.SSLError):
+            return "TLS cannot be established."
+        case httpcore.ConnectError() if cause is not None:
+            return f"The connection cannot be opened ({errno.errorcode.get(cause.errno or 0, 'unreachable')})."
+        case ResponseTooLong():
+            return f"The response has more than {MAX_RESPONSE_BYTES:,} bytes before its body."
+        case httpcore.RemoteProtocolError() if error.__cause__ is not None:
+            return "The response is not valid HTTP/1.1."
+        case httpcore.LocalProtocolError():
+            return "The request cannot be sent as HTTP/1.1."
+        case _:
+            return "The connection ended before a response."
+
+
+def _find_os_error(error: BaseException) -> OSError | None:
+    """Find the system's or TLS's own error behind those of the libraries."""
+    found = error if isinstance(error, OSError) else None
+    while error.__cause__ is not None:
+        error = error.__cause__
+        found = error if isinstance(error, OSError) else found
+    return found
+
+
+async def _connect(addresses: Sequence[IPAddress], port: int) -> httpcore.AsyncNetworkStream:
+    """Connect to the first address that accepts; each but the last has `CONNECT_TIMEOUT_S`."""
+    backend = httpcore.AnyIOBackend()
+    for address in addresses[:-1]:
+        with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+            return await backend.connect_tcp(str(address), port, timeout=CONNECT_TIMEOUT_S)
+    return await backend.connect_tcp(str(addresses[-1]), port)
+
+
+def _origin(url: ReceiverUrl) -> httpcore.Origin:
+    return httpcore.Origin(url.scheme.encode(), url.host.encode(), url.port)

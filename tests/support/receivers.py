@@ -1,0 +1,132 @@
+"""Receivers of webhooks with real sockets: each connection is handled by a function that may do anything with it."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from support.timeouts import WAIT_TIMEOUT_S
+
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER without a wait (socket(7))
+
+
+@dataclass
+class Receiver:
+    """A listening receiver; `connections` counts those that it accepted, `sent_bytes` what clients took."""
+
+    host: str
+    port: int
+    scheme: str
+    over: threading.Event = field(default_factory=threading.Event)
+    requests: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    sent_bytes: int = 0
+
+    @property
+    def url(self) -> str:
+        """The URL of a hook."""
+        return f"{self.scheme}://{self.host}:{self.port}/hook"
+
+
+@dataclass
+class ReceiverConnection:
+    """One accepted connection, as a handler sees it."""
+
+    receiver: Receiver
+    socket: socket.socket
+
+    def read_request(self) -> bytes:
+        """Read a request, head and body; returns b"" at the end of the connection."""
+        stream = self.socket.makefile("rb")
+        head = b""
+        while line := stream.readline():
+            head += line
+            if line == b"\r\n":
+                break
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        request = head + stream.read(int(length[1]) if length else 0)
+        if request:
+            self.receiver.requests.append(request)
+        return request
+
+    def send(self, *pieces: bytes) -> None:
+        """Send some bytes."""
+        for piece in pieces:
+            self.socket.sendall(piece)
+            self.receiver.sent_bytes += len(piece)
+
+    def wait(self, seconds: float = WAIT_TIMEOUT_S) -> None:
+        """Do nothing, until the test is over at the latest."""
+        self.receiver.over.wait(seconds)
+
+    def reset(self) -> None:
+        """Close the connection with RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+        self.socket.close()
+
+
+Handler = Callable[[ReceiverConnection], None]
+
+
+@contextmanager
+def serve_receiver(
+    handle: Handler,
+    *,
+    tls: ssl.SSLContext | None = None,
+    address: str = "127.0.0.1",
+    host: str | None = None,
+    port: int = 0,
+) -> Iterator[Receiver]:
+    """Accept connections until left, and handle each in a thread of its own."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, port), family=family, backlog=512) as listening:
+        shown = host or (f"[{address}]" if ":" in address else address)
+        receiver = Receiver(shown, listening.getsockname()[1], "https" if tls else "http")
+        accepting = threading.Thread(target=_accept, args=(listening, handle, receiver, tls))
+        accepting.start()
+        try:
+            yield receiver
+        finally:
+            receiver.over.set()
+            listening.shutdown(socket.SHUT_RDWR)
+            accepting.join(WAIT_TIMEOUT_S)
+
+
+def _accept(listening: socket.socket, handle: Handler, receiver: Receiver, tls: ssl.SSLContext | None) -> None:
+    with suppress(OSError):
+        while True:
+            accepted, _ = listening.accept()
+            receiver.connections += 1
+            threading.Thread(target=_handle, args=(accepted, handle, receiver, tls), daemon=True).start()
+
+
+def _handle(accepted: socket.socket, handle: Handler, receiver: Receiver, tls: ssl.SSLContext | None) -> None:
+    with accepted, suppress(OSError, ValueError):
+        if tls is None:
+            handle(ReceiverConnection(receiver, accepted))
+            return
+        with tls.wrap_socket(accepted, server_side=True) as secured:
+            handle(ReceiverConnection(receiver, secured))
+
+
+def respond(status: str, *fields: str, body: bytes = b"ok") -> Handler:
+    """Respond to every request of a connection."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *fields, "", ""]
+    response = "\r\n".join(lines).encode() + body
+
+    def handle(connection: ReceiverConnection) -> None:
+        while connection.read_request():
+            connection.send(response)
+
+    return handle
+
+
+def accept_everything(connection: ReceiverConnection) -> None:
+    """Respond 200 to every request."""
+    respond("200 OK")(connection)
