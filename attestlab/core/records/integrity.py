@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from uuid import UUID
 
 import orjson
 from sqlalchemy import Column, Connection, Executable, LargeBinary, Table, bindparam, select, type_coerce
@@ -78,8 +80,9 @@ def check_audit_trails(connection: Connection, *, other_chains: Container[str]) 
 
 
 def check_outbox(connection: Connection) -> Iterator[Problem]:
-    """Check that the outbox is gapless, chained, and as long as its head records."""
+    """Check that the outbox is gapless, for each tenant too, chained, and as long as its head records."""
     place, last = 0, GENESIS
+    events_of = Counter[UUID]()
     ordered = select(*_outbox.c).order_by(_outbox.c.seq)
     for row in iterate(connection.execution_options(yield_per=PAGE).execute(ordered), OutboxEventRecord):
         linked = link_hash(last, outbox.chained_bytes(row.tenant_id, row.body))
@@ -87,6 +90,10 @@ def check_outbox(connection: Connection) -> Iterator[Problem]:
             yield Problem("outbox", str(row.seq), "the chain is broken here")
         if wrong := _find_differences(row, row.body, _REPEATED_IN_ENVELOPE):
             yield Problem("outbox", str(row.seq), f"columns differ from the envelope: {', '.join(wrong)}")
+        events_of[row.tenant_id] += 1
+        if row.sequence != events_of[row.tenant_id]:
+            expected = f"it is event {events_of[row.tenant_id]} of its tenant"
+            yield Problem("outbox", str(row.seq), f"the sequence is {row.sequence}, but {expected}")
         place, last = row.seq + 1, row.hash
     if (place, last) != read_head(connection, outbox.CHAIN):
         yield Problem("outbox", "end", "events are missing at the end")

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import LargeBinary
+from sqlalchemy import BigInteger, Index, LargeBinary, bindparam, func, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.clock import Clock
@@ -26,9 +26,14 @@ BUFFER = Buffer[tuple[UUID, Event, datetime]]("outbox")
 
 
 class OutboxEvent(SQLModel, table=True):
-    """A stored event; `body` is the canonical JSON of the envelope `{id, type, created_at, data}`."""
+    """A stored event; `body` is the canonical JSON of the envelope `{id, type, created_at, data}`.
+
+    `seq` numbers the events of all tenants from 0, `sequence` those of each tenant from 1, both without gaps and in the
+    order of their commits.
+    """
 
     __tablename__ = "outbox_events"
+    __table_args__ = (Index("ix_outbox_events_of_tenant", "tenant_id", "sequence", unique=True),)
 
     seq: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
     id: UUID
@@ -37,6 +42,7 @@ class OutboxEvent(SQLModel, table=True):
     created_at: datetime
     body: bytes = Field(sa_type=LargeBinary)
     hash: bytes = Field(sa_type=LargeBinary)
+    sequence: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
 
 
 @short_repr
@@ -50,9 +56,12 @@ class OutboxEventRecord(NamedTuple):
     created_at: datetime
     body: bytes
     hash: bytes
+    sequence: int
 
 
 _table = table_of(OutboxEvent)
+_LAST_SEQUENCE = select(func.max(_table.c.sequence)).where(_table.c.tenant_id == bindparam("tenant"))
+_LAST_SEQUENCES = "outbox.last_sequences"  # in a transaction's cache, by tenant
 
 
 def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
@@ -69,11 +78,20 @@ def event_writer(clock: Clock) -> CommitHook:
             return
         chain = Chain(tx, CHAIN)
         for tenant_id, event, at in published:
-            tx.add(_table, _row(chain, tenant_id, event, at))
+            tx.add(_table, {**_row(chain, tenant_id, event, at), "sequence": _next_sequence(tx, tenant_id)})
         published.clear()
         chain.save(tx)
 
     return write_events
+
+
+def _next_sequence(tx: Transaction, tenant_id: UUID) -> int:
+    """Return the next number of a tenant's event: one lookup in an index for each tenant of the transaction."""
+    last: dict[UUID, int] = tx.cache.setdefault(_LAST_SEQUENCES, {})
+    if tenant_id not in last:
+        last[tenant_id] = tx.read_unflushed(_LAST_SEQUENCE, {"tenant": tenant_id}).scalar() or 0
+    last[tenant_id] += 1
+    return last[tenant_id]
 
 
 def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str, object]:

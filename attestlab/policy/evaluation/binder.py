@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
+from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree, decision_order
 from attestlab.policy.language.attributes import (
-    MAX_SUGGESTIONS,
     MEMBERSHIP,
     Attribute,
     AttributeValue,
     Op,
     Registry,
     ValueProblem,
-    find_nearest,
 )
 from attestlab.policy.language.document import Condition, Document, RuleDoc, invalid_policy, json_pointer
 

@@ -11,13 +11,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import StrEnum
-from heapq import nlargest
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
+from attestlab.core.suggestions import find_nearest
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.risk.rules import MAX_RECENT_SIGNALS, MAX_SCORE, EntityType
 
@@ -26,9 +25,6 @@ MAX_ENUM_VALUES = 1_000
 PATH_LENGTH = 64
 TEXT_LENGTH = 1_024
 PATH = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}")
-MAX_SUGGESTIONS = 5  # of one response; further errors have no suggestion
-_MAX_SUGGESTION_CHARS = 40  # longer words are not compared
-_MAX_CANDIDATES = 6  # compared in full, which takes up to a millisecond each
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 AttributeValue = str | float | int | bool
@@ -149,28 +145,6 @@ class Registry(Mapping[str, Attribute]):
     def nearest(self, path: str) -> str | None:
         """Return the registered path that is nearest to `path`, or None."""
         return find_nearest(path, self._by_path)
-
-
-def find_nearest(word: str, words: Iterable[str]) -> str | None:
-    """Find the word most similar to `word`, ignoring case; None if no word is similar.
-
-    One pass over `words` selects the few that share the most letters, and only these are compared in full: a thousand
-    words take about a millisecond, whatever they contain.
-
-    >>> find_nearest("trust_teir", ["jurisdiction", "trust_tier"])
-    'trust_tier'
-    """
-    if len(word) > _MAX_SUGGESTION_CHARS:
-        return None
-    target = word.casefold()
-    letters = set(target)
-
-    def likeness(known: str) -> int:
-        return len(letters.intersection(known)) + 2 * known.startswith(target[:2]) - abs(len(known) - len(target))
-
-    folded = {known.casefold(): known for known in words if len(known) <= _MAX_SUGGESTION_CHARS}
-    found = get_close_matches(target, nlargest(_MAX_CANDIDATES, folded, key=likeness), n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
 
 
 def _require_valid(attribute: Attribute) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from attestlab.policy.language.attributes import MAX_SUGGESTIONS, PATH_LENGTH, AttributeValue, Registry, ValueProblem
+from attestlab.core.suggestions import MAX_SUGGESTIONS
+from attestlab.policy.language.attributes import PATH_LENGTH, AttributeValue, Registry, ValueProblem
 
 Values = dict[str, AttributeValue]
 """Typed values by path; an absent path is a missing value."""

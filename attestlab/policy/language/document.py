@@ -19,8 +19,9 @@ from pydantic_core import ErrorDetails
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
+from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.policy.language.ast import Effect, Mode
-from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Op, find_nearest
+from attestlab.policy.language.attributes import Op
 
 MAX_RULES = 1_000
 MAX_TESTS = 1_000

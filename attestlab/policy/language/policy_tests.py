@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
+from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
-from attestlab.policy.language.attributes import MAX_SUGGESTIONS, Registry, find_nearest
+from attestlab.policy.language.attributes import Registry
 from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import Document, PolicyTest, invalid_policy, json_pointer
 
