@@ -67,6 +67,7 @@ from attestlab.settings import Settings
 from attestlab.simulation.risk.service import RiskSimulations
 from attestlab.simulation.service import Simulations
 from attestlab.web.idempotency import store as idempotency_store
+from attestlab.webhooks.service import Webhooks
 
 if TYPE_CHECKING:
     from attestlab.lake.relations import DatasetReader
@@ -131,6 +132,9 @@ class Installation:
         self.lake = Lake(storage=storage, folder=settings.data / LAKE)
         self.risk = Risk(
             storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals
+        )
+        self.webhooks = Webhooks(
+            storage=storage, clock=clock, keyring=keys, allow_private=settings.webhook_allow_private
         )
         self.issuers = Issuers(
             storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed

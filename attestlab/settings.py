@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -91,6 +91,9 @@ class Settings(BaseSettings):
     dns_server: str | None = Field(
         default=None, description="host:port of the DNS resolver for domain proofs; the system's when left out."
     )
+    webhook_allow_private: bool = Field(
+        default=False, description="Whether webhooks may go to http and to private addresses; never in production."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -103,6 +106,18 @@ class Settings(BaseSettings):
         for name in values.keys() - cls.model_fields.keys():
             raise ValidationFailed.of(f"/{name}", "unknown", f"Unknown setting {name!r}.{_suggest_names(name, '')}")
         return values
+
+    @model_validator(mode="after")
+    def _refuse_private_webhooks_in_production(self) -> Self:
+        """Reject the setting with which a tenant's webhook reaches the operator's own network.
+
+        Raises:
+            ValidationFailed: it is set in production.
+        """
+        if self.webhook_allow_private and self.env is Stage.PRODUCTION:
+            message = f"{PREFIX}WEBHOOK_ALLOW_PRIVATE is for the sandbox only. Unset it, or set {PREFIX}ENV=sandbox."
+            raise ValidationFailed.of("/webhook_allow_private", "production", message)
+        return self
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod

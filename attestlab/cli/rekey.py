@@ -27,8 +27,11 @@ from attestlab.issuers import store as issuer_store
 from attestlab.log import store as log_store
 from attestlab.mail import store as mail_store
 from attestlab.settings import Settings
+from attestlab.webhooks import endpoint_store
 
-Progress = Callable[[int, int], None]  # the number of resealed secrets of issuers and mails, and of all of them
+Progress = Callable[
+    [int, int], None
+]  # the number of resealed secrets of issuers, mails and webhooks, and of all of them
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Rewrapped:
     issuer_keys: int
     token_keys: int
     mails: int
+    webhook_endpoints: int
 
     def public(self) -> dict[str, int]:
         """Return the object that the command prints."""
@@ -92,7 +96,8 @@ def _reseal_all(lab: Installation, new: Keyring, progress: Progress = _ignore_pr
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:
-        total = len(issuer_store.list_managed_keys(tx)) + len(mail_store.list_waiting(tx))
+        mails, endpoints = mail_store.list_waiting(tx), endpoint_store.list_with_secrets(tx.exec)
+        total = len(issuer_store.list_managed_keys(tx)) + len(mails) + len(endpoints)
         numbers = count(1)
 
         def advance() -> None:
@@ -104,6 +109,7 @@ def _reseal_all(lab: Installation, new: Keyring, progress: Progress = _ignore_pr
             issuer_keys=lab.signing_keys.rewrap(tx, new, on_sealed=advance),
             token_keys=lab.identity.tokens.rewrap(tx, new, at=lab.clock.now()),
             mails=lab.mails.rewrap(tx, new, on_sealed=advance),
+            webhook_endpoints=lab.webhooks.rewrap(tx, new, on_sealed=advance),
         )
 
 

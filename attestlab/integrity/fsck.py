@@ -60,6 +60,7 @@ from attestlab.risk.normalization import store as mapping_store
 from attestlab.simulation import store as simulation_store
 from attestlab.web.idempotency import integrity as idempotency_integrity
 from attestlab.web.idempotency import store as idempotency_store
+from attestlab.webhooks import endpoint_store
 
 _log_heads = table_of(LogHead)
 _leaves = table_of(LogLeaf)
@@ -247,6 +248,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (risk_store.list_entries, "risk_list_entry", lambda row: str(row["id"])),
     (risk_store.challenges, "risk_challenge", lambda row: str(row["id"])),
     (mapping_store.mappings, "risk_mapping", lambda row: str(row["id"])),
+    (endpoint_store.endpoints, "webhook_endpoint", lambda row: str(row["id"])),
 )
 
 

@@ -15,6 +15,7 @@ import orjson
 
 from attestlab.server.api_vocabulary import ENUMS, OBJECTS
 from attestlab.web.openapi.vocabulary import Vocabulary
+from attestlab.webhooks.openapi import describe_headers, describe_webhooks
 
 TAGS: Final = {
     "attestations": "Mint, read, verify, revoke and supersede attestations, and export their proofs.",
@@ -24,6 +25,7 @@ TAGS: Final = {
     "governance": "Changes of an issuer's status and ratings, which other people approve.",
     "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",
     "risk": "Risk signals, the ways in which they arise, and what follows from them.",
+    "webhooks": "Endpoints that receive the tenant's events, the types of events, and the log of events.",
     "lake": "The tenant's rows for analysis, read by SQL or as a whole, as Arrow or JSON.",
     "delivery": "Whether the recipient of an attestation has it.",
     "log": "The transparency log, for log clients (C2SP) and for people (JSON). All of it is public.",
@@ -45,7 +47,16 @@ INFO: Final = {
 def load_vocabulary() -> Vocabulary:
     """Load the words of the API."""
     examples = orjson.loads(files("attestlab.server").joinpath("examples.json").read_bytes())
-    return Vocabulary(objects=OBJECTS, enums=ENUMS, meanings=_read_meanings(), tags=TAGS, examples=examples, info=INFO)
+    return Vocabulary(
+        objects=OBJECTS,
+        enums=ENUMS,
+        meanings=_read_meanings(),
+        tags=TAGS,
+        examples=examples,
+        info=INFO,
+        webhooks=describe_webhooks(),
+        parameters=describe_headers(),
+    )
 
 
 def _read_meanings() -> Mapping[tuple[str, str], str]:

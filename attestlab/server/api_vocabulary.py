@@ -59,6 +59,8 @@ from attestlab.risk.velocity import shapes as velocity_shapes
 from attestlab.simulation import shapes as simulation_shapes
 from attestlab.simulation.risk import shapes as risk_simulation_shapes
 from attestlab.web import health, paging, problems
+from attestlab.webhooks import rules as webhook_rules
+from attestlab.webhooks import shapes as webhook_shapes
 
 OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "error": problems.ErrorEnvelope,
@@ -254,6 +256,18 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "risk_promotion": risk_simulation_shapes.PromotionOut,
     "risk_explained_rule": risk_simulation_shapes.ExplainedRiskRuleOut,
     "risk_explained_signal": risk_simulation_shapes.ExplainedSignalOut,
+    "webhook_endpoint_input": webhook_shapes.WebhookEndpointIn,
+    "webhook_endpoint_patch": webhook_shapes.WebhookEndpointPatch,
+    "webhook_endpoint": webhook_shapes.WebhookEndpointOut,
+    "webhook_endpoint_made": webhook_shapes.WebhookEndpointMadeOut,
+    "webhook_rotation_input": webhook_shapes.RotateSecretIn,
+    "webhook_rotation": webhook_shapes.SecretRotatedOut,
+    "event_types_query": webhook_shapes.EventTypesQuery,
+    "event_type_list": webhook_shapes.EventTypesOut,
+    "event_type": webhook_shapes.EventTypeOut,
+    "event_log_query": webhook_shapes.EventLogQuery,
+    "event_log": webhook_shapes.EventLogOut,
+    "logged_event": webhook_shapes.LoggedEventOut,
     "lake_dataset_list": lake_shapes.DatasetsOut,
     "lake_dataset": lake_shapes.DatasetOut,
     "lake_column": lake_shapes.ColumnOut,
@@ -323,6 +337,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ListName": risk_rules.ListName,
     "CaseStatus": risk_rules.CaseStatus,
     "CaseOutcome": risk_rules.CaseOutcome,
+    "WebhookEndpointStatus": webhook_rules.EndpointStatus,
+    "WebhookDisabledReason": webhook_rules.DisabledReason,
     "ExportFormat": get_args(signal_shapes.ExportQuery.model_fields["format"].annotation),
     "ScanVerdict": ScanVerdict,
     "LoginOutcome": LoginOutcome,

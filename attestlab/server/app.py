@@ -71,6 +71,7 @@ from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Authenticate
 from attestlab.web.routing.routes import Route, Routes
+from attestlab.webhooks import routes as webhook_routes
 
 STOP_TIMEOUT_S = 4.5  # the process ends within five seconds
 TITLE = "AttestLab"
@@ -96,6 +97,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     activity_routes.routes,
     enforcement_routes.routes,
     risk_simulation_routes.routes,
+    webhook_routes.routes,
     lake_routes.routes,
     delivery_routes.routes,
     log_routes.routes,

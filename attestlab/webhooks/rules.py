@@ -12,7 +12,6 @@ from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 
 MAX_ENDPOINT_NAME_LENGTH = 100
-MAX_URL_LENGTH = 2_048
 MAX_FILTERS = 50  # of one endpoint
 MAX_EVENT_TYPE_LENGTH = 64
 MAX_DATA_BYTES = 20_000  # of an event's `data` as JSON, also of a test's payload

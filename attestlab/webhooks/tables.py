@@ -35,7 +35,7 @@ class WebhookEndpoint(SQLModel, table=True):
     disabled_reason: str | None = Field(default=None, max_length=16)
     secret: bytes = Field(sa_type=LargeBinary, repr=False)
     old_secret: bytes | None = Field(default=None, sa_type=LargeBinary, repr=False)
-    old_secret_until: datetime | None = None
+    old_secret_until: datetime | None = Field(default=None, repr=False)
     created_by: str = Field(max_length=64)
     since_seq: int = Field(sa_type=BigInteger)
     created_at: datetime

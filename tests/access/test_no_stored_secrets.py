@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 from support.orgs import extract_token
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
+from support.webhook_endpoints import create_endpoint
 
 WANTED = 100
 
@@ -56,6 +57,17 @@ def invitations(server: ServerProcess, token: str) -> Iterator[str]:
     while len(mails := list(folder.glob("*")) if folder.exists() else []) < 5 and time.monotonic() < until:
         time.sleep(0.1)
     yield from (extract_token(mail.read_text()) for mail in mails)
+
+
+def webhook_secrets(server: ServerProcess) -> Iterator[str]:
+    """Returns the secrets of an endpoint, each rotated away but the last; also under an Idempotency-Key."""
+    with server.client() as client:
+        endpoint = create_endpoint(client)
+        yield endpoint["secret"]
+        for number in range(3):
+            path, headers = f"/v1/webhooks/endpoints/{endpoint['id']}/rotate", {"Idempotency-Key": f"rotation-{number}"}
+            rotated = client.post(path, json={"overlap_seconds": 60}, headers=headers)
+            yield rotated.raise_for_status().json()["secret"]
 
 
 def spellings(secret: str) -> Iterator[bytes]:
@@ -107,6 +119,7 @@ def test_none_of_a_hundred_secrets_is_stored_in_any_encoding(server: ServerProce
         *keys_of_the_owner(server, token),
         *tokens(server),
         *invitations(server, token),
+        *webhook_secrets(server),
     ]
     assert len(set(secrets)) == len(secrets) > WANTED
     patterns = {pattern: secret for secret in secrets for pattern in spellings(secret)}

@@ -18,10 +18,12 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Unavailable
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from attestlab.webhooks import endpoint_store
 from support import fork_server
 from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
+from support.webhook_endpoints import create_endpoint
 
 
 def rewrap(server: ServerProcess, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -35,11 +37,14 @@ def settings_of(server: ServerProcess) -> Settings:
 
 @pytest.fixture
 def used(empty_database: str, tmp_path: Path) -> ServerProcess:
-    """An installation with an issuer's key, a key for tokens and an e-mail that waits."""
+    """An installation with an issuer's key, a key for tokens, an e-mail that waits, and a webhook's two secrets."""
     server = ServerProcess.initialised(tmp_path / "data", empty_database)
     with server, server.client() as client:
         mint(client, make_mint_body(register_issuer(client))).raise_for_status()
         client.post("/v1/users", json={"email": "ada@example.org", "role": "member"}).raise_for_status()
+        endpoint = create_endpoint(client)
+        overlap = {"overlap_seconds": 86_400}
+        client.post(f"/v1/webhooks/endpoints/{endpoint['id']}/rotate", json=overlap).raise_for_status()
         sign_in(server)
         server.stop()
     return server
@@ -49,6 +54,16 @@ def sign_in(server: ServerProcess) -> str:
     sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
     token: str = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()["access_token"]
     return token
+
+
+def open_webhook_secrets(server: ServerProcess) -> list[str]:
+    """The secrets that sign deliveries to the one endpoint."""
+    lab = Installation.open(settings_of(server))
+    with lab.storage.read() as connection:
+        (row,) = endpoint_store.list_with_secrets(connection.execute)
+    secrets = lab.webhooks.signing_secrets(row, at=lab.clock.now())
+    lab.close()
+    return secrets
 
 
 def works(server: ServerProcess) -> None:
@@ -143,12 +158,15 @@ def test_every_capability_seals_within_a_transaction() -> None:
 
 @pytest.mark.both_engines
 def test_all_secrets_open_only_under_the_new_kek(used: ServerProcess) -> None:
-    old = (used.data / "keyring.key").read_text()
+    old, webhook_secrets = (used.data / "keyring.key").read_text(), open_webhook_secrets(used)
 
     done = rewrap(used)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert '"issuer_keys": 1, "token_keys": 1' in done.stdout
+    assert '"webhook_endpoints": 1' in done.stdout
+    assert len(webhook_secrets) == 2
+    assert open_webhook_secrets(used) == webhook_secrets
     assert (used.data / "keyring.key").read_text() != old
     assert (used.data / "keyring.key").stat().st_mode & 0o777 == 0o600
     assert not (used.data / keyring.NEXT_FILE_NAME).exists()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.settings import Settings, unknown_variables
+from attestlab.settings import Settings, Stage, unknown_variables
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,11 @@ def test_unknown_environment_variables_are_reported(monkeypatch: pytest.MonkeyPa
     assert unknown_variables(["ATTESTLAB_DATA", "ATTESTLAB_DAT", "ATTESTLAB_KEK", "ATTESTLAB_TRUST", "DATA"]) == [
         "The environment variable ATTESTLAB_DAT is not read. Did you mean 'ATTESTLAB_DATA'?"
     ]
+
+
+def test_production_refuses_webhooks_to_private_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTESTLAB_WEBHOOK_ALLOW_PRIVATE", "1")
+
+    assert Settings().webhook_allow_private
+    with pytest.raises(ValidationFailed, match=r"WEBHOOK_ALLOW_PRIVATE is for the sandbox only\. Unset it"):
+        Settings(env=Stage.PRODUCTION)

@@ -31,6 +31,7 @@ WALKS = {
     "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
     "risk": "risk/test_signals_over_http.py::test_signal_is_recorded_returned_and_published",
     "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",
+    "webhooks": "webhooks/test_endpoints_over_http.py::test_secret_is_shown_once_and_sealed",
 }
 # Beyond those walks, what asks a store that has no routes of its own.
 STORES = {

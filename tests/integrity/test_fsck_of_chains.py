@@ -83,6 +83,21 @@ def test_a_changed_event_breaks_the_chain_of_the_outbox(lab: Installation, reque
     assert ("outbox", "the chain is broken here") in problems(lab)
 
 
+@pytest.mark.parametrize(("place", "sequence"), [(1, 7), (-1, 1_000), (0, 0)])
+def test_a_changed_number_of_an_event_is_found(
+    lab: Installation, request_to_mint: MintRequest, place: int, sequence: int
+) -> None:
+    """The hash chain covers the number among all events, not the one within the tenant."""
+    with lab.storage.engine.connect() as connection:
+        events = connection.execute(select(OUTBOX.c.seq, OUTBOX.c.sequence).order_by(OUTBOX.c.seq)).all()
+        changed = update(OUTBOX).where(OUTBOX.c.seq == events[place].seq).values(sequence=sequence)
+        connection.execute(changed)
+        connection.commit()
+
+    expected = f"the sequence is {sequence}, but it is event {events[place].sequence} of its tenant"
+    assert ("outbox", expected) in problems(lab)
+
+
 def test_a_signature_that_was_wrong_when_it_was_logged_is_found(
     lab: Installation, caller: Caller, request_to_mint: MintRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
+from attestlab.core.suggestions import MAX_SUGGESTIONS
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.language.ast import Effect
-from attestlab.core.suggestions import MAX_SUGGESTIONS
 from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
 from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.language.document import MAX_JSON_DEPTH, MAX_RULES, Document

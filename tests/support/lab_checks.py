@@ -6,24 +6,34 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import orjson
 from sqlalchemy import select
 
 from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
 from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
+from attestlab.core.db.tables import table_of
+from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.log.follower.follower import Follower
 from attestlab.log.merkle.hashing import TileName, verify_consistency
 from attestlab.log.note.trust_policy import TrustPolicy
+from support.webhook_endpoints import find_event_faults
 
 SAMPLE = 40
+MAX_CHECKED_EVENTS = 200
+OUTBOX = table_of(OutboxEvent)
 
 
 def check_lab(lab: Installation) -> None:
-    """No problem anywhere, no index twice, no gap, no alarm, every checkpoint consistent, bundles verify offline."""
+    """No problem anywhere, no index twice, no gap, no alarm, every checkpoint consistent, bundles verify offline.
+
+    And the newest events are as the catalogue of event types describes them.
+    """
     assert list(fsck(lab)) == []
+    _check_events(lab)
     with TemporaryDirectory() as folder:
         make_follower(lab, Path(folder) / "state").advance(lambda _seen: None)
     _check_checkpoints(lab)
@@ -66,6 +76,13 @@ def _check_checkpoints(lab: Installation) -> None:
             if head.size:
                 proof = lab.log.consistency(connection, head.size, newest.size)
                 verify_consistency(head.size, newest.size, head.root, newest.root, proof.hashes)
+
+
+def _check_events(lab: Installation) -> None:
+    newest = select(OUTBOX.c.body).order_by(OUTBOX.c.seq.desc()).limit(MAX_CHECKED_EVENTS)
+    with lab.storage.read() as connection:
+        envelopes = [orjson.loads(body) for body in connection.scalars(newest)]
+    assert {each["type"]: found for each in envelopes if (found := find_event_faults(each))} == {}
 
 
 def _check_bundles(lab: Installation) -> None:

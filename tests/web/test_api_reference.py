@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from attestlab.server.api_reference import load_vocabulary
@@ -16,6 +17,7 @@ from attestlab.web.health import health_routes
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi.document import describe, openapi_routes
 from attestlab.web.routing.routes import Route
+from attestlab.webhooks.event_types import EVENT_TYPES
 
 JsonObject = dict[str, Any]
 VERBS = re.compile(
@@ -170,3 +172,14 @@ def test_references_resolve(document: JsonObject) -> None:
             part: Any = document
             for step in each["$ref"].removeprefix("#/").split("/"):
                 part = part[step]
+
+
+def test_every_type_of_events_is_a_webhook(document: JsonObject) -> None:
+    webhooks, parameters = document["webhooks"], document["components"]["parameters"]
+
+    assert list(webhooks) == list(EVENT_TYPES)
+    for name, item in webhooks.items():
+        media = item["post"]["requestBody"]["content"]["application/json"]
+        Draft202012Validator(media["schema"]).validate(media["example"])
+        assert media["schema"]["properties"]["type"]["const"] == name
+        assert {each["$ref"].rpartition("/")[2] for each in item["post"]["parameters"]} == set(parameters)

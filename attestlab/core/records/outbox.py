@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Index, LargeBinary, bindparam, func, select
+from sqlalchemy import BigInteger, Connection, Index, LargeBinary, bindparam, func, select
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.clock import Clock
@@ -19,7 +19,7 @@ from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
-from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain
+from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain, read_head
 
 CHAIN = "outbox"
 BUFFER = Buffer[tuple[UUID, Event, datetime]]("outbox")
@@ -67,6 +67,11 @@ _LAST_SEQUENCES = "outbox.last_sequences"  # in a transaction's cache, by tenant
 def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
     """Publish an event to the outbox of `tenant_id`; it is stored if and only if the transaction commits."""
     tx.buffer(BUFFER).append((tenant_id, event, at))
+
+
+def last_seq(connection: Connection) -> int:
+    """Return the `seq` of the last event of all tenants; -1 if there is none."""
+    return read_head(connection, CHAIN)[0] - 1
 
 
 def event_writer(clock: Clock) -> CommitHook:

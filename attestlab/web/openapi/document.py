@@ -70,8 +70,10 @@ def describe(routes: Iterable[Route], *, title: str, version: str, vocabulary: V
         "info": {"title": title, "version": version, **words.info},
         "servers": [{"url": "/", "description": "This server."}],
         "paths": paths,
+        "webhooks": words.webhooks,
         "components": {
             "schemas": components,
+            "parameters": words.parameters,
             "responses": describe_errors(schemas[_ERROR], words.examples),
             "headers": describe_headers(),
             "securitySchemes": SECURITY_SCHEMES,

@@ -249,6 +249,21 @@ def _visit_cases(tour: TourRecorder, case_id: str) -> None:
     tour.call("get_risk_settings", key)
 
 
+def visit_webhooks(tour: TourRecorder) -> None:
+    key = tour.account.with_key
+    body = {"name": "Case system", "url": "https://cases.example.com/hooks", "event_filters": ["attestation.*"]}
+    made = tour.call("create_webhook_endpoint", key, body)
+    place = {"id": made["id"]}
+    tour.call("list_webhook_endpoints", key, limit=1)
+    tour.call("get_webhook_endpoint", key, **place)
+    filters = ["attestation.*", "risk.signal.escalated"]
+    tour.call("update_webhook_endpoint", key, {"event_filters": filters}, **place)
+    tour.call("rotate_webhook_secret", key, {"overlap_seconds": 3_600}, **place)
+    tour.call("remove_webhook_endpoint", key, **place)
+    tour.call("list_webhook_event_types", key, category="webhook")
+    tour.call("list_webhook_events", key, after=1, limit=1)
+
+
 def visit_lake(tour: TourRecorder) -> None:
     key = tour.account.with_key
     tour.call("list_lake_datasets", key)
@@ -289,5 +304,5 @@ def visit_errors(tour: TourRecorder) -> None:
 
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
-    *(visit_log, visit_policies, visit_risk, visit_lake, visit_operations, visit_errors),
+    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_operations, visit_errors),
 )

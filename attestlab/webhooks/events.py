@@ -1,0 +1,109 @@
+"""Events whose capabilities come later, and that of a test delivery; the docstrings are the event catalogue.
+
+An event is published where it happens. These types can be subscribed to before anything publishes them, so that a
+receiver needs no change then; each class moves to its capability.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from attestlab.core.events import Event
+
+
+@dataclass(frozen=True)
+class SubscriptionCreated(Event, type="billing.subscription.created"):
+    """A tenant subscribed to a plan."""
+
+    subscription_id: UUID
+    plan: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class SubscriptionUpdated(Event, type="billing.subscription.updated"):
+    """A subscription changed; `changed` lists the fields, separated by commas."""
+
+    subscription_id: UUID
+    plan: str
+    changed: str
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class InvoiceCreated(Event, type="billing.invoice.created"):
+    """An invoice was generated; `amount_minor` is in the currency's minor unit, such as cents (ISO 4217)."""
+
+    invoice_id: UUID
+    amount_minor: int
+    currency: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class UsageThresholdReached(Event, type="billing.usage.threshold"):
+    """A tenant used a share of what its plan allows: 80, 90 or 100 percent, each once a billing period."""
+
+    resource: str
+    threshold_percent: int
+    used: int
+    limit: int
+    reached_at: datetime
+
+
+@dataclass(frozen=True)
+class ContentProtected(Event, type="consumer.content.protected"):
+    """A consumer protected new content."""
+
+    protection_id: UUID
+    visibility: str
+    protected_at: datetime
+
+
+@dataclass(frozen=True)
+class ReceiptCreated(Event, type="receipt.created"):
+    """A receipt was minted and appended to the log."""
+
+    receipt_id: UUID
+    issuer_id: UUID
+    receipt_type: str
+    receipt_version: str
+    log_index: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class ReceiptRevoked(Event, type="receipt.revoked"):
+    """An issuer revoked a receipt; `log_index` is the log entry of the revocation."""
+
+    receipt_id: UUID
+    issuer_id: UUID
+    log_index: int
+    revoked_at: datetime
+
+
+@dataclass(frozen=True)
+class ReceiptTypeCreated(Event, type="receipt.type.created"):
+    """A type of receipts was created; receipts of it can be minted."""
+
+    receipt_type: str
+    receipt_version: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class ReceiptTypeDeprecated(Event, type="receipt.type.deprecated"):
+    """A type of receipts was deprecated: no new receipt has it, and those that exist stay valid."""
+
+    receipt_type: str
+    deprecated_at: datetime
+
+
+@dataclass(frozen=True)
+class WebhookTested(Event, type="webhook.test"):
+    """A test delivery was requested; its `data` is the payload of the request, or this one."""
+
+    status: str | None = None
+    source: str | None = None
