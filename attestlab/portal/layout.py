@@ -32,11 +32,6 @@ _ALWAYS: Final = {
     "X-Frame-Options": "DENY",
 }
 _CACHE_SIZE = 256
-# `strftime` would use the month names of the server's locale.
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 
 
 class Html(NamedTuple):
@@ -89,7 +84,7 @@ def format_day(at: datetime) -> str:
     >>> format_day(datetime(2026, 11, 1, 9, 5, tzinfo=UTC))
     '1 November 2026'
     """
-    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+    return f"{at.day} {rules.MONTHS[at.month - 1]} {at.year}"
 
 
 def format_utc(at: datetime) -> str:
@@ -108,12 +103,9 @@ def format_age(seconds: float) -> tuple[str, str]:
     >>> format_age(41.2), format_age(150), format_age(7300), format_age(200000)
     (('41', 's ago'), ('2', 'min ago'), ('2', 'h ago'), ('2', 'days ago'))
     """
-    whole = max(0, int(seconds))
-    for unit_s, unit in ((86400, "days ago"), (3600, "h ago"), (60, "min ago")):
-        if whole >= unit_s:
-            count = whole // unit_s
-            return str(count), "day ago" if count == 1 and unit_s == 86400 else unit
-    return str(whole), "s ago"
+    amount, unit = rules.largest_unit(max(0.0, seconds))
+    words = unit if unit != "d" else "day" if amount == 1 else "days"
+    return str(amount), f"{words} ago"
 
 
 def shorten_hash(text: str) -> str:
@@ -122,7 +114,7 @@ def shorten_hash(text: str) -> str:
     >>> shorten_hash("7ea1d201cfa4eb5cffea2885435dc3fada574f2ec0e6353ba1d64fc80ff3316d")
     '7ea1d201cfa4…0ff3316d'
     """
-    return text if len(text) <= 24 else f"{text[:12]}…{text[-8:]}"
+    return rules.shorten_middle(text, 12, 8)
 
 
 def _escape_invisible(value: object) -> object:

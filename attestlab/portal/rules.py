@@ -11,6 +11,10 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+MONTHS = (  # `strftime` would use the names of the server's locale
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 MIN_CONTRAST = 4.5  # contrast ratio of text and background, level AA
 MAX_SEARCH_CHARS = 500
 _SHA256 = re.compile(r"(?:sha-?256[:=\s]\s*)?([0-9a-f]{64})(?![0-9a-f])")  # also a line that sha256sum prints
@@ -20,6 +24,7 @@ _INDEX = re.compile(r"[0-9]{1,15}", re.ASCII)
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 _JOINERS = "\u200c\u200d"  # many scripts and emoji need them, and they do not reorder text
 _BREAKS = "\n\t"
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -46,6 +51,27 @@ def initials(name: str) -> str:
     """
     words = re.findall(r"\w+", name.replace("_", " "))
     return "".join(word[0] for word in [*words[:1], *words[1:][-1:]]).upper() or "?"
+
+
+def largest_unit(seconds: float) -> tuple[int, str]:
+    """Express a duration in the largest unit that it fills: d, h, min or s.
+
+    >>> largest_unit(41.2), largest_unit(150), largest_unit(7300), largest_unit(200000)
+    ((41, 's'), (2, 'min'), (2, 'h'), (2, 'd'))
+    """
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return int(seconds // size), unit
+    return int(seconds), "s"
+
+
+def shorten_middle(text: str, first: int, last: int) -> str:
+    """Shorten a long text to its first and last characters; one that would hardly be shorter stays.
+
+    >>> shorten_middle("0123456789" * 6 + "abcd", 8, 6), shorten_middle("short", 8, 6)
+    ('01234567…89abcd', 'short')
+    """
+    return text if len(text) <= first + last + 4 else f"{text[:first]}…{text[-last:]}"
 
 
 def parse_color(text: str | None) -> str | None:

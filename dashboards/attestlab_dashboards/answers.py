@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from attestlab import Lab
 from attestlab.client.asynchronous.calls import VerbCall, VerbCancelled
-from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.pages import AnyPane
 
 _THREADS: Final = ThreadPoolExecutor(16, thread_name_prefix="pane")
 _LOADS_AT_ONCE: Final = 4  # of one window
@@ -44,7 +44,7 @@ class Answers:
         self._calls: set[VerbCall] = set()
         self._cancellations = 0
 
-    async def load(self, pane: Pane[Any, Any], state: Any) -> Any:
+    async def load(self, pane: AnyPane, state: Any) -> Any:
         """Return the answer of a pane; a failed load is not kept.
 
         Raises:
@@ -61,7 +61,7 @@ class Answers:
             self._loading.popitem(last=False)
         return await asyncio.shield(task)
 
-    def forget(self, pane: Pane[Any, Any], state: Any) -> None:
+    def forget(self, pane: AnyPane, state: Any) -> None:
         """Forget one answer, so that it is loaded again."""
         self._loading.pop(_key_of(pane, state), None)
 
@@ -75,7 +75,7 @@ class Answers:
         for call in self._calls:
             call.cancel()
 
-    async def _run(self, pane: Pane[Any, Any], state: Any) -> Any:
+    async def _run(self, pane: AnyPane, state: Any) -> Any:
         cancellations = self._cancellations
         async with self._slots:
             if cancellations != self._cancellations:
@@ -92,5 +92,5 @@ class Answers:
             del self._loading[key]
 
 
-def _key_of(pane: Pane[Any, Any], state: Any) -> Key:
+def _key_of(pane: AnyPane, state: Any) -> Key:
     return (pane.load, *(getattr(state, name) for name in pane.reads))

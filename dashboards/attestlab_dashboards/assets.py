@@ -27,6 +27,6 @@ def address(name: str) -> str:
 
 
 @cache
-def served() -> Mapping[str, Path]:
+def list_served() -> Mapping[str, Path]:
     """Return the files by the names under which they are served."""
     return {address(path.name).removeprefix(ROUTE): path for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
 
 from markupsafe import Markup
 
+from attestlab.portal import rules
 from attestlab_dashboards import icons
 from attestlab_dashboards.safe import html
-
-_MONTHS: Final = [
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-]  # strftime would use the server's locale
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def count(number: int) -> str:
@@ -68,7 +52,7 @@ def day(at: datetime, now: datetime | None = None) -> str:
     '12 Nov 2025'
     """
     at = at.astimezone(UTC)
-    text = f"{at.day} {_MONTHS[at.month - 1]}"
+    text = f"{at.day} {rules.MONTHS[at.month - 1][:3]}"
     return text if now is not None and now.astimezone(UTC).year == at.year else f"{text} {at.year}"
 
 
@@ -92,9 +76,8 @@ def ago(at: datetime, now: datetime) -> str:
     seconds = (now - at).total_seconds()
     if abs(seconds) < 60:
         return "just now"
-    size, unit = next((size, unit) for size, unit in _UNITS if abs(seconds) >= size)
-    amount = f"{int(abs(seconds) // size)} {unit}"
-    return f"{amount} ago" if seconds > 0 else f"in {amount}"
+    amount, unit = rules.largest_unit(abs(seconds))
+    return f"{amount} {unit} ago" if seconds > 0 else f"in {amount} {unit}"
 
 
 def time_tag(at: datetime, now: datetime) -> Markup:
@@ -104,11 +87,10 @@ def time_tag(at: datetime, now: datetime) -> Markup:
 
 def short_id(value: str) -> Markup:
     """Draw an id or hash: its first eight and last four characters, and a button that copies all of it."""
-    shown = value if len(value) <= 16 else f"{value[:8]}…{value[-4:]}"
     return html(
         '<span class="al-id"><code title="{value}">{shown}</code>'
         '<button type="button" class="al-copy" data-copy="{value}" aria-label="Copy {value}">{icon}</button></span>',
         value=value,
-        shown=shown,
+        shown=rules.shorten_middle(value, 8, 4),
         icon=icons.draw("copy"),
     )

@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 from attestlab.core.errors import AttestLabError, PermissionDenied
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.pages import Facts, Page, Pane
+from attestlab_dashboards.pages import AnyPage, AnyPane, Facts
 from attestlab_dashboards.safe import NOTHING, html, join, text
 
 _FORMATS = ("csv", "parquet", "json")
 
 
-def draw(page: Page[Any], state: Any, facts: Facts) -> Markup:
+def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
     """Draw the page with empty panes: the question, the filters, and a skeleton for each card."""
     first = {pane.key: pane for pane in page.panes if not pane.question}
     cards = join(_draw_place(pane) for pane in page.panes if pane.question)
@@ -37,7 +37,7 @@ def draw(page: Page[Any], state: Any, facts: Facts) -> Markup:
     )
 
 
-def draw_pane(path: str, pane: Pane[Any, Any], data: Any, state: Any) -> Markup:
+def draw_pane(path: str, pane: AnyPane, data: Any, state: Any) -> Markup:
     """Draw a pane of the page at `path` with its heading and tools."""
     body = pane.draw(data, state)
     if not pane.question:
@@ -46,7 +46,7 @@ def draw_pane(path: str, pane: Pane[Any, Any], data: Any, state: Any) -> Markup:
     return html("{title}{body}", title=_draw_title(pane, reading, _draw_tools(path, pane, state)), body=body)
 
 
-def draw_forbidden(pane: Pane[Any, Any], facts: Facts) -> Markup:
+def draw_forbidden(pane: AnyPane, facts: Facts) -> Markup:
     """Draw a pane that the person may not see: which scope it needs, and who can grant it."""
     why = html(
         "This needs the scope <code>{scope}</code>. You have the role {roles}. Ask an owner of {tenant}.",
@@ -57,7 +57,7 @@ def draw_forbidden(pane: Pane[Any, Any], facts: Facts) -> Markup:
     return _in_card(pane, widgets.state("lock", "", "You may not see this", why))
 
 
-def draw_error(pane: Pane[Any, Any], error: AttestLabError) -> Markup:
+def draw_error(pane: AnyPane, error: AttestLabError) -> Markup:
     """Draw a pane whose data the service refused or failed to give: the code, the request, and what to do."""
     if isinstance(error, PermissionDenied):
         return _in_card(pane, widgets.state("lock", "", "You may not see this", text(error)))
@@ -73,14 +73,14 @@ def draw_error(pane: Pane[Any, Any], error: AttestLabError) -> Markup:
     return _in_card(pane, widgets.state("warn", "bad", "This could not be read", describe_error(error), buttons))
 
 
-def draw_failure(pane: Pane[Any, Any], reference: str) -> Markup:
+def draw_failure(pane: AnyPane, reference: str) -> Markup:
     """Draw a pane that failed by our mistake; `reference` finds it in the log of the process."""
     why = html("A mistake of ours, and it is in the log under <code>{reference}</code>.", reference=reference)
     retry = widgets.button("Retry", ev="retry", v=pane.key, primary=True)
     return _in_card(pane, widgets.state("warn", "bad", "This could not be drawn", why, retry))
 
 
-def draw_progress(pane: Pane[Any, Any], expected: str, seconds: float) -> Markup:
+def draw_progress(pane: AnyPane, expected: str, seconds: float) -> Markup:
     """Draw a load that takes long: what it has to do, for how long it has run, and the button that cancels it."""
     why = html(
         "{expected} {seconds} s so far. The service tells no share of it; it ends what takes too long by itself.",
@@ -93,7 +93,7 @@ def draw_progress(pane: Pane[Any, Any], expected: str, seconds: float) -> Markup
     return _in_card(pane, widgets.state("clock", "", "This takes a while", why, cancel))
 
 
-def draw_cancelled(pane: Pane[Any, Any]) -> Markup:
+def draw_cancelled(pane: AnyPane) -> Markup:
     """Draw a pane whose load the person cancelled."""
     why = html("The request was broken off, and the service ends what it began for it.")
     again = widgets.button("Run it again", ev="retry", v=pane.key, primary=True)
@@ -121,7 +121,7 @@ def describe_left_out(names: Sequence[str]) -> Markup:
     )
 
 
-def _draw_place(pane: Pane[Any, Any]) -> Markup:
+def _draw_place(pane: AnyPane) -> Markup:
     return html(
         '<section class="al-card span-{span}" id="pane-{key}" data-pane="{key}" aria-label="{question}">'
         '<div class="ctitle"><h2>{question}</h2></div><i class="sk tall"></i></section>',
@@ -131,11 +131,11 @@ def _draw_place(pane: Pane[Any, Any]) -> Markup:
     )
 
 
-def _in_card(pane: Pane[Any, Any], body: Markup) -> Markup:
+def _in_card(pane: AnyPane, body: Markup) -> Markup:
     return html("{title}{body}", title=_draw_title(pane, "", NOTHING), body=body) if pane.question else body
 
 
-def _draw_title(pane: Pane[Any, Any], reading: str, tools: Markup) -> Markup:
+def _draw_title(pane: AnyPane, reading: str, tools: Markup) -> Markup:
     return html(
         '<div class="ctitle"><div><h2>{question}</h2><div class="sub">{reading}</div></div>{tools}</div>',
         question=pane.question,
@@ -144,7 +144,7 @@ def _draw_title(pane: Pane[Any, Any], reading: str, tools: Markup) -> Markup:
     )
 
 
-def _draw_tools(path: str, pane: Pane[Any, Any], state: Any) -> Markup:
+def _draw_tools(path: str, pane: AnyPane, state: Any) -> Markup:
     """Draw the menu of a pane: downloads of its rows, and its query as Python and SQL."""
     items: list[Markup] = []
     if pane.export is not None:
@@ -159,11 +159,9 @@ def _draw_tools(path: str, pane: Pane[Any, Any], state: Any) -> Markup:
             )
             for name in _FORMATS
         ]
-    for label, compose in (("Copy as Python", pane.copy_python), ("Copy SQL", pane.copy_sql)):
-        if compose is not None:
-            items.append(
-                html('<button type="button" data-copy="{text}">{label}</button>', text=compose(state), label=label)
-            )
+    for label, snippet in (("Copy as Python", pane.compose_python(state)), ("Copy SQL", pane.compose_sql(state))):
+        if snippet is not None:
+            items.append(html('<button type="button" data-copy="{text}">{label}</button>', text=snippet, label=label))
     if not items:
         return NOTHING
     return html(

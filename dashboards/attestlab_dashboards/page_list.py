@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from attestlab_dashboards.issuers.page import PAGE as ISSUERS
 from attestlab_dashboards.log.page import PAGE as LOG
-from attestlab_dashboards.pages import Page
+from attestlab_dashboards.pages import AnyPage
 from attestlab_dashboards.policy.page import PAGE as POLICY
 from attestlab_dashboards.risk.page import PAGE as RISK
 
-PAGES: Final[tuple[Page[Any], ...]] = (RISK, POLICY, LOG, ISSUERS)
+PAGES: Final[tuple[AnyPage, ...]] = (RISK, POLICY, LOG, ISSUERS)

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.safe import NOTHING
 
 
@@ -54,8 +55,9 @@ class Pane(Generic[S, D]):
     """A pane: `load` asks the facade in a thread, `draw` makes markup of the answer.
 
     `reads` names the fields of the state that `load` depends on; while they are unchanged, the answer is kept.
-    Without a `question` the pane has no card. Without its `scope`, a person sees who can grant it instead. What
-    `remember` returns, the browser remembers for the next visit of the page; an empty text changes nothing.
+    Without a `question` the pane has no card. Without its `scope`, a person sees who can grant it instead. The query
+    of `copy_sql` can be copied as Python too, unless `copy_python` writes other Python. What `remember` returns, the
+    browser remembers for the next visit of the page; an empty text changes nothing.
 
     A load that `is_long` shows how long it has taken, with what it has to do in the words of `expects`, and a button
     that cancels it.
@@ -75,6 +77,17 @@ class Pane(Generic[S, D]):
     remember: Callable[[D, S], str] | None = None
     is_long: bool = False
     expects: Callable[[Lab, S], str] | None = None
+
+    def compose_sql(self, state: S) -> str | None:
+        """Compose the query of the pane, to copy; None if it is no query."""
+        return None if self.copy_sql is None else self.copy_sql(state)
+
+    def compose_python(self, state: S) -> str | None:
+        """Compose Python that asks what the pane shows, to copy; None if there is none."""
+        if self.copy_python is not None:
+            return self.copy_python(state)
+        sql = self.compose_sql(state)
+        return None if sql is None else write_python(sql)
 
 
 class Notice(NamedTuple):
@@ -97,7 +110,7 @@ def _no_chips(_state: Any, _facts: Facts) -> Markup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page(Generic[S]):
+class DashboardPage(Generic[S]):
     """A page of the dashboards. The panes `answer` and `kpis` come first, the cards after them.
 
     `recall` takes what the browser remembers of the last visit, which may be any text, into the state.
@@ -122,3 +135,7 @@ class Page(Generic[S]):
     def icon(self) -> str:
         """The name of the page's icon."""
         return self.path
+
+
+AnyPage = DashboardPage[Any]
+AnyPane = Pane[Any, Any]

@@ -29,7 +29,7 @@ from attestlab_dashboards import assets, downloads, shell, sign_in
 from attestlab_dashboards.configuration import Configuration
 from attestlab_dashboards.document import ShellPage
 from attestlab_dashboards.page_list import PAGES
-from attestlab_dashboards.pages import Page
+from attestlab_dashboards.pages import AnyPage
 from attestlab_dashboards.sessions import MAX_SOCKETS, BrowserSession, BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
 from attestlab_dashboards.throttle import Throttle, TooManyRequests
@@ -119,7 +119,7 @@ class PageSocket(WSHandler):
     async def prepare(self) -> None:
         """Reject a websocket without a session, or with the page of another one."""
         await super().prepare()
-        if self._finished:
+        if self.current_user is None:  # it is rejected already
             return
         session = cast(BrowserSessions, self.application.settings["sessions"]).get(self.current_user)
         if session is None or session.handle != self._handle_of_page() or len(session.pages) >= MAX_SOCKETS:
@@ -150,7 +150,7 @@ class PageSocket(WSHandler):
 class PageBuilder(Handler):
     """Builds the document of a page for the browser session that asked for it."""
 
-    def __init__(self, page: Page[Any], sessions: BrowserSessions) -> None:
+    def __init__(self, page: AnyPage, sessions: BrowserSessions) -> None:
         super().__init__()
         self._page = page
         self._sessions = sessions
@@ -184,7 +184,7 @@ class AssetHandler(StaticFileHandler):
 
     def parse_url_path(self, url_path: str) -> str:
         """Find the file of a served name; an unknown name is one that does not exist."""
-        found = assets.served().get(url_path)
+        found = assets.list_served().get(url_path)
         return "unknown" if found is None else found.name
 
     def get_content_type(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 
 from attestlab.portal.rules import initials
 from attestlab_dashboards import assets, icons
-from attestlab_dashboards.pages import Facts, Page
+from attestlab_dashboards.pages import AnyPage, Facts
 from attestlab_dashboards.safe import NOTHING, html, join
 
 PREFIX: Final = "/dash"
@@ -31,7 +31,7 @@ def draw_head() -> Markup:
     )
 
 
-def draw_shell(page: Page[Any], pages: Sequence[Page[Any]], facts: Facts) -> Markup:
+def draw_shell(page: AnyPage, pages: Sequence[AnyPage], facts: Facts) -> Markup:
     """Draw bar, navigation, skeleton and the place of notices."""
     return html(
         '<a class="al-skip" href="#al-here">Skip to the content</a>{bar}{nav}{skeleton}'
@@ -71,7 +71,7 @@ def _draw_bar(facts: Facts) -> Markup:
     )
 
 
-def _draw_navigation(page: Page[Any], pages: Sequence[Page[Any]]) -> Markup:
+def _draw_navigation(page: AnyPage, pages: Sequence[AnyPage]) -> Markup:
     links = join(
         html(
             '<a href="{prefix}/{path}"{current}>{icon}{name}</a>',
@@ -91,7 +91,7 @@ def _draw_navigation(page: Page[Any], pages: Sequence[Page[Any]]) -> Markup:
     )
 
 
-def _draw_skeleton(page: Page[Any]) -> Markup:
+def _draw_skeleton(page: AnyPage) -> Markup:
     cards = join(
         html(
             '<div class="al-sk-card" style="grid-column:span {span}"><h2>{question}</h2><i class="sk"></i></div>',

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
+from markupsafe import Markup
 from tornado.web import RequestHandler
 
 from attestlab.core.errors import AttestLabError, AuthInvalid, RateLimited
@@ -125,7 +126,7 @@ def read_target(wanted: str) -> str:
     return wanted if is_ours and is_plain and not parts.path.startswith(SIGN_IN) else START
 
 
-def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: str) -> Any:
+def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: str) -> Markup:
     """Draw the page of the form."""
     return html(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -149,7 +150,7 @@ def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: 
     )
 
 
-def _draw_people(people: tuple[DemoPerson, ...], target: str) -> Any:
+def _draw_people(people: tuple[DemoPerson, ...], target: str) -> Markup:
     if not people:
         return NOTHING
     buttons = join(

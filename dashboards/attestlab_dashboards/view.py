@@ -22,7 +22,7 @@ from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab_dashboards import assets, frame, icons
 from attestlab_dashboards.answers import Answers, run_in_thread, run_verb
-from attestlab_dashboards.pages import Action, Facts, Page, Pane
+from attestlab_dashboards.pages import Action, AnyPage, AnyPane, Facts
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.sessions import BrowserSession
 
@@ -63,7 +63,7 @@ class DashboardView(pn.viewable.Viewer):
     state = param.Parameter(doc="The state of the page, a frozen value.")
     number = param.Integer(default=0, doc="The number of the state, from 1.")
 
-    def __init__(self, page: Page[Any], session: BrowserSession, on_ended: Callable[[], None], **params: Any) -> None:
+    def __init__(self, page: AnyPage, session: BrowserSession, on_ended: Callable[[], None], **params: Any) -> None:
         super().__init__(state=page.state.from_query({})[0], **params)
         self._page = page
         self._session = session
@@ -161,12 +161,12 @@ class DashboardView(pn.viewable.Viewer):
         if number == self.number:
             self._send({"do": "ready", "number": number})
 
-    async def _draw_pane(self, pane: Pane[Any, Any], state: Any, number: int) -> None:
+    async def _draw_pane(self, pane: AnyPane, state: Any, number: int) -> None:
         markup = await self._content_of(pane, state, number)
         if number == self.number and markup is not None:
             self._send({"do": "panes", "panes": [{"key": pane.key, "html": markup}]})
 
-    async def _content_of(self, pane: Pane[Any, Any], state: Any, number: int) -> Markup | None:
+    async def _content_of(self, pane: AnyPane, state: Any, number: int) -> Markup | None:
         """Load and draw a pane; None if the state has changed while it waited."""
         if pane.scope and pane.scope not in self._session.facts.scopes:
             return frame.draw_forbidden(pane, self._session.facts)
@@ -187,7 +187,7 @@ class DashboardView(pn.viewable.Viewer):
         finally:
             progress.cancel()
 
-    async def _show_progress(self, pane: Pane[Any, Any], state: Any, number: int) -> None:
+    async def _show_progress(self, pane: AnyPane, state: Any, number: int) -> None:
         """Show for how long a long load has run, until it is cancelled because the load has ended."""
         if not pane.is_long or not pane.question:
             return
@@ -201,7 +201,7 @@ class DashboardView(pn.viewable.Viewer):
             self._send({"do": "panes", "panes": [{"key": pane.key, "html": drawn}]})
             await asyncio.sleep(PROGRESS_INTERVAL_S)
 
-    async def _load_and_draw(self, pane: Pane[Any, Any], state: Any, number: int) -> Markup | None:
+    async def _load_and_draw(self, pane: AnyPane, state: Any, number: int) -> Markup | None:
         data = await self._answers.load(pane, state)
         if number != self.number:
             return None
@@ -240,7 +240,7 @@ class DashboardView(pn.viewable.Viewer):
         task.add_done_callback(self._tasks.discard)
 
 
-def title_of(page: Page[Any]) -> str:
+def title_of(page: AnyPage) -> str:
     """Return the title of a page's window."""
     return f"{page.name} · AttestLab"
 

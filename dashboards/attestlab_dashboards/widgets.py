@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -108,6 +108,24 @@ def table(
         head=head,
         body=body,
     )
+
+
+def option_list(choices: Iterable[tuple[str, str | Markup]], chosen: str = "") -> Markup:
+    """Draw the options of a list to choose from, each with its value and its words."""
+    return join(
+        html(
+            '<option value="{value}"{selected}>{words}</option>',
+            value=value,
+            selected=html(" selected") if value == chosen else NOTHING,
+            words=words,
+        )
+        for value, words in choices
+    )
+
+
+def count_pages(rows: int) -> int:
+    """Return how many pages a table with so many rows has, at least one."""
+    return max(1, -(-rows // PAGE_ROWS))
 
 
 def pager(page: int, pages: int, *, ev: str) -> Markup:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import grimp
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "attestlab"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+PACKAGES = {"attestlab": ROOT / "attestlab", "attestlab_dashboards": ROOT / "dashboards" / "attestlab_dashboards"}
+MODULES = sorted(path for package in PACKAGES.values() for path in package.rglob("*.py"))
 FOLDERS = ("attestlab", "benchmarks", "dashboards", "tests")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -114,7 +114,7 @@ def python_files() -> list[Path]:
 
 
 def bare_participles() -> Iterator[Place]:
-    """Find functions of the package whose whole name is one past participle, which names neither verb nor object.
+    """Find functions of the packages whose whole name is one past participle, which names neither verb nor object.
 
     Route handlers are left out: their names are the operation ids that clients of the API know. So are boolean
     properties: a participle is the usual name of a state, as in `response.allowed`.
@@ -145,7 +145,7 @@ def is_participle(word: str) -> bool:
 
 
 def class_names_with_two_meanings() -> Iterator[str]:
-    """Find public class names that two modules of the package define."""
+    """Find public class names that two modules of the packages define."""
     homes: defaultdict[str, list[str]] = defaultdict(list)
     for path in MODULES:
         for node in tree(path).body:
@@ -206,7 +206,7 @@ def long_document_lines() -> Iterator[Place]:
 
 
 def any_lines() -> Iterator[Place]:
-    """Find lines of the package on which `Any` is a type; imports of it are not counted."""
+    """Find lines of the packages on which `Any` is a type; imports of it are not counted."""
     for path in MODULES:
         lines = {node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name) and node.id == "Any"}
         yield from (place(path, line, "Any") for line in sorted(lines))
@@ -229,13 +229,13 @@ def function_median() -> int:
 
 
 def import_circles() -> list[str]:
-    """Find the modules of the package that import each other in a circle, late imports included."""
-    graph = grimp.build_graph("attestlab", exclude_type_checking_imports=True, cache_dir=None)
+    """Find the modules of the packages that import each other in a circle, late imports included."""
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
     return sorted(module for module in graph.modules if module in graph.find_upstream_modules(module))
 
 
 def private_attributes() -> Iterator[Place]:
-    """Find private attributes that no module of the package defines, so that they belong to a library."""
+    """Find private attributes that no module of the packages defines, so that they belong to a library."""
     ours = {name for path in MODULES for name in _defined(path)}
     for path in MODULES:
         for node in ast.walk(tree(path)):
@@ -247,8 +247,8 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in _DOCUMENTED
 
 
-# Documented as public in spite of their names: of named tuples, of `os`, and of SQLAlchemy's rows.
-_DOCUMENTED = {"_make", "_replace", "_asdict", "_fields", "_exit", "_mapping"}
+# Documented as public in spite of their names: of named tuples, of `os`, SQLAlchemy's rows, and Panel's components.
+_DOCUMENTED = {"_make", "_replace", "_asdict", "_fields", "_exit", "_mapping", "_send_msg"}
 
 
 def _defined(path: Path) -> Iterator[str]:

@@ -125,7 +125,7 @@ def _pytest(copy: Path, *arguments: str, timeout_s: float) -> subprocess.Complet
         # Tests start other interpreters, which find the copy by the path, before the installed package.
         environment = {
             **os.environ,
-            **{"PYTHONPATH": str(copy), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            **{"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'dashboards'}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             "ATTESTLAB_VECTORS": os.environ.get("ATTESTLAB_VECTORS") or str(DEFAULT_FOLDER),
             "HYPOTHESIS_STORAGE_DIRECTORY": f"{scratch}/h",
         }

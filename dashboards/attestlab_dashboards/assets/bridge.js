@@ -68,15 +68,8 @@ export function render({ model, el }) {
       place.replaceChildren(box);
       box.addEventListener("click", (event) => { if (event.target.closest("button")) box.remove(); });
     },
-    copy: (message) => copy(message.text),
     remember: (message) => remember(message.text),
     ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
-    save: (message) => {
-      const link = document.createElement("a");
-      link.href = message.href;
-      link.download = message.name;
-      link.click();
-    },
   };
   // A refusal is shown in the dialog whose form was sent, above its buttons, so that it can be corrected there.
   function findRefusalPlace() {

@@ -36,7 +36,7 @@ def request_change(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
         impact=plural(request.impact.valid, "valid attestation"),
         needed=plural(request.approvals_needed, "approval"),
     )
-    return _done(state, text)
+    return _close_dialog(state, text)
 
 
 def register(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
@@ -57,13 +57,13 @@ def approve(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     request = lab.issuers.approve(_read(fields, "request"))
     missing = request.approvals_needed - len(request.approvals)
     next_step = "An owner or admin can execute it." if missing <= 0 else f"It needs {plural(missing, 'more approval')}."
-    return _done(state, html("<b>Approved.</b> Next: {next}", next=next_step))
+    return _close_dialog(state, html("<b>Approved.</b> Next: {next}", next=next_step))
 
 
 def reject(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Reject a request."""
     lab.issuers.reject(_read(fields, "request"), _read(fields, "reason"))
-    return _done(state, html("<b>Rejected.</b> Nothing changes; it stays in the audit feed with its reason."))
+    return _close_dialog(state, html("<b>Rejected.</b> Nothing changes; it stays in the audit feed with its reason."))
 
 
 def execute(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
@@ -74,21 +74,21 @@ def execute(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
         impact=plural(request.impact.valid, "valid attestation"),
         index=f"{request.log_index or 0:,}",
     )
-    return _done(state, text)
+    return _close_dialog(state, text)
 
 
 def rotate(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Rotate a key."""
     made = lab.issuers.rotate_key(_read(fields, "kid"))
     text = html("<b>Rotated.</b> {new} signs from now on; {old} stays to verify.", new=made.new_kid, old=made.old_kid)
-    return _done(state, text)
+    return _close_dialog(state, text)
 
 
 def revoke_key(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Revoke a key."""
     key = lab.issuers.revoke_key(_read(fields, "kid"), _read(fields, "reason"))
     affected = plural(key.affected_attestations, "attestation")
-    return _done(
+    return _close_dialog(
         state, html("<b>Revoked.</b> {kid} signed {affected}, which keep a flag.", kid=key.kid, affected=affected)
     )
 
@@ -99,10 +99,10 @@ def report_loss(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     key = lab.issuers.compromise_key(_read(fields, "kid"), _read(fields, "reason"), compromised_at=since)
     affected = plural(key.affected_attestations, "attestation")
     text = html("<b>Reported.</b> {kid} signed {affected}. Next: add a new key.", kid=key.kid, affected=affected)
-    return _done(state, text)
+    return _close_dialog(state, text)
 
 
-def _done(state: IssuerState, text: Markup) -> Notice:
+def _close_dialog(state: IssuerState, text: Markup) -> Notice:
     return Notice(text, close_question(state))
 
 

@@ -10,6 +10,7 @@ from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.governance import rules
 from attestlab.governance.rules import RequestType
 from attestlab.issuers.rules import TrustTier
+from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, utc
 from attestlab_dashboards.issuers.effects import ChangeEffect, describe_effect
 from attestlab_dashboards.issuers.queries.impact import LOOKED_DAYS, ChangeImpact
@@ -100,17 +101,12 @@ def _make_request_form(impact: ChangeImpact, state: IssuerState) -> QuestionForm
 
 def _draw_target(ask: str, tier: str, risk: str) -> Markup:
     values, now = (TIERS[::-1], tier) if ask == "tier" else (RISKS, risk)
-    options = join(
-        html('<option value="{value}">{word}</option>', value=value, word=write_word(value))
-        for value in values
-        if value != now
-    )
     return html(
         '<label class="field">New {what}, instead of {now}<select name="target" required data-focus>{options}'
         "</select></label>",
         what="trust tier" if ask == "tier" else "risk rating",
         now=write_word(now),
-        options=options,
+        options=widgets.option_list((value, write_word(value)) for value in values if value != now),
     )
 
 

@@ -31,22 +31,13 @@ def draw_filters(state: IssuerState, _facts: Facts) -> Markup:
 
 def draw_choice(label: str, ev: str, values: Sequence[str], chosen: str) -> Markup:
     """Draw a chip that is a list to choose from, `all` first."""
-    options = join(
-        html(
-            '<option value="{value}"{on}>{word}</option>',
-            value=value,
-            on=html(" selected") if value == chosen else NOTHING,
-            word=write_word(value) if value else "all",
-        )
-        for value in ("", *values)
-    )
     return html(
         '<label class="chip is-choice{on}">{label}: <select data-ev="{ev}" data-key="choice:{ev}">{options}'
         "</select></label>",
         on=" on" if chosen else "",
         label=label,
         ev=ev,
-        options=options,
+        options=widgets.option_list([("", "all"), *((value, write_word(value)) for value in values)], chosen),
     )
 
 

@@ -33,7 +33,7 @@ from attestlab_dashboards.issuers.queries import (
 )
 from attestlab_dashboards.issuers.queries import trail as trail_query
 from attestlab_dashboards.issuers.state import FILTERS, IssuerState
-from attestlab_dashboards.pages import Page, Pane
+from attestlab_dashboards.pages import DashboardPage, Pane
 
 _READ: Final = Scope.ISSUERS_READ.value
 _PANES: Final = (
@@ -54,7 +54,6 @@ _PANES: Final = (
         reads=(*FILTERS, "sort", "page", "age_limit"),
         scope=_READ,
         copy_sql=listing.write_listing_sql,
-        copy_python=listing.write_listing_python,
         export=listing.export_listing,
     ),
     Pane(
@@ -67,7 +66,6 @@ _PANES: Final = (
         reads=overview.BY_STANDING,
         scope=_READ,
         copy_sql=overview.write_overview_sql,
-        copy_python=overview.write_overview_python,
         export=overview.export_overview,
     ),
     Pane(
@@ -80,7 +78,6 @@ _PANES: Final = (
         reads=(*FILTERS, "drift_page"),
         scope=_READ,
         copy_sql=drift.write_drift_sql,
-        copy_python=drift.write_drift_python,
         export=drift.export_drift,
     ),
     Pane(
@@ -92,7 +89,6 @@ _PANES: Final = (
         reads=(*FILTERS, "keys_page"),
         scope=_READ,
         copy_sql=key_lanes.write_lanes_sql,
-        copy_python=key_lanes.write_lanes_python,
         export=key_lanes.export_lanes,
     ),
     Pane(
@@ -116,7 +112,6 @@ _PANES: Final = (
         reads=(*FILTERS, "key", "since"),
         scope=_READ,
         copy_sql=key_loss.write_loss_sql,
-        copy_python=key_loss.write_loss_python,
         export=key_loss.export_affected,
     ),
     Pane(
@@ -128,7 +123,6 @@ _PANES: Final = (
         reads=("trail_page",),
         scope=Scope.AUDIT_READ.value,
         copy_sql=trail_query.write_trail_sql,
-        copy_python=trail_query.write_trail_python,
         export=trail_query.export_trail,
     ),
     Pane(key="issuer", load=subject.load_subject, draw=drawer.draw_drawer, reads=("issuer", "age_limit"), scope=_READ),
@@ -143,7 +137,7 @@ _PANES: Final = (
         key="confirm", load=impact.load_impact, draw=confirm.draw_dialog, reads=("ask", "about", "since"), scope=_READ
     ),
 )
-PAGE: Final = Page(
+PAGE: Final = DashboardPage(
     path="issuers",
     name="Issuers",
     question="Whom do we trust, and has that changed?",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import ValidationFailed
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier, validate_kid
+from attestlab_dashboards.addresses import change_state, one_of, read_time, whole_number, write_time
 
 SORTS: Final = ("name", "status", "tier", "risk", "jurisdiction", "keys", "mints", "change", "last")
 AGE_LIMITS: Final = (90, 180, 365)  # days after which a key is due for rotation
@@ -92,9 +92,7 @@ class IssuerState:
 
     def change(self, **changes: str) -> IssuerState:
         """Return the state with other values, given as in an address; the same state if one is not acceptable."""
-        query = {name: text for name, text in {**self.to_query(), **changes}.items() if text}
-        changed, left_out = self.from_query(query)
-        return self if left_out else changed
+        return change_state(self, **changes)
 
     @property
     def active_filters(self) -> tuple[str, ...]:
@@ -110,31 +108,16 @@ def _is_complete_question(values: Mapping[str, object]) -> bool:
     return ask != ADD and ("/" in str(about)) == (ask in KEY_ASKS)
 
 
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in allowed:
-            raise ValueError(text)
-        return text
-
-    return read
-
-
-def _read_page(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", text, re.ASCII) or int(text) > MAX_PAGE:
-        raise ValueError(text)
-    return int(text)
-
-
 def _read_age_limit(text: str) -> int:
-    return int(_one_of(*map(str, AGE_LIMITS))(text))
+    return int(one_of(*map(str, AGE_LIMITS))(text))
 
 
 def _read_flag(text: str) -> bool:
-    return bool(_one_of("1")(text))
+    return bool(one_of("1")(text))
 
 
 def _read_country(text: str) -> str:
-    return _one_of(*ALPHA_2)(text.upper())
+    return one_of(*ALPHA_2)(text.upper())
 
 
 def _read_id(text: str) -> str:
@@ -149,30 +132,25 @@ def _read_object(text: str) -> str:
     return _read_key(text) if "/" in text else _read_id(text)
 
 
-def _read_time(text: str) -> datetime:
-    at = datetime.fromisoformat(text)
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).replace(second=0, microsecond=0)
-
-
 def _write(value: object) -> str:
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%MZ").rjust(17, "0")
+        return write_time(value)
     return "1" if value is True else str(value)
 
 
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
-    "status": _one_of(*IssuerStatus),
-    "tier": _one_of(*TrustTier),
-    "risk": _one_of(*RiskRating),
+    "status": one_of(*IssuerStatus),
+    "tier": one_of(*TrustTier),
+    "risk": one_of(*RiskRating),
     "jurisdiction": _read_country,
     "changed": _read_flag,
-    "sort": _one_of(*SORTS, *(f"-{name}" for name in SORTS)),
-    **dict.fromkeys(("page", "drift_page", "keys_page", "trail_page"), _read_page),
+    "sort": one_of(*SORTS, *(f"-{name}" for name in SORTS)),
+    **dict.fromkeys(("page", "drift_page", "keys_page", "trail_page"), whole_number(1, MAX_PAGE)),
     "age_limit": _read_age_limit,
     "key": _read_key,
-    "since": _read_time,
+    "since": read_time,
     "issuer": _read_id,
-    "ask": _one_of(*ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, ADD),
+    "ask": one_of(*ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, ADD),
     "about": _read_object,
 }
 _DEFAULTS: Final = IssuerState()

@@ -60,8 +60,7 @@ def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
         row_ev="issuer",
         sorted_by=state.sort,
     )
-    pages = -(-page.issuers // widgets.PAGE_ROWS)
-    return join([add, table, widgets.pager(page.page, pages, ev="page")])
+    return join([add, table, widgets.pager(page.page, widgets.count_pages(page.issuers), ev="page")])
 
 
 def _draw_row(row: IssuerRow, page: IssuerPage, *, may_act: bool) -> list[Markup]:

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from attestlab import Lab, Verdict
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.change import Change, Outcome, load_change
-from attestlab_dashboards.log.evidence import Evidence, load_evidence
+from attestlab_dashboards.log.change import Change, ComparisonResult, load_change
+from attestlab_dashboards.log.evidence import EntryEvidence, load_evidence
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.step_views import StepState
 from attestlab_dashboards.log.words import describe_type, tell_since
@@ -21,7 +21,7 @@ class Answer:
     """The answers to both questions of the page."""
 
     change: Change
-    evidence: Evidence
+    evidence: EntryEvidence
 
 
 def load_answer(lab: Lab, state: LogState) -> Answer:
@@ -37,31 +37,31 @@ def draw_answer(data: Answer, _state: LogState) -> Markup:
 def _tell_change(change: Change) -> Markup:
     values = {"since": tell_since(change), "old": count(change.older.size), "new": count(change.newer.size)}
     match change.outcome:
-        case Outcome.GREW:
+        case ComparisonResult.GREW:
             return html(
                 "It grew by <b>{n} {noun}</b> since {since} and <b>nothing older was changed</b>.",
                 n=count(change.growth),
                 noun="entry" if change.growth == 1 else "entries",
                 **values,
             )
-        case Outcome.SAME:
+        case ComparisonResult.SAME:
             return html(
                 "It has <b>{new} entries</b>, as {when} {since}, and <b>nothing was changed</b>.",
                 when="when" if change.seen_at is not None else "on",
                 **values,
             )
-        case Outcome.FORKED:
+        case ComparisonResult.FORKED:
             return html(
                 '<b class="lg-wrong">It is not the log that you saw</b>: its first {old} entries differ.', **values
             )
-        case Outcome.ROLLED_BACK:
+        case ComparisonResult.ROLLED_BACK:
             return html(
                 '<b class="lg-wrong">It lost entries</b>: you saw <b>{old}</b>, now it has <b>{new}</b>.', **values
             )
     return html('<b class="lg-wrong">It could not prove that it only grew</b> since {since}.', **values)
 
 
-def _tell_entry(evidence: Evidence) -> Markup:
+def _tell_entry(evidence: EntryEvidence) -> Markup:
     entry = evidence.subject.entry
     if entry is None:
         return html("{why}", why=evidence.subject.missing)
@@ -75,7 +75,7 @@ def _tell_entry(evidence: Evidence) -> Markup:
     return html("{what} <b>is in it</b>{validity}.", what=what, validity=_tell_validity(evidence))
 
 
-def _name_entry(evidence: Evidence) -> str:
+def _name_entry(evidence: EntryEvidence) -> str:
     """Name an entry: a mint by kind and issuer as far as its bundle may be read, another one by its type."""
     if evidence.document is not None and evidence.has_bundle:
         return f"a {evidence.document['attestation']['schema']} by {evidence.document['issuer']['name']}"
@@ -83,11 +83,11 @@ def _name_entry(evidence: Evidence) -> str:
     return "" if entry is None else describe_type(entry.type).noun
 
 
-def _name_flip(evidence: Evidence) -> str:
+def _name_flip(evidence: EntryEvidence) -> str:
     return "" if evidence.flipped is None else evidence.flipped.what.partition(":")[0]
 
 
-def _tell_flip(evidence: Evidence) -> Markup:
+def _tell_flip(evidence: EntryEvidence) -> Markup:
     steps = () if evidence.examination is None else evidence.examination.steps
     failed = next((place for place, step in enumerate(steps, 1) if step.state is StepState.FAILED), None)
     if failed is not None:
@@ -97,7 +97,7 @@ def _tell_flip(evidence: Evidence) -> Markup:
     )
 
 
-def _tell_validity(evidence: Evidence) -> Markup:
+def _tell_validity(evidence: EntryEvidence) -> Markup:
     if evidence.examination is None:
         return NOTHING
     verdict = evidence.examination.verdict

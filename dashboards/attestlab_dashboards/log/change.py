@@ -20,7 +20,7 @@ COMPARED_DAYS: Final = 7  # how far the older head is back, if the browser kept 
 SIZE_BEFORE: Final = 'SELECT count(*) AS size FROM log_entries WHERE "at" <= CAST($before AS TIMESTAMPTZ)'
 
 
-class Outcome(StrEnum):
+class ComparisonResult(StrEnum):
     """The result of comparing two heads."""
 
     GREW = "grew"
@@ -53,7 +53,7 @@ class Change:
     newer: Head
     older: Head
     is_kept: bool
-    outcome: Outcome
+    outcome: ComparisonResult
     blocks: tuple[Block, ...] = ()
     proven_root: str = ""
     detail: str = ""
@@ -69,7 +69,7 @@ class Change:
     @property
     def is_sound(self) -> bool:
         """Whether the newer tree provably begins with the older one."""
-        return self.outcome in (Outcome.GREW, Outcome.SAME)
+        return self.outcome in (ComparisonResult.GREW, ComparisonResult.SAME)
 
 
 def load_change(lab: Lab, state: LogState) -> Change:
@@ -89,7 +89,7 @@ def load_change(lab: Lab, state: LogState) -> Change:
         newer=newer,
         older=Head(older.size, older.root, None),
         is_kept=kept is not None,
-        outcome=Outcome.UNPROVEN,
+        outcome=ComparisonResult.UNPROVEN,
         witnesses=list_witnesses(signed),
         key_id=key_id,
         seen_at=None if seen is None else seen.at,
@@ -131,9 +131,9 @@ def _find_earlier(lab: Lab, signed: TreeHeadHandle) -> KeptHead:
 def _compare(lab: Lab, change: Change) -> Change:
     older, newer = change.older, change.newer
     if older.size > newer.size:
-        return replace(change, outcome=Outcome.ROLLED_BACK)
+        return replace(change, outcome=ComparisonResult.ROLLED_BACK)
     if older.size == 0:
-        return replace(change, outcome=Outcome.GREW if newer.size else Outcome.SAME)
+        return replace(change, outcome=ComparisonResult.GREW if newer.size else ComparisonResult.SAME)
     try:
         proof = lab.log.consistency(older.size, newer.size)
     except ProofInvalid as error:
@@ -143,9 +143,9 @@ def _compare(lab: Lab, change: Change) -> Change:
     proven = parse_hash(proof.from_root)
     change = replace(change, proven_root=proven.hex(), older=replace(older, at=_read_time(lab, older.size - 1)))
     if change.is_kept and proven.hex() != older.root:
-        return replace(change, outcome=Outcome.FORKED)
+        return replace(change, outcome=ComparisonResult.FORKED)
     blocks = build_blocks(older.size, newer.size, proven, tuple(parse_hash(each) for each in proof.hashes))
-    outcome = Outcome.SAME if older.size == newer.size else Outcome.GREW
+    outcome = ComparisonResult.SAME if older.size == newer.size else ComparisonResult.GREW
     return replace(change, outcome=outcome, blocks=blocks, older=replace(change.older, root=proven.hex()))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.change import Change, Head, Outcome
+from attestlab_dashboards.log.change import Change, ComparisonResult, Head
 from attestlab_dashboards.log.merkle_layout import Block
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import download, name_older_head, shorten_hash
@@ -18,12 +18,12 @@ from attestlab_dashboards.widgets import Tone, button, empty, pill
 _GAP: Final = 4.0
 _BLOCK_Y, _BLOCK_HEIGHT = 186.0, 30.0
 _HEAD_HEIGHT: Final = 46.0
-_WORDS: Final[dict[Outcome, tuple[str, Tone, str]]] = {
-    Outcome.GREW: ("no, it only grew", "good", "check"),
-    Outcome.SAME: ("no, it is the same", "good", "check"),
-    Outcome.FORKED: ("yes, it is another log", "bad", "cross"),
-    Outcome.ROLLED_BACK: ("yes, entries are missing", "bad", "cross"),
-    Outcome.UNPROVEN: ("not proven", "bad", "warn"),
+_WORDS: Final[dict[ComparisonResult, tuple[str, Tone, str]]] = {
+    ComparisonResult.GREW: ("no, it only grew", "good", "check"),
+    ComparisonResult.SAME: ("no, it is the same", "good", "check"),
+    ComparisonResult.FORKED: ("yes, it is another log", "bad", "cross"),
+    ComparisonResult.ROLLED_BACK: ("yes, entries are missing", "bad", "cross"),
+    ComparisonResult.UNPROVEN: ("not proven", "bad", "warn"),
 }
 
 
@@ -50,7 +50,7 @@ def _draw_keep(change: Change) -> Markup:
         )
         return join([seen, html('<button type="button" class="btn sm" data-forget>Forget it in this browser</button>')])
     head = f"{change.newer.size}.{change.newer.root}"
-    if change.is_kept and change.seen_at is None and change.outcome is Outcome.SAME:
+    if change.is_kept and change.seen_at is None and change.outcome is ComparisonResult.SAME:
         return html('<span class="muted small">This link carries the head of now.</span>')
     return button("Keep the head of now in this link", ev="keep", v=head)
 
@@ -58,7 +58,7 @@ def _draw_keep(change: Change) -> Markup:
 def _explain_outcome(change: Change) -> Markup:
     old, new = change.older, change.newer
     match change.outcome:
-        case Outcome.FORKED:
+        case ComparisonResult.FORKED:
             return html(
                 '<p class="lg-alarm">You saw root <code>{kept}</code> for {old} entries; the log now proves '
                 "<code>{proven}</code>. Two roots of one size cannot both be true: keep that head, and ask the "
@@ -67,14 +67,14 @@ def _explain_outcome(change: Change) -> Markup:
                 old=count(old.size),
                 proven=shorten_hash(change.proven_root),
             )
-        case Outcome.ROLLED_BACK:
+        case ComparisonResult.ROLLED_BACK:
             return html(
                 '<p class="lg-alarm">You saw {old} entries, and the log shows {new}. A log that only grows '
                 "never has fewer: keep that head, and ask the operator.</p>",
                 old=count(old.size),
                 new=count(new.size),
             )
-        case Outcome.UNPROVEN:
+        case ComparisonResult.UNPROVEN:
             return html('<p class="lg-alarm">{detail}</p>', detail=change.detail)
     return NOTHING
 
@@ -107,7 +107,7 @@ def _draw_heads(change: Change, width: float, css: str) -> Markup:
     half = 122.0 if width > 500 else 84.0
     old_x = min(max(old_x, half + 1), width - half - 1)
     new_x = min(max(new_x, half + 1), width - half - 1)
-    is_same = change.outcome is Outcome.SAME
+    is_same = change.outcome is ComparisonResult.SAME
     top, low = 4.0, 92.0
     return html(
         '<svg class="lg-draw {css}" viewBox="0 {from_y} {width} {height}" role="group" aria-label="{label}">'

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from attestlab.portal.rules import SearchKind, parse_search
+from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.log.entries import EXPORTED, GROWTH, filter_parameters
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import FIND_BY_NAME
@@ -43,17 +44,9 @@ def copy_path_python(state: LogState) -> str:
     return f"lab.log.proof({_name_entry(state)})"
 
 
-def copy_entries_python(state: LogState) -> str:
-    """Compose the filtered entries as a data frame."""
-    return f"lab.sql({EXPORTED.strip()!r}, {filter_parameters(state)!r}).df()"
-
-
 def copy_entries_sql(state: LogState) -> str:
     """Compose the query of the filtered entries, with the values in it."""
-    query = EXPORTED.strip()
-    for name, value in filter_parameters(state).items():
-        query = query.replace(f"${name}", f"'{value}'")  # both values passed the pattern of their field
-    return query
+    return LakeQuery.bind(EXPORTED.strip(), filter_parameters(state)).to_sql()
 
 
 def copy_growth_sql(_state: LogState) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.log.state import LogState
-from attestlab_dashboards.widgets import PAGE_ROWS
+from attestlab_dashboards.widgets import PAGE_ROWS, count_pages
 
 GROWTH_POINTS: Final = 90
 
@@ -71,7 +71,7 @@ class EntryPage:
     @property
     def pages(self) -> int:
         """How many pages the filtered entries have, at least one."""
-        return max(1, -(-self.total // PAGE_ROWS))
+        return count_pages(self.total)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from attestlab_dashboards.log.entries import EntryPage, EntryRow
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pill
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import Column, button, chip, empty, pager, table
+from attestlab_dashboards.widgets import Column, button, chip, empty, option_list, pager, table
 
 _COLUMNS = (
     Column("Index", align="right"),
@@ -61,26 +62,16 @@ def _draw_filters(data: EntryPage, state: LogState) -> Markup:
         '<div class="chips lg-filters">{types}<label class="lg-choose"><span class="lbl">Issuer</span>'
         '<select data-ev="issuer" data-key="issuer">{options}</select></label></div>',
         types=join(types),
-        options=join(_draw_options(data, state)),
+        options=option_list(_list_issuers(data, state), state.issuer),
     )
 
 
-def _draw_options(data: EntryPage, state: LogState) -> list[Markup]:
-    options = [_draw_option("", "all", is_chosen=not state.issuer)]
+def _list_issuers(data: EntryPage, state: LogState) -> Iterator[tuple[str, str]]:
+    yield "", "all"
     if state.issuer and state.issuer not in {issuer for issuer, _, _ in data.issuers}:
-        options.append(_draw_option(state.issuer, state.issuer, is_chosen=True))
+        yield state.issuer, state.issuer
     for issuer, name, n in data.issuers:
-        options.append(_draw_option(issuer, f"{name} ({count(n)})", is_chosen=state.issuer == issuer))
-    return options
-
-
-def _draw_option(value: str, label: str, *, is_chosen: bool) -> Markup:
-    return html(
-        '<option value="{value}"{chosen}>{label}</option>',
-        value=value,
-        chosen=html(" selected") if is_chosen else NOTHING,
-        label=label,
-    )
+        yield issuer, f"{name} ({count(n)})"
 
 
 def _draw_row(row: EntryRow) -> list[Markup]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import attestlab
 from attestlab import Bundle, Lab, Reason, TrustPolicy, Verdict
@@ -13,9 +12,9 @@ from attestlab.attestations.verification.steps import StepResult
 from attestlab.client.handles.log import EntryHandle
 from attestlab.core.errors import NotFound, PermissionDenied, ProofInvalid, SignatureInvalid
 from attestlab_dashboards.log.merkle_layout import AuditPath
-from attestlab_dashboards.log.proof_reading import read_path
+from attestlab_dashboards.log.proof_reading import BundleDocument, read_path
 from attestlab_dashboards.log.state import Flip, LogState
-from attestlab_dashboards.log.step_views import StepView, build_step_views
+from attestlab_dashboards.log.step_views import InspectedStep, build_step_views
 from attestlab_dashboards.log.subject import Subject, find_subject
 from attestlab_dashboards.log.tamper import FlippedCopy, flip_copy, list_obstacles
 
@@ -34,13 +33,13 @@ class Trust:
 class Examination:
     """A bundle, each of its steps, its verdict, and what it leaves unproven. Offline: the service was not asked."""
 
-    steps: tuple[StepView, ...]
+    steps: tuple[InspectedStep, ...]
     verdict: Verdict
     not_checked: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class EntryEvidence:
     """What is known about the searched entry.
 
     `document` is the unchanged bundle, or for an entry without one its entry, proof and tree head in the same shape.
@@ -49,7 +48,7 @@ class Evidence:
 
     subject: Subject
     trust: Trust | None = None
-    document: Mapping[str, Any] | None = None
+    document: BundleDocument | None = None
     path: AuditPath | None = None
     refusal: str = ""
     examination: Examination | None = None
@@ -72,11 +71,11 @@ class Evidence:
         return self.path is not None and self.path.leads_to_root and not self.refusal
 
 
-def load_evidence(lab: Lab, state: LogState) -> Evidence:
+def load_evidence(lab: Lab, state: LogState) -> EntryEvidence:
     """Fetch the evidence about the searched entry, flip the bit of the playground in a copy, and verify that."""
     subject = find_subject(lab, state)
     if subject.entry is None:
-        return Evidence(subject)
+        return EntryEvidence(subject)
     policy, trust = read_trust(lab, state)
     document, why_no_bundle = _fetch_document(lab, subject)
     flipped = flip_copy(document, state.flip)
@@ -87,7 +86,7 @@ def load_evidence(lab: Lab, state: LogState) -> Evidence:
         digest = state.file or subject.file
         examination = examine(shown, policy, file=digest, answer="" if flipped else state.answer)
     refusal = _find_refusal(policy, shown["signed_tree_head"]["checkpoint"])
-    return Evidence(subject, trust, document, path, refusal, examination, why_no_bundle, flipped)
+    return EntryEvidence(subject, trust, document, path, refusal, examination, why_no_bundle, flipped)
 
 
 def read_trust(lab: Lab, state: LogState) -> tuple[TrustPolicy, Trust]:
@@ -102,7 +101,7 @@ def read_trust(lab: Lab, state: LogState) -> tuple[TrustPolicy, Trust]:
     return policy, Trust(key.name, key.key_id.hex(), bool(state.trust), names)
 
 
-def examine(document: Mapping[str, Any], policy: TrustPolicy, *, file: str = "", answer: str = "") -> Examination:
+def examine(document: BundleDocument, policy: TrustPolicy, *, file: str = "", answer: str = "") -> Examination:
     """Run each step of a bundle offline; `file` is a SHA-256 (hex), `answer` the service's reasons of step 8.
 
     Raises:
@@ -123,7 +122,7 @@ def _conclude(results: tuple[StepResult, ...], answer: str) -> Verdict:
     return failed or (Verdict.INVALID if Reason.POLICY_DENIED in answer.split() else Verdict.VALID)
 
 
-def _fetch_document(lab: Lab, subject: Subject) -> tuple[Mapping[str, Any], str]:
+def _fetch_document(lab: Lab, subject: Subject) -> tuple[BundleDocument, str]:
     """Fetch the bundle, or without one the public proof of the entry; returns why there is no bundle as well."""
     entry = subject.entry
     assert entry is not None
@@ -137,7 +136,7 @@ def _fetch_document(lab: Lab, subject: Subject) -> tuple[Mapping[str, Any], str]
         return _fetch_public_proof(lab, entry), error.message
 
 
-def _fetch_public_proof(lab: Lab, entry: EntryHandle) -> Mapping[str, Any]:
+def _fetch_public_proof(lab: Lab, entry: EntryHandle) -> BundleDocument:
     head = lab.log.head()
     proof = lab.log.proof(entry.log_index, tree_size=head.tree_size)
     return {

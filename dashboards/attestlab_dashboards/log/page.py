@@ -13,7 +13,6 @@ from attestlab_dashboards.log.bundle_check import draw_bundle_check, load_bundle
 from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.change_drawing import draw_change
 from attestlab_dashboards.log.copies import (
-    copy_entries_python,
     copy_entries_sql,
     copy_growth_sql,
     copy_path_python,
@@ -29,7 +28,7 @@ from attestlab_dashboards.log.path_drawing import draw_path, tell_path
 from attestlab_dashboards.log.search_box import draw_search_box, draw_tiles_and_examples, load_tiles
 from attestlab_dashboards.log.state import EVENTS, LogState, read_bundle, recall_head
 from attestlab_dashboards.log.steps_drawing import draw_evidence, tell_subject
-from attestlab_dashboards.pages import Action, Notice, Page, Pane
+from attestlab_dashboards.pages import Action, DashboardPage, Notice, Pane
 from attestlab_dashboards.safe import html
 
 _COMPARED: Final = ("kept", "seen", "looked")
@@ -55,7 +54,7 @@ def check_pasted_bundle(_lab: Lab, state: LogState, fields: Mapping[str, str]) -
     return Notice(html("The bundle is checked below, without the service."), pasted)
 
 
-PAGE: Final = Page(
+PAGE: Final = DashboardPage(
     path="log",
     name="Log",
     question="Did the log change, and is this attestation in it?",
@@ -114,7 +113,6 @@ PAGE: Final = Page(
             draw=draw_entries,
             reads=("type", "issuer", "page", "looked"),
             copy_sql=copy_entries_sql,
-            copy_python=copy_entries_python,
             export=select_entries,
         ),
         Pane(

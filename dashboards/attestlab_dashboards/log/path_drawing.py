@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.evidence import Evidence
+from attestlab_dashboards.log.evidence import EntryEvidence
 from attestlab_dashboards.log.merkle_layout import AuditPath, Sibling
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import download
@@ -19,12 +19,11 @@ _TREE_WIDTH: Final = 680.0
 _HALF_STEP: Final = 30.0  # how far a step up moves towards the sibling
 _MIN_RISE, _MAX_RISE, _TREE_HEIGHT = 32.0, 60.0, 400.0
 _TOP: Final = 58.0
-_LADDER_WIDTH: Final = 340.0
 _LADDER_X: Final = 40.0
 _RUNG: Final = 40.0
 
 
-def draw_path(evidence: Evidence, _state: LogState) -> Markup:
+def draw_path(evidence: EntryEvidence, _state: LogState) -> Markup:
     """Draw the audit path of the searched entry, with its downloads."""
     path = evidence.path
     if path is None:
@@ -39,7 +38,7 @@ def draw_path(evidence: Evidence, _state: LogState) -> Markup:
     )
 
 
-def tell_path(evidence: Evidence, _state: LogState) -> str:
+def tell_path(evidence: EntryEvidence, _state: LogState) -> str:
     """Count the hashes of the path, for the line under the title."""
     if evidence.path is None:
         return "Each hash on the way from the entry to the root"
@@ -48,7 +47,7 @@ def tell_path(evidence: Evidence, _state: LogState) -> str:
     return f"{lead} from the entry to the root. Triangles stand for whole subtrees"
 
 
-def _draw_downloads(evidence: Evidence) -> Markup:
+def _draw_downloads(evidence: EntryEvidence) -> Markup:
     document, path = evidence.document, evidence.path
     if document is None or path is None:
         return NOTHING
@@ -68,13 +67,13 @@ def _is_bad(path: AuditPath, place: int) -> bool:
     return path.broken_at is not None and place >= path.broken_at
 
 
-def _tell_root(path: AuditPath, evidence: Evidence) -> tuple[str, str]:
+def _tell_root(path: AuditPath, evidence: EntryEvidence) -> tuple[str, str]:
     if not path.leads_to_root:
         return "is not the signed root", "lg-tb"
     return ("equals the signed root", "lg-tg") if not evidence.refusal else ("is not signed by a trusted key", "lg-tb")
 
 
-def _draw_tree(path: AuditPath, evidence: Evidence, flipped: int | None) -> Markup:
+def _draw_tree(path: AuditPath, evidence: EntryEvidence, flipped: int | None) -> Markup:
     xs = _list_xs(path)
     rise = min(_MAX_RISE, max(_MIN_RISE, _TREE_HEIGHT / max(1, len(path.siblings))))
     height = _TOP + rise * len(path.siblings) + 58
@@ -168,7 +167,7 @@ def _draw_node(path: AuditPath, place: int, x: float, y: float) -> Markup:
     )
 
 
-def _draw_root(path: AuditPath, evidence: Evidence, x: float, anchor: str, size: int) -> Markup:
+def _draw_root(path: AuditPath, evidence: EntryEvidence, x: float, anchor: str, size: int) -> Markup:
     words, css = _tell_root(path, evidence)
     return html(
         '<text class="lg-b" x="{x}" y="18" text-anchor="{anchor}">Root of {size} entries</text>'
@@ -197,7 +196,7 @@ def _draw_leaf(path: AuditPath, x: float, y: float, anchor: str) -> Markup:
     )
 
 
-def _draw_ladder(path: AuditPath, evidence: Evidence, flipped: int | None) -> Markup:
+def _draw_ladder(path: AuditPath, evidence: EntryEvidence, flipped: int | None) -> Markup:
     """Draw the path as a straight line with a rung to each sibling: for widths where a tree has letters too small."""
     rungs = len(path.siblings)
     ys = [_TOP + _RUNG * (rungs - place) for place in range(rungs + 1)]

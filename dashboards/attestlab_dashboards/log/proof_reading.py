@@ -11,8 +11,10 @@ from attestlab.client.handles.log import parse_hash
 from attestlab.core.errors import ProofInvalid
 from attestlab_dashboards.log.merkle_layout import AuditPath, build_path
 
+BundleDocument = Mapping[str, Any]  # of a bundle, or of a public proof in the same shape
 
-def read_entry(logged: Mapping[str, Any]) -> Mapping[str, object]:
+
+def read_entry(logged: BundleDocument) -> Mapping[str, object]:
     """Read the members of a logged entry; those of a changed copy may be unreadable, and then there are none."""
     try:
         members = json.loads(base64.b64decode(logged["entry_b64"]))
@@ -21,7 +23,7 @@ def read_entry(logged: Mapping[str, Any]) -> Mapping[str, object]:
     return members if isinstance(members, dict) else {}
 
 
-def read_path(document: Mapping[str, Any]) -> AuditPath:
+def read_path(document: BundleDocument) -> AuditPath:
     """Read the audit path of a document, and recompute its nodes.
 
     Raises:
@@ -46,7 +48,7 @@ def read_note(checkpoint: str) -> tuple[int, bytes]:
     return int(size), base64.b64decode(root)
 
 
-def describe_path(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def describe_path(document: BundleDocument) -> Iterator[tuple[str, str]]:
     """Describe what step 7 compares: the leaf's hash, the computed root, and the root of the tree head."""
     try:
         path = read_path(document)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from attestlab import Reason, sha256
 from attestlab.attestations.verification.steps import State, StepResult
 from attestlab.core.encoding import b64url_decode
 from attestlab.portal.messages import ENDING, FLAGGED, REASONS, STEPS, Step
-from attestlab_dashboards.log.proof_reading import describe_path, read_entry
+from attestlab_dashboards.log.proof_reading import BundleDocument, describe_path, read_entry
 
 Value = tuple[str, str]
 
@@ -27,7 +27,7 @@ class StepState(StrEnum):
 
 
 @dataclass(frozen=True)
-class StepView:
+class InspectedStep:
     """One of the eight steps: `answer` is a word or two, `sentence` the meaning, `values` what was compared."""
 
     name: str
@@ -39,8 +39,8 @@ class StepView:
 
 
 def build_step_views(
-    document: Mapping[str, Any], results: Sequence[StepResult], *, file: str, answer: str
-) -> tuple[StepView, ...]:
+    document: BundleDocument, results: Sequence[StepResult], *, file: str, answer: str
+) -> tuple[InspectedStep, ...]:
     """Build the eight steps from the results of those that ran offline; all after the first failure are skipped.
 
     `file` is the SHA-256 (hex) that was compared, `answer` the service's reasons of step 8; both may be empty.
@@ -52,16 +52,16 @@ def build_step_views(
 
 
 def _view_each(
-    document: Mapping[str, Any], found: Mapping[str, StepResult], file: str, answer: str
-) -> Iterator[StepView]:
+    document: BundleDocument, found: Mapping[str, StepResult], file: str, answer: str
+) -> Iterator[InspectedStep]:
     for words in STEPS:
         values = tuple(_VALUES[words.name](document))
         if words.name == "policy":
             yield _view_policies(words, answer)
         elif words.name == "content" and not file and words.name in found:
-            yield StepView("content", words.question, StepState.SILENT, words.answer, words.silent, values)
+            yield InspectedStep("content", words.question, StepState.SILENT, words.answer, words.silent, values)
         elif (result := found.get(words.name)) is None:
-            yield StepView(
+            yield InspectedStep(
                 words.name, words.question, StepState.SKIPPED, "not reached", "No evidence is left to run it."
             )
         else:
@@ -69,17 +69,17 @@ def _view_each(
             yield _view_result(words, result, tuple(own), document)
 
 
-def _stop_at_failure(views: Iterator[StepView]) -> Iterator[StepView]:
+def _stop_at_failure(views: Iterator[InspectedStep]) -> Iterator[InspectedStep]:
     has_failed = False
     for view in views:
         if has_failed:
-            yield StepView(view.name, view.question, StepState.SKIPPED, "not reached", "An earlier step failed.")
+            yield InspectedStep(view.name, view.question, StepState.SKIPPED, "not reached", "An earlier step failed.")
         else:
             yield view
         has_failed = has_failed or view.state is StepState.FAILED
 
 
-def _view_result(words: Step, result: StepResult, values: tuple[Value, ...], document: Mapping[str, Any]) -> StepView:
+def _view_result(words: Step, result: StepResult, values: tuple[Value, ...], document: BundleDocument) -> InspectedStep:
     reason = result.reasons[-1] if result.reasons else None
     match result.state:
         case State.FAILED:
@@ -88,7 +88,7 @@ def _view_result(words: Step, result: StepResult, values: tuple[Value, ...], doc
             state, answer = StepState.OPEN, "not proven"
         case State.OK:
             state, answer = StepState.GOOD, _answer_of(words, reason, document)
-    return StepView(words.name, words.question, state, answer, _explain(words, reason, result), values)
+    return InspectedStep(words.name, words.question, state, answer, _explain(words, reason, result), values)
 
 
 def _explain(words: Step, reason: Reason | None, result: StepResult) -> str:
@@ -99,7 +99,7 @@ def _explain(words: Step, reason: Reason | None, result: StepResult) -> str:
     return " ".join(part for part in (*parts, result.detail) if part)
 
 
-def _answer_of(words: Step, reason: Reason | None, document: Mapping[str, Any]) -> str:
+def _answer_of(words: Step, reason: Reason | None, document: BundleDocument) -> str:
     """Return the short answer of a step that holds: a value where one says more than "Yes"."""
     match words.name, reason:
         case "resolve", _:
@@ -111,7 +111,7 @@ def _answer_of(words: Step, reason: Reason | None, document: Mapping[str, Any]) 
     return REASONS[reason].answer if reason else words.answer
 
 
-def _view_policies(words: Step, answer: str) -> StepView:
+def _view_policies(words: Step, answer: str) -> InspectedStep:
     reasons = answer.split()
     values = (("the service's reasons", ", ".join(reasons)),) if reasons else ()
     if Reason.POLICY_DENIED in reasons:
@@ -123,10 +123,10 @@ def _view_policies(words: Step, answer: str) -> StepView:
     else:
         state, short = StepState.SILENT, "not asked"
         sentence = "Only the service can evaluate its policies; nothing was sent to it."
-    return StepView("policy", words.question, state, short, sentence, values)
+    return InspectedStep("policy", words.question, state, short, sentence, values)
 
 
-def _resolve(document: Mapping[str, Any]) -> Iterator[Value]:
+def _resolve(document: BundleDocument) -> Iterator[Value]:
     attestation = document["attestation"]
     yield "attestation", attestation["id"]
     yield "kind", attestation["payload"]["schema"]
@@ -134,14 +134,14 @@ def _resolve(document: Mapping[str, Any]) -> Iterator[Value]:
     yield "logged at", str(read_entry(document["log_entry"]).get("at"))
 
 
-def _content(document: Mapping[str, Any]) -> Iterator[Value]:
+def _content(document: BundleDocument) -> Iterator[Value]:
     attestation = document["attestation"]
     yield "attested payload", f"sha256:{b64url_decode(attestation['payload_hash']).hex()}"
     if attestation.get("document_hash"):
         yield "attested document", f"sha256:{attestation['document_hash']}"
 
 
-def _status(document: Mapping[str, Any]) -> Iterator[Value]:
+def _status(document: BundleDocument) -> Iterator[Value]:
     attestation = document["attestation"]
     yield "status", attestation["status"]
     yield "expires", attestation.get("expiry_at") or "never"
@@ -149,7 +149,7 @@ def _status(document: Mapping[str, Any]) -> Iterator[Value]:
     yield "status list", f"of the first {listed['entry']['log_index']:,} entries" if listed else "none"
 
 
-def _governance(document: Mapping[str, Any]) -> Iterator[Value]:
+def _governance(document: BundleDocument) -> Iterator[Value]:
     newest = read_entry(document["status_proof"]["issuer"]["newest"])
     issuer = document["issuer"]
     yield "issuer", f"{issuer.get('name', 'no name')} ({issuer.get('domain', 'no domain')}), which no one signed"
@@ -157,7 +157,7 @@ def _governance(document: Mapping[str, Any]) -> Iterator[Value]:
         yield label, str(newest.get(name))
 
 
-def _key(document: Mapping[str, Any]) -> Iterator[Value]:
+def _key(document: BundleDocument) -> Iterator[Value]:
     history = document["status_proof"]["key"]
     newest, first = read_entry(history["newest"]), read_entry(history["first"])
     yield "key", f"{document['key']['kid']}, {document['key']['algorithm']}"
@@ -165,16 +165,16 @@ def _key(document: Mapping[str, Any]) -> Iterator[Value]:
     yield "first logged", f"{first.get('at')}, entry {history['first']['log_index']:,}"
 
 
-def _signature(document: Mapping[str, Any]) -> Iterator[Value]:
+def _signature(document: BundleDocument) -> Iterator[Value]:
     yield "public key", f"sha256:{sha256(b64url_decode(document['key']['public_key'])).hex()}"
     yield "signature", str(document["attestation"]["signature"]).rpartition(".")[2]
 
 
-def _policy(_document: Mapping[str, Any]) -> Iterator[Value]:
+def _policy(_document: BundleDocument) -> Iterator[Value]:
     yield from ()
 
 
-_VALUES: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Value]]]] = {
+_VALUES: Final[Mapping[str, Callable[[BundleDocument], Iterator[Value]]]] = {
     "resolve": _resolve,
     "content": _content,
     "status": _status,

@@ -10,9 +10,9 @@ from markupsafe import Markup
 from attestlab import Verdict
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.evidence import Evidence, Examination, Trust
+from attestlab_dashboards.log.evidence import EntryEvidence, Examination, Trust
 from attestlab_dashboards.log.state import Flip, LogState
-from attestlab_dashboards.log.step_views import StepState, StepView
+from attestlab_dashboards.log.step_views import InspectedStep, StepState
 from attestlab_dashboards.log.subject import Subject
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty
@@ -34,7 +34,7 @@ _FLIPS: Final = (
 _NUMBERS: Final = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"]
 
 
-def draw_evidence(evidence: Evidence, state: LogState) -> Markup:
+def draw_evidence(evidence: EntryEvidence, state: LogState) -> Markup:
     """Draw the steps of the searched attestation, and the playground below them."""
     if evidence.subject.entry is None:
         return empty("No attestation to verify", evidence.subject.missing, button("Clear the search", ev="find"))
@@ -67,7 +67,7 @@ def _draw_others(subject: Subject) -> Markup:
     )
 
 
-def tell_subject(evidence: Evidence, _state: LogState) -> str:
+def tell_subject(evidence: EntryEvidence, _state: LogState) -> str:
     """Name the searched entry, for the line under the title."""
     entry = evidence.subject.entry
     if entry is None:
@@ -78,7 +78,7 @@ def tell_subject(evidence: Evidence, _state: LogState) -> str:
     return f"Entry {count(entry.log_index)}, {evidence.document['attestation']['schema']} by {name}"
 
 
-def _explain_missing(evidence: Evidence) -> Markup:
+def _explain_missing(evidence: EntryEvidence) -> Markup:
     subject = evidence.subject
     go = NOTHING
     if subject.attestation_id is not None and not subject.is_mint:
@@ -98,7 +98,7 @@ def draw_verdict(examination: Examination, flipped: str = "") -> Markup:
     )
 
 
-def _tell_verdict(steps: Sequence[StepView], flipped: str) -> str:
+def _tell_verdict(steps: Sequence[InspectedStep], flipped: str) -> str:
     failed = next((place for place, step in enumerate(steps, 1) if step.state is StepState.FAILED), None)
     if failed is not None:
         cause = f"one bit was flipped in {flipped}" if flipped else steps[failed - 1].sentence
@@ -108,7 +108,7 @@ def _tell_verdict(steps: Sequence[StepView], flipped: str) -> str:
     return f"{_NUMBERS[held]} step{' holds' if held == 1 else 's hold'}{'; ' if rest else ''}{', '.join(rest).lower()}."
 
 
-def draw_steps(steps: Sequence[StepView], *, name: str = "steps") -> Markup:
+def draw_steps(steps: Sequence[InspectedStep], *, name: str = "steps") -> Markup:
     """Draw the steps in their order; the style sheet lights them up in turn. `name` sets their ids apart."""
     return html(
         '<ol class="lg-steps">{steps}</ol>',
@@ -116,7 +116,7 @@ def draw_steps(steps: Sequence[StepView], *, name: str = "steps") -> Markup:
     )
 
 
-def _draw_step(place: int, step: StepView, group: str) -> Markup:
+def _draw_step(place: int, step: InspectedStep, group: str) -> Markup:
     values = join(html("<dt>{name}</dt><dd>{value}</dd>", name=name, value=value) for name, value in step.values)
     return html(
         '<li class="lg-{state} lg-s{place}"><details id="lg-{group}-{name}"{opened}><summary data-key="{group}:{name}">'
@@ -136,7 +136,7 @@ def _draw_step(place: int, step: StepView, group: str) -> Markup:
     )
 
 
-def _draw_requests(evidence: Evidence, state: LogState) -> Markup:
+def _draw_requests(evidence: EntryEvidence, state: LogState) -> Markup:
     """Draw what the person can add: a file for step 2, and the service's answer for step 8."""
     if evidence.flipped is not None:
         return NOTHING
@@ -151,7 +151,7 @@ def _draw_requests(evidence: Evidence, state: LogState) -> Markup:
     )
 
 
-def _draw_playground(evidence: Evidence, state: LogState) -> Markup:
+def _draw_playground(evidence: EntryEvidence, state: LogState) -> Markup:
     return html(
         '<div class="lg-tamper" role="group" aria-label="Playground"><span class="small muted">Flip one bit of</span>'
         "{flips}{undo}</div>",
@@ -160,7 +160,7 @@ def _draw_playground(evidence: Evidence, state: LogState) -> Markup:
     )
 
 
-def _draw_flip(flip: Flip, words: str, evidence: Evidence, state: LogState) -> Markup:
+def _draw_flip(flip: Flip, words: str, evidence: EntryEvidence, state: LogState) -> Markup:
     why = evidence.obstacles.get(flip, "")
     return html(
         '<button type="button" class="chip" data-ev="flip" data-v="{flip}" data-key="flip:{flip}" '

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from attestlab.core.encoding import b64url_decode, b64url_encode
+from attestlab_dashboards.log.proof_reading import BundleDocument
 from attestlab_dashboards.log.state import Flip
 
 _HEX: Final = "0123456789abcdef"
@@ -21,12 +22,12 @@ _ORDINALS: Final = ["first", "second", "third", "fourth", "fifth", "sixth", "sev
 class FlippedCopy:
     """A changed copy of a bundle's document; `what` says for people which bit was flipped."""
 
-    document: Mapping[str, Any]  # JSON: each level has its own shape
+    document: BundleDocument  # JSON: each level has its own shape
     what: str
     place: int | None = None  # of the flipped hash in the path, from the leaf
 
 
-def list_obstacles(document: Mapping[str, Any]) -> dict[Flip, str]:
+def list_obstacles(document: BundleDocument) -> dict[Flip, str]:
     """List what cannot be flipped in a document, with the reason."""
     obstacles = {}
     if "attestation" not in document:
@@ -40,7 +41,7 @@ def list_obstacles(document: Mapping[str, Any]) -> dict[Flip, str]:
     return obstacles
 
 
-def flip_copy(document: Mapping[str, Any], flip: Flip) -> FlippedCopy | None:
+def flip_copy(document: BundleDocument, flip: Flip) -> FlippedCopy | None:
     """Flip one bit in a copy of a bundle's document; None if there is nothing to flip, or no such bit."""
     if flip is Flip.NOTHING or flip in list_obstacles(document):
         return None

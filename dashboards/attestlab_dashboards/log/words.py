@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from attestlab.portal.rules import shorten_middle
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import ago, day
 from attestlab_dashboards.log.change import Change
@@ -50,8 +51,7 @@ def shorten_hash(value: str) -> str:
     >>> shorten_hash("sha256:" + "0123456789" * 6 + "abcd")
     '01234567…89abcd'
     """
-    digits = value.removeprefix("sha256:")
-    return f"{digits[:8]}…{digits[-6:]}"
+    return shorten_middle(value.removeprefix("sha256:"), 8, 6)
 
 
 def download(label: str, name: str, content: bytes, *, primary: bool = False) -> Markup:

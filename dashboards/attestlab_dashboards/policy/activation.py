@@ -18,7 +18,7 @@ from attestlab_dashboards.safe import NOTHING, html, join
 ACTIVATING_ROLES: Final = frozenset({"owner", "admin"})
 
 
-class Readiness(NamedTuple):
+class ActivationReadiness(NamedTuple):
     """The replay and the proofs of a text, and who looks at it."""
 
     proof: Proof
@@ -42,7 +42,7 @@ class Readiness(NamedTuple):
         return any(each.version == about.version and each.author == str(self.me.id) for each in about.versions)
 
 
-class Step(NamedTuple):
+class ActivationCondition(NamedTuple):
     """A condition of an activation: whether it holds, its title and its reason."""
 
     holds: bool
@@ -51,17 +51,17 @@ class Step(NamedTuple):
     warns: bool = False
 
 
-def load_readiness(lab: Lab, state: PolicyState) -> Readiness:
+def load_readiness(lab: Lab, state: PolicyState) -> ActivationReadiness:
     """Load what an activation depends on."""
-    return Readiness(load_proof(lab, state), lab.me())
+    return ActivationReadiness(load_proof(lab, state), lab.me())
 
 
-def list_steps(data: Readiness) -> list[Step]:
+def list_steps(data: ActivationReadiness) -> list[ActivationCondition]:
     """List the conditions of an activation, as the service checks them."""
     about, report = data.about, data.proof.replay.report
     if report is None:
         line = data.proof.replay.problems[0].line
-        return [Step(False, "The draft has an error", f"Correct line {line} first.")]
+        return [ActivationCondition(False, "The draft has an error", f"Correct line {line} first.")]
     check = report.self_check
     number = 1 if about.policy is None else about.policy.version + 1
     saved = f"Version {about.version} is stored." if not about.is_draft else f"Save it as version {number} first."
@@ -69,43 +69,49 @@ def list_steps(data: Readiness) -> list[Step]:
         "It covers all of the history." if not report.left_out else f"It leaves out {count(report.left_out)} decisions."
     )
     steps = [
-        Step(
+        ActivationCondition(
             not check.unexpected_flips,
             "Self-check",
             f"The recorded versions decide {count(check.decisions - check.unexpected_flips)} of "
             f"{count(check.decisions)} recorded decisions again as they did.",
         ),
-        Step(not report.left_out, "Replay of the full history", f"{window} Made {utc(report.made_at)}."),
-        Step(not about.is_draft, "A stored version", saved),
+        ActivationCondition(not report.left_out, "Replay of the full history", f"{window} Made {utc(report.made_at)}."),
+        ActivationCondition(not about.is_draft, "A stored version", saved),
     ]
     if data.dead:
         names = ", ".join(data.dead)
-        steps.append(Step(True, "Dead rules", f"No context can match {names}. Activating acknowledges it.", warns=True))
+        steps.append(
+            ActivationCondition(
+                True, "Dead rules", f"No context can match {names}. Activating acknowledges it.", warns=True
+            )
+        )
     return [*steps, _describe_person(data)]
 
 
-def _describe_person(data: Readiness) -> Step:
+def _describe_person(data: ActivationReadiness) -> ActivationCondition:
     if not ACTIVATING_ROLES & set(data.me.roles):
-        return Step(False, "An owner or admin", "You may not activate a policy. Ask an owner or an admin.")
+        return ActivationCondition(
+            False, "An owner or admin", "You may not activate a policy. Ask an owner or an admin."
+        )
     if data.is_author and not data.about.is_draft:
         why = (
             "You wrote this version. Send the link of this page to another owner or admin; alone, you may activate it."
         )
-        return Step(True, "Second person", why, warns=True)
+        return ActivationCondition(True, "Second person", why, warns=True)
     if data.about.is_draft:
-        return Step(
+        return ActivationCondition(
             True, "Second person", "What you save, another owner or admin activates, if there is one.", warns=True
         )
-    return Step(True, "Second person", "Another person wrote this version.")
+    return ActivationCondition(True, "Second person", "Another person wrote this version.")
 
 
-def is_active(data: Readiness) -> bool:
+def is_active(data: ActivationReadiness) -> bool:
     """Whether the text is the active version already."""
     policy = data.about.policy
     return policy is not None and not data.about.is_draft and policy.active_version == data.about.version
 
 
-def draw_activation(data: Readiness, _state: PolicyState) -> Markup:
+def draw_activation(data: ActivationReadiness, _state: PolicyState) -> Markup:
     """Draw the conditions, the numbers and the buttons."""
     if is_active(data):
         return html(
@@ -124,7 +130,7 @@ def draw_activation(data: Readiness, _state: PolicyState) -> Markup:
     )
 
 
-def _draw_step(step: Step) -> Markup:
+def _draw_step(step: ActivationCondition) -> Markup:
     tone, icon = ("bad", "cross") if not step.holds else ("warn", "clock") if step.warns else ("good", "check")
     state = "not met" if not step.holds else "note" if step.warns else "met"
     return html(
@@ -138,14 +144,14 @@ def _draw_step(step: Step) -> Markup:
     )
 
 
-def _draw_numbers(data: Readiness) -> Markup:
+def _draw_numbers(data: ActivationReadiness) -> Markup:
     report = data.proof.replay.report
     if report is None:
         return NOTHING
     return html('<p class="po-numbers">{sentence}</p>', sentence=describe_effect(data))
 
 
-def describe_effect(data: Readiness) -> Markup:
+def describe_effect(data: ActivationReadiness) -> Markup:
     """Describe the effect of an activation by the numbers of the replay."""
     report = data.proof.replay.report
     if report is None:
@@ -158,7 +164,7 @@ def describe_effect(data: Readiness) -> Markup:
     )
 
 
-def _draw_main_button(data: Readiness, steps: list[Step]) -> Markup:
+def _draw_main_button(data: ActivationReadiness, steps: list[ActivationCondition]) -> Markup:
     if data.about.is_draft:
         number = 1 if data.about.policy is None else data.about.policy.version + 1
         wrong = "" if data.proof.replay.report is not None else "Correct the errors first"
@@ -172,7 +178,7 @@ def _draw_main_button(data: Readiness, steps: list[Step]) -> Markup:
     return html("{button}{reason}", button=button, reason=reason)
 
 
-def _draw_other_buttons(data: Readiness) -> Markup:
+def _draw_other_buttons(data: ActivationReadiness) -> Markup:
     policy = data.about.policy
     if policy is None or data.about.is_draft:
         return NOTHING
@@ -189,12 +195,12 @@ def _draw_other_buttons(data: Readiness) -> Markup:
     )
 
 
-def load_dialog(lab: Lab, state: PolicyState) -> Readiness | None:
+def load_dialog(lab: Lab, state: PolicyState) -> ActivationReadiness | None:
     """Load what the open dialog repeats; None if none is open."""
     return load_readiness(lab, state) if state.dialog else None
 
 
-def draw_dialog(data: Readiness | None, state: PolicyState) -> Markup:
+def draw_dialog(data: ActivationReadiness | None, state: PolicyState) -> Markup:
     """Draw the dialog of an action: what it is about, what it does, and the numbers."""
     if data is None or data.proof.replay.report is None:
         return NOTHING
@@ -213,7 +219,7 @@ def draw_dialog(data: Readiness | None, state: PolicyState) -> Markup:
     )
 
 
-def _describe_action(data: Readiness, action: str) -> tuple[str, Markup, str]:
+def _describe_action(data: ActivationReadiness, action: str) -> tuple[str, Markup, str]:
     about = data.about
     name = str((about.document or {}).get("name", "")) if about.policy is None else about.policy.name
     number = 1 if about.policy is None else about.policy.version + 1
@@ -229,7 +235,7 @@ def _describe_action(data: Readiness, action: str) -> tuple[str, Markup, str]:
     return f'Archive "{name}"?', effect, "Archive"
 
 
-def _draw_fields(data: Readiness, action: str) -> Markup:
+def _draw_fields(data: ActivationReadiness, action: str) -> Markup:
     if action != "activate":
         return NOTHING
     report = data.proof.replay.report

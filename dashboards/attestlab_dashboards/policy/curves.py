@@ -10,10 +10,10 @@ from markupsafe import Markup
 from attestlab.simulation.shapes import SweptOut
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, percent
-from attestlab_dashboards.policy.documents import WORDS, Threshold, describe_number, list_thresholds
+from attestlab_dashboards.policy.documents import WORDS, RuleThreshold, describe_number, list_thresholds
 from attestlab_dashboards.policy.queries import Sweep
 from attestlab_dashboards.policy.state import PolicyState
-from attestlab_dashboards.policy.words import draw_if_missing
+from attestlab_dashboards.policy.words import draw_if_missing, draw_select
 from attestlab_dashboards.safe import NOTHING, html, join
 
 _WIDTH, _HEIGHT = 620, 260  # units of the viewBox of the curve
@@ -48,26 +48,14 @@ def _draw_if_no_sweep(data: Sweep, wanted: int) -> Markup | None:
     return widgets.empty(f"The draft has {words}", f"{why} It needs {wanted}.")
 
 
-def _draw_choice(label: str, event: str, choices: Sequence[Threshold], chosen: Threshold) -> Markup:
-    options = join(
-        html(
-            '<option value="{key}"{on}>{words}</option>',
-            key=each.key,
-            on=html(" selected") if each == chosen else NOTHING,
-            words=f"{each.rule}: {each.attribute} {WORDS[each.op]} {describe_number(each.value)}",
-        )
-        for each in choices
-    )
-    return html(
-        '<label class="po-choice">{label}<select class="in" data-ev="{event}" data-key="{event}">{options}</select>'
-        "</label>",
-        label=label,
-        event=event,
-        options=options,
-    )
+def _draw_choice(label: str, event: str, choices: Sequence[RuleThreshold], chosen: RuleThreshold) -> Markup:
+    words = {
+        each.key: f"{each.rule}: {each.attribute} {WORDS[each.op]} {describe_number(each.value)}" for each in choices
+    }
+    return draw_select(label, event, words.items(), chosen.key)
 
 
-def _find_active(data: Sweep, chosen: Threshold) -> float | None:
+def _find_active(data: Sweep, chosen: RuleThreshold) -> float | None:
     """Return the value that the active version compares with at the same place, if it is another one."""
     same = [each for each in list_thresholds(data.replay.about.active) if each.key == chosen.key]
     return same[0].value if same and same[0].value != chosen.value else None
@@ -86,7 +74,7 @@ def _describe_row(row: SweptOut) -> str:
     )
 
 
-def _draw_curve(rows: Sequence[SweptOut], chosen: Threshold, active: float | None) -> Markup:
+def _draw_curve(rows: Sequence[SweptOut], chosen: RuleThreshold, active: float | None) -> Markup:
     total = max(1, rows[0].allowed + rows[0].denied)
     marked = [*(row.values[0] for row in rows), *([] if active is None else [active])]
     x = _scale(min(marked), max(marked), _LEFT, _WIDTH - _RIGHT)
@@ -248,7 +236,7 @@ def draw_map(data: Sweep, state: PolicyState) -> Markup:
     )
 
 
-def _draw_map(rows: Sequence[SweptOut], chosen: tuple[Threshold, ...]) -> Markup:
+def _draw_map(rows: Sequence[SweptOut], chosen: tuple[RuleThreshold, ...]) -> Markup:
     xs, ys = (sorted({row.values[axis] for row in rows}) for axis in (0, 1))
     shares = [row.denied / max(1, row.allowed + row.denied) for row in rows]
     low, high = min(shares), max(shares)
@@ -286,7 +274,7 @@ def _draw_cell(row: SweptOut, box: tuple[float, float, float, float], opacity: f
     )
 
 
-def _draw_map_axes(xs: Sequence[float], ys: Sequence[float], chosen: tuple[Threshold, ...]) -> Markup:
+def _draw_map_axes(xs: Sequence[float], ys: Sequence[float], chosen: tuple[RuleThreshold, ...]) -> Markup:
     bottom = _MAP_HEIGHT - _BOTTOM + 18
     labels = [
         ("", _LEFT, bottom, f"{chosen[0].attribute} {WORDS[chosen[0].op]} {describe_number(xs[0])}"),

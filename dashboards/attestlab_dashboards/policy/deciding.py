@@ -10,7 +10,7 @@ from attestlab import Lab
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.policies import AttributeHandle, ExplanationHandle
 from attestlab.core.errors import ValidationFailed
-from attestlab_dashboards.policy.documents import Problem, list_attributes
+from attestlab_dashboards.policy.documents import DraftProblem, list_attributes
 from attestlab_dashboards.policy.queries import PolicyText, load_text, read_problems
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
@@ -19,7 +19,7 @@ RECENT: Final = 15  # recorded decisions to choose from
 DECIDING_FIELDS: Final = ("policy", "version", "category", "draft", "decision", "context")
 
 
-class RecordedDecision(NamedTuple):
+class StartingDecision(NamedTuple):
     """A recorded decision to begin with."""
 
     id: str
@@ -43,11 +43,11 @@ class LiveDecision(NamedTuple):
     attributes: tuple[AttributeHandle, ...]
     others: tuple[AttributeHandle, ...]
     values: dict[str, str]
-    recent: tuple[RecordedDecision, ...]
+    recent: tuple[StartingDecision, ...]
     recorded: ExplanationHandle | None
     draft: DraftDecisionHandle | None
     active: DraftDecisionHandle | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DraftProblem, ...]
 
 
 def load_decision(lab: Lab, state: PolicyState) -> LiveDecision:
@@ -71,21 +71,21 @@ def load_decision(lab: Lab, state: PolicyState) -> LiveDecision:
 
 def _decide_text(
     lab: Lab, about: PolicyText, context: dict[str, object]
-) -> tuple[DraftDecisionHandle | None, tuple[Problem, ...]]:
+) -> tuple[DraftDecisionHandle | None, tuple[DraftProblem, ...]]:
     try:
         return lab.policies.decide(about.source, context), ()
     except ValidationFailed as error:
         return None, read_problems(about.text, error)
 
 
-def _list_recent(lab: Lab, category: str) -> tuple[RecordedDecision, ...]:
+def _list_recent(lab: Lab, category: str) -> tuple[StartingDecision, ...]:
     rows = lab.sql(
         "select id, created_at, allowed, concat_ws(', ', jurisdiction, trust_tier, risk_rating) as words "
         f"from decisions where action = ? order by seq desc limit {RECENT}",
         [category],
     )
     return tuple(
-        RecordedDecision(str(row["id"]), row["created_at"], bool(row["allowed"]), str(row["words"]))  # type: ignore[arg-type]  # the column's type is fixed
+        StartingDecision(str(row["id"]), row["created_at"], bool(row["allowed"]), str(row["words"]))  # type: ignore[arg-type]  # the column's type is fixed
         for row in rows
     )
 

@@ -12,8 +12,8 @@ from attestlab.client.handles.policies import AttributeHandle
 from attestlab.policy.shapes import ChangeOut, ExplainedRuleOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import utc
-from attestlab_dashboards.policy.deciding import LiveDecision, RecordedDecision
-from attestlab_dashboards.policy.documents import describe_leaf, describe_number, describe_value
+from attestlab_dashboards.policy.deciding import LiveDecision, StartingDecision
+from attestlab_dashboards.policy.documents import describe_leaf, describe_number, describe_value, write_value
 from attestlab_dashboards.policy.events import CONTEXT_EVENT
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import draw_problem, effect_pill, name_rule
@@ -49,10 +49,10 @@ def _draw_input(attribute: AttributeHandle, value: str) -> Markup:
     domain = ["true", "false"] if attribute.type == "boolean" else attribute.domain
     values = {"ev": f"{CONTEXT_EVENT}{attribute.path}", "missing": " po-missing" if not value else ""}
     if isinstance(domain, list) and len(domain) <= _MAX_OPTIONS:
-        options = ["", *domain, *([value] if value and value not in domain else [])]
+        choices = ["", *domain, *([value] if value and value not in domain else [])]
         return html(
             '<select class="in{missing}" data-ev="{ev}" data-key="{ev}">{options}</select>',
-            options=join(_draw_option(each, value) for each in options),
+            options=widgets.option_list(((each, each or "missing") for each in choices), value),
             **values,
         )
     return html(
@@ -62,11 +62,6 @@ def _draw_input(attribute: AttributeHandle, value: str) -> Markup:
         numeric=html(' inputmode="decimal"') if attribute.type in ("number", "integer") else NOTHING,
         **values,
     )
-
-
-def _draw_option(value: str, chosen: str) -> Markup:
-    on = html(" selected") if value == chosen else NOTHING
-    return html('<option value="{value}"{on}>{words}</option>', value=value, on=on, words=value or "missing")
 
 
 def _draw_others(data: LiveDecision) -> Markup:
@@ -88,17 +83,9 @@ def _draw_recent(data: LiveDecision, state: PolicyState) -> Markup:
     listed = list(data.recent)
     if data.recorded is not None and chosen not in {each.id for each in listed}:
         recorded = data.recorded
-        listed.insert(0, RecordedDecision(chosen, recorded.created_at, recorded.allowed, "chosen below"))
-    options = join(
-        html(
-            '<option value="{id}"{on}>{at}: {effect}, {words}</option>',
-            id=each.id,
-            on=html(" selected") if each.id == chosen else NOTHING,
-            at=utc(each.at),
-            effect="ALLOW" if each.allowed else "DENY",
-            words=each.words,
-        )
-        for each in listed
+        listed.insert(0, StartingDecision(chosen, recorded.created_at, recorded.allowed, "chosen below"))
+    options = widgets.option_list(
+        ((each.id, f"{utc(each.at)}: {'ALLOW' if each.allowed else 'DENY'}, {each.words}") for each in listed), chosen
     )
     changed = widgets.button("Its recorded values", ev="load", v=chosen) if state.context else NOTHING
     return html(
@@ -218,7 +205,7 @@ def _draw_change(draft: DraftDecisionHandle) -> Markup:
     drawn = join(
         (html("<code>{change}</code>", change=_describe_change(each)) for each in found.changes), html(" and ")
     )
-    values = "\n".join(f"{each.path}={_write(each.after)}" for each in found.changes)
+    values = "\n".join(f"{each.path}={write_value(each.after)}" for each in found.changes)
     return html(
         '<div class="po-line"><span class="muted">Smallest change that would {opposite} it:</span>'
         "{changes}{button}</div>",
@@ -229,7 +216,7 @@ def _draw_change(draft: DraftDecisionHandle) -> Markup:
 
 
 def _describe_change(change: ChangeOut) -> str:
-    after = _write(change.after)
+    after = write_value(change.after)
     if change.above is not None and change.below is not None:
         bounds = f"above {describe_number(change.above)} and below {describe_number(change.below)}"
         return f"{change.path} {bounds}, such as {after}"
@@ -238,9 +225,3 @@ def _describe_change(change: ChangeOut) -> str:
     if change.below is not None:
         return f"{change.path} below {describe_number(change.below)}, such as {after}"
     return f"{change.path} from {describe_value(change.before)} to {after}"
-
-
-def _write(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.15g}" if isinstance(value, int | float) else str(value)

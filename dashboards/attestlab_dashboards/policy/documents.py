@@ -19,7 +19,7 @@ _ORDERED: Final = ("lt", "lte", "gt", "gte")
 _SETTINGS: Final = ("name", "category", "target_type", "target_id", "mode", "default_effect")
 
 
-class Problem(NamedTuple):
+class DraftProblem(NamedTuple):
     """An error in a draft: its line from 1, what is wrong, and the nearest name, or ""."""
 
     line: int
@@ -27,7 +27,7 @@ class Problem(NamedTuple):
     nearest: str
 
 
-class Threshold(NamedTuple):
+class RuleThreshold(NamedTuple):
     """A number that a rule compares an attribute with."""
 
     rule: str
@@ -49,17 +49,17 @@ def parse(text: str) -> Json | None:
         return None
 
 
-def locate(text: str, field: str, message: str) -> Problem:
+def locate(text: str, field: str, message: str) -> DraftProblem:
     """Find the line of an error, which the service names by a JSON pointer, or by a line if the text is no TOML."""
     nearest = _NEAREST.search(message)
     found = nearest[1].strip() if nearest else ""
     at = _AT_LINE.search(message)
     if field == "/toml" or at:
-        return Problem(int(at[1]) if at else max(1, text.rstrip().count("\n") + 1), message, found)
-    return Problem(_find_line(text, field.split("/")[1:]), message, found)
+        return DraftProblem(int(at[1]) if at else max(1, text.rstrip().count("\n") + 1), message, found)
+    return DraftProblem(_find_line(text, field.split("/")[1:]), message, found)
 
 
-def correct(text: str, problem: Problem) -> str | None:
+def correct(text: str, problem: DraftProblem) -> str | None:
     """Write the nearest name into the line of an error; None if the message does not quote what is wrong there."""
     lines = text.split("\n")
     wrong = _WRONG.search(problem.message)
@@ -131,10 +131,10 @@ def list_attributes(*documents: Json | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(leaf["attr"]) for rule in rules for leaf in list_leaves(rule.get("when"))))
 
 
-def list_thresholds(document: Json | None) -> tuple[Threshold, ...]:
+def list_thresholds(document: Json | None) -> tuple[RuleThreshold, ...]:
     """List the thresholds that a sweep can vary: those of enabled rules in which attribute and `op` occur once."""
     found = [
-        Threshold(str(rule["id"]), str(leaf["attr"]), str(leaf["op"]), float(leaf["value"]))
+        RuleThreshold(str(rule["id"]), str(leaf["attr"]), str(leaf["op"]), float(leaf["value"]))
         for rule in list_rules(document)
         if rule.get("enabled", True) and rule.get("mode") != "MONITOR"
         for leaf in list_leaves(rule.get("when"))
@@ -197,6 +197,17 @@ def describe_number(value: float) -> str:
     ('7', '0.25')
     """
     return f"{value:,.0f}" if value == int(value) else f"{value:.6g}"
+
+
+def write_value(value: object) -> str:
+    """Write a value as a form takes it.
+
+    >>> write_value(True), write_value(7.0), write_value("CH")
+    ('true', '7', 'CH')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
 def describe_changes(before: Json, after: Json) -> list[str]:

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.policy.documents import Problem, correct, describe_changes
-from attestlab_dashboards.policy.queries import PolicyText, Replay
+from attestlab_dashboards.policy.documents import DraftProblem, correct, describe_changes
+from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
 from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
 from attestlab_dashboards.safe import NOTHING, html, join
 
@@ -18,7 +18,7 @@ _LINE_PX: Final = 20
 _MAX_PROBLEMS: Final = 5
 
 
-def describe_text(data: Replay, _state: PolicyState) -> str:
+def describe_text(data: DraftReplay, _state: PolicyState) -> str:
     """Describe the text in a line: what it is, and how much it changes."""
     about = data.about
     if about.policy is None:
@@ -32,7 +32,7 @@ def describe_text(data: Replay, _state: PolicyState) -> str:
     return f"{about.name} of {about.policy.name}. Against version {about.policy.active_version}: {words}"
 
 
-def draw_editor(data: Replay, state: PolicyState) -> Markup:
+def draw_editor(data: DraftReplay, state: PolicyState) -> Markup:
     """Draw the editor, the errors at their lines, and the difference."""
     about, problems = data.about, data.problems
     return html(
@@ -63,7 +63,7 @@ def _draw_numbers(text: str, wrong: set[int]) -> Markup:
     return join(html("<b>{n}</b>", n=n) if n in wrong else html("<i>{n}</i>", n=n) for n in range(1, last + 1))
 
 
-def _draw_problem(problem: Problem, text: str) -> Markup:
+def _draw_problem(problem: DraftProblem, text: str) -> Markup:
     message, nearest = problem.message, NOTHING
     if problem.nearest:
         message = message.replace(f"; did you mean {problem.nearest}?", ".")

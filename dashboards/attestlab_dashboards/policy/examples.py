@@ -14,7 +14,7 @@ from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, short_id, utc
 from attestlab_dashboards.policy.decision_card import draw_rule
 from attestlab_dashboards.policy.documents import describe_value, describe_witness
-from attestlab_dashboards.policy.queries import Replay, load_replay
+from attestlab_dashboards.policy.queries import DraftReplay, load_replay
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import effect_pill, name_decider, name_decisions, name_policies, when_replayed
@@ -34,14 +34,14 @@ _COLUMNS: Final = (
 class Example(NamedTuple):
     """An example with its context, and how it was decided; None if no policy was asked."""
 
-    replay: Replay
+    replay: DraftReplay
     example: ExampleOut | None
     context: Mapping[str, object]
     recorded: ExplanationHandle | None
 
 
 @when_replayed
-def draw_examples(data: Replay, _state: PolicyState) -> Markup:
+def draw_examples(data: DraftReplay, _state: PolicyState) -> Markup:
     """Draw an example for each reason and segment, newly allowed ones first."""
     report = data.report
     assert report is not None, "`when_replayed` draws nothing else"
@@ -57,7 +57,7 @@ def draw_examples(data: Replay, _state: PolicyState) -> Markup:
     )
 
 
-def describe_examples(data: Replay, _state: PolicyState) -> str:
+def describe_examples(data: DraftReplay, _state: PolicyState) -> str:
     """Describe how many examples there are."""
     if data.report is None:
         return ""
@@ -70,7 +70,7 @@ def _context_of(report: SimulationHandle, place: int) -> Mapping[str, object]:
     return report.contexts[place] if place < len(report.contexts) else {}
 
 
-def _draw_example(example: ExampleOut, context: Mapping[str, object], data: Replay) -> list[Markup]:
+def _draw_example(example: ExampleOut, context: Mapping[str, object], data: DraftReplay) -> list[Markup]:
     return [
         html("<code>{id}</code>", id=_shorten(example)),
         html("{words}", words=describe_witness(dict([*context.items()][:_MAX_VALUES]))),
@@ -90,7 +90,7 @@ def _shorten(example: ExampleOut) -> str:
     return f"{found[:8]}…{found[-4:]}" if len(found) > 16 else found
 
 
-def _explain(example: ExampleOut, data: Replay) -> str:
+def _explain(example: ExampleOut, data: DraftReplay) -> str:
     """Explain a flip by its deciders."""
     names, own = name_policies(data.about), "" if data.about.policy is None else str(data.about.policy.id)
     before = name_decider(example.policy_before, example.rule_before, names, own)

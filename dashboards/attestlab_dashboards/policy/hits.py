@@ -11,7 +11,7 @@ from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.policy.history import FlipHistory
-from attestlab_dashboards.policy.queries import Replay
+from attestlab_dashboards.policy.queries import DraftReplay
 from attestlab_dashboards.policy.state import DEFAULT_SEGMENTS, PolicyState
 from attestlab_dashboards.policy.summary import Summary
 from attestlab_dashboards.policy.words import describe_segment, draw_if_missing, when_replayed
@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
 
 @when_replayed
-def draw_segments(data: Replay, state: PolicyState) -> Markup:
+def draw_segments(data: DraftReplay, state: PolicyState) -> Markup:
     """Draw the flips by the chosen attributes."""
     report = data.report
     assert report is not None, "`when_replayed` draws nothing else"

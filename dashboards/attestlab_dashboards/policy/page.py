@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from attestlab import Lab
-from attestlab_dashboards.pages import Page, Pane
+from attestlab_dashboards.pages import DashboardPage, Pane
 from attestlab_dashboards.policy import (
     activation,
     curves,
@@ -167,7 +167,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
     Pane(key="dialog", load=activation.load_dialog, draw=activation.draw_dialog, reads=(*REPLAY_FIELDS, "dialog")),
 )
 
-PAGE: Final = Page[PolicyState](
+PAGE: Final = DashboardPage[PolicyState](
     path="policy",
     name="Policy",
     question="What would this rule have done?",

@@ -18,7 +18,7 @@ from attestlab.client.handles.policies import (
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.policy.formats.toml import format_toml
 from attestlab.policy.language.document import Document
-from attestlab_dashboards.policy.documents import Json, Problem, Threshold, list_thresholds, locate, parse
+from attestlab_dashboards.policy.documents import DraftProblem, Json, RuleThreshold, list_thresholds, locate, parse
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
 
@@ -95,27 +95,27 @@ class PolicyText:
         return str((self.document or {}).get("category", "MINT"))
 
 
-class Replay(NamedTuple):
+class DraftReplay(NamedTuple):
     """A simulation of the text; or, if the service refuses the text, its errors."""
 
     about: PolicyText
     report: SimulationHandle | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DraftProblem, ...]
 
 
 class Sweep(NamedTuple):
     """A sweep of one threshold or of two; `report` is None if the text has too few, or is refused."""
 
-    replay: Replay
-    chosen: tuple[Threshold, ...]
-    choices: tuple[Threshold, ...]
+    replay: DraftReplay
+    chosen: tuple[RuleThreshold, ...]
+    choices: tuple[RuleThreshold, ...]
     report: SimulationHandle | None
 
 
 class Proof(NamedTuple):
     """What is true of the text for every possible context; None if the service refuses the text."""
 
-    replay: Replay
+    replay: DraftReplay
     analysis: AnalysisHandle | None
 
 
@@ -154,26 +154,26 @@ def _write(document: dict[str, object]) -> str:
     return format_toml(Document.read(document))
 
 
-def load_replay(lab: Lab, state: PolicyState) -> Replay:
+def load_replay(lab: Lab, state: PolicyState) -> DraftReplay:
     """Replay the text over the past decisions; the service stores the report, which an activation may name."""
     return share(lab).get(("replay", *_take(state, REPLAY_FIELDS)), lambda: _replay(lab, state), is_long=True)
 
 
-def _replay(lab: Lab, state: PolicyState) -> Replay:
+def _replay(lab: Lab, state: PolicyState) -> DraftReplay:
     about = load_text(lab, state)
     since, until = find_window(lab, state)
     by = [path for path in state.by if path in _paths(lab)]
     try:
         if about.policy is not None and not about.is_draft:
-            return Replay(about, lab.policies.simulate(about.policy, since=since, until=until, by=by), ())
+            return DraftReplay(about, lab.policies.simulate(about.policy, since=since, until=until, by=by), ())
         replaces = about.policy
         report = lab.policies.simulate(about.source, replaces=replaces, since=since, until=until, by=by)
     except ValidationFailed as error:
-        return Replay(about, None, read_problems(about.text, error))
-    return Replay(about, report, ())
+        return DraftReplay(about, None, read_problems(about.text, error))
+    return DraftReplay(about, report, ())
 
 
-def read_problems(text: str, error: ValidationFailed) -> tuple[Problem, ...]:
+def read_problems(text: str, error: ValidationFailed) -> tuple[DraftProblem, ...]:
     """Find the lines of what the service refuses.
 
     Raises:
@@ -239,13 +239,13 @@ def _sweep(lab: Lab, state: PolicyState, count: int) -> Sweep:
     return Sweep(replay, chosen, choices, report)
 
 
-def _list_choices(about: PolicyText) -> tuple[Threshold, ...]:
+def _list_choices(about: PolicyText) -> tuple[RuleThreshold, ...]:
     """List the thresholds of the text, those that the active version does not have first."""
     old = set(list_thresholds(about.active))
     return tuple(sorted(list_thresholds(about.document), key=lambda each: each in old))
 
 
-def _choose_thresholds(choices: tuple[Threshold, ...], state: PolicyState, count: int) -> tuple[Threshold, ...]:
+def _choose_thresholds(choices: tuple[RuleThreshold, ...], state: PolicyState, count: int) -> tuple[RuleThreshold, ...]:
     first = next((each for each in choices if each.key == state.sweep), choices[0] if choices else None)
     if first is None or count == 1:
         return () if first is None else (first,)

@@ -11,7 +11,13 @@ from attestlab.policy.shapes import FindingOut
 from attestlab.simulation.shapes import RuleEffectOut
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.policy.documents import describe_condition, describe_witness, disable_rule, list_rules
+from attestlab_dashboards.policy.documents import (
+    describe_condition,
+    describe_witness,
+    disable_rule,
+    list_rules,
+    write_value,
+)
 from attestlab_dashboards.policy.queries import Proof
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import draw_if_missing, effect_pill
@@ -147,19 +153,13 @@ def _explain_finding(finding: FindingOut) -> Markup:
 def _draw_witness(witness: Mapping[str, object] | None) -> Markup:
     if witness is None:
         return NOTHING
-    values = "\n".join(f"{name}={_write(value)}" for name, value in witness.items())
+    values = "\n".join(f"{name}={write_value(value)}" for name, value in witness.items())
     return html(
         ', <button type="button" class="al-open" data-ev="try" data-v="{values}" data-key="try:{values}" '
         'title="{words}">witness</button>',
         values=values,
         words=describe_witness(witness),
     )
-
-
-def _write(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
 def _draw_difference(data: Proof) -> Markup:

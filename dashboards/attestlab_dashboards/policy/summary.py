@@ -12,9 +12,9 @@ from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, day, percent
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.policy.history import FlipHistory, Flips, load_history
-from attestlab_dashboards.policy.queries import PolicyText, Replay, load_replay
+from attestlab_dashboards.policy.queries import DraftReplay, PolicyText, load_replay
 from attestlab_dashboards.policy.state import CATEGORIES, MAX_ADDRESS_CHARS, NEW_POLICY, WINDOWS, PolicyState
-from attestlab_dashboards.policy.words import NOUNS, describe_segment, name_decisions
+from attestlab_dashboards.policy.words import NOUNS, describe_segment, draw_select, name_decisions
 from attestlab_dashboards.safe import NOTHING, html, join
 
 _WINDOW_WORDS: Final = {
@@ -31,7 +31,7 @@ _MAX_VERSIONS: Final = 30  # in the list of versions
 class Summary(NamedTuple):
     """A replay, and when its flips happened."""
 
-    replay: Replay
+    replay: DraftReplay
     history: FlipHistory | None
 
 
@@ -40,7 +40,7 @@ def load_summary(lab: Lab, state: PolicyState) -> Summary:
     return Summary(load_replay(lab, state), load_history(lab, state))
 
 
-def draw_answer(data: Replay, _state: PolicyState) -> Markup:
+def draw_answer(data: DraftReplay, _state: PolicyState) -> Markup:
     """Answer the question of the page in a sentence."""
     about, report = data.about, data.report
     if report is None:
@@ -143,7 +143,7 @@ def draw_summary(data: Summary, state: PolicyState) -> Markup:
     )
 
 
-def _draw_chosen(replay: Replay, state: PolicyState) -> Markup:
+def _draw_chosen(replay: DraftReplay, state: PolicyState) -> Markup:
     about = replay.about
     chosen = NEW_POLICY if about.policy is None else str(about.policy.id)
     policies = [(str(each.id), f"{each.name} ({each.status.lower()})") for each in about.policies]
@@ -154,8 +154,8 @@ def _draw_chosen(replay: Replay, state: PolicyState) -> Markup:
     against = "with no active version" if active is None else f"with version {active}, which is active"
     return html(
         "{policy}{version}<span>{against}</span>{check}{replay}{kept}",
-        policy=_draw_select("Policy", "policy", [*policies, (NEW_POLICY, "a new policy")], chosen),
-        version=_draw_select("Compare", "version", versions, str(about.version)) if versions else NOTHING,
+        policy=draw_select("Policy", "policy", [*policies, (NEW_POLICY, "a new policy")], chosen),
+        version=draw_select("Compare", "version", versions, str(about.version)) if versions else NOTHING,
         against=against,
         check=NOTHING if replay.report is None else draw_self_check(replay.report),
         replay=widgets.button("Replay again", ev="replay", icon="play"),
@@ -170,25 +170,6 @@ def _describe_draft_place(state: PolicyState) -> str:
     if state.is_draft_kept_here:
         return f"The draft has over {count(MAX_ADDRESS_CHARS)} characters: this window keeps it, and a link does not."
     return ""
-
-
-def _draw_select(label: str, event: str, options: list[tuple[str, str]], chosen: str) -> Markup:
-    drawn = join(
-        html(
-            '<option value="{value}"{on}>{words}</option>',
-            value=value,
-            on=html(" selected") if value == chosen else NOTHING,
-            words=words,
-        )
-        for value, words in options
-    )
-    return html(
-        '<label class="po-choice">{label}<select class="in" data-ev="{event}" data-key="{event}">{options}</select>'
-        "</label>",
-        label=label,
-        event=event,
-        options=drawn,
-    )
 
 
 def draw_self_check(report: SimulationHandle) -> Markup:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards.formats import count, percent
-from attestlab_dashboards.policy.queries import PolicyText, Replay
+from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import name_decider, name_decisions, name_policies, when_replayed
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -30,7 +30,7 @@ class Flow(NamedTuple):
 
 
 @when_replayed
-def draw_matrix(data: Replay, _state: PolicyState) -> Markup:
+def draw_matrix(data: DraftReplay, _state: PolicyState) -> Markup:
     """Draw how many decisions have each result before and after."""
     report = data.report
     assert report is not None, "`when_replayed` draws nothing else"
@@ -71,7 +71,7 @@ def _draw_cell(before: str, after: str, report: SimulationHandle) -> Markup:
 
 
 @when_replayed
-def draw_sankey(data: Replay, _state: PolicyState) -> Markup:
+def draw_sankey(data: DraftReplay, _state: PolicyState) -> Markup:
     """Draw the flips between the rules that decided before and those that decide after."""
     report = data.report
     assert report is not None, "`when_replayed` draws nothing else"

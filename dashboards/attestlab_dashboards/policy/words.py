@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Final, TypeVar
 
@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.policy.documents import Problem, describe_value
-from attestlab_dashboards.policy.queries import PolicyText, Replay
+from attestlab_dashboards.policy.documents import DraftProblem, describe_value
+from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.safe import html
 
@@ -59,25 +59,25 @@ def describe_segment(segments: Mapping[str, object]) -> str:
     return ", ".join(describe_value(value) for value in segments.values()) or "all"
 
 
-def draw_problem(problem: Problem) -> Markup:
+def draw_problem(problem: DraftProblem) -> Markup:
     """Draw what stands instead of a result while the draft has an error."""
     return html(
         '<p class="po-none muted">Line {line} of the draft has an error. Correct it to see this.</p>', line=problem.line
     )
 
 
-def when_replayed(draw: Callable[[Replay, PolicyState], Markup]) -> Callable[[Replay, PolicyState], Markup]:
+def when_replayed(draw: Callable[[DraftReplay, PolicyState], Markup]) -> Callable[[DraftReplay, PolicyState], Markup]:
     """Make a pane show the error of the draft, or that there was nothing to replay, instead of a result."""
 
     @wraps(draw)
-    def draw_if_replayed(data: Replay, state: PolicyState) -> Markup:
+    def draw_if_replayed(data: DraftReplay, state: PolicyState) -> Markup:
         missing = draw_if_missing(data)
         return draw(data, state) if missing is None else missing
 
     return draw_if_replayed
 
 
-def draw_if_missing(data: Replay) -> Markup | None:
+def draw_if_missing(data: DraftReplay) -> Markup | None:
     """Draw why there is no replay; None if there is one."""
     if data.report is None:
         return draw_problem(data.problems[0])
@@ -88,6 +88,17 @@ def draw_if_missing(data: Replay) -> Markup | None:
             widgets.button("All of the history", ev="window", v="all"),
         )
     return None
+
+
+def draw_select(label: str, event: str, choices: Iterable[tuple[str, str]], chosen: str) -> Markup:
+    """Draw a list to choose from, with its label."""
+    return html(
+        '<label class="po-choice">{label}<select class="in" data-ev="{event}" data-key="{event}">{options}</select>'
+        "</label>",
+        label=label,
+        event=event,
+        options=widgets.option_list(choices, chosen),
+    )
 
 
 def warning(text: str | Markup) -> Markup:

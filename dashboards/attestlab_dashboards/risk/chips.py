@@ -11,7 +11,7 @@ from attestlab_dashboards.risk.state import RiskState, read_entity_key
 from attestlab_dashboards.risk.windows import WINDOWS
 from attestlab_dashboards.risk.words import KINDS, SCORE_BANDS, kind_of, label_of, name_of, write_span
 from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import chip
+from attestlab_dashboards.widgets import chip, option_list
 
 
 def draw_chips(state: RiskState, _facts: Facts) -> Markup:
@@ -48,20 +48,10 @@ def _list_removable(state: RiskState) -> Iterator[tuple[str, str]]:
         yield "about", f"About {kind_of(entity.type)} {label_of(entity, {})}"
 
 
-def _draw_select(label: str, ev: str, value: str, options: Sequence[tuple[str, str]]) -> Markup:
-    choices = (
-        html(
-            '<option value="{value}"{selected}>{label}: {words}</option>',
-            value=each,
-            selected=html(" selected") if each == value else html(""),
-            label=label,
-            words=words,
-        )
-        for each, words in options
-    )
+def _draw_select(label: str, ev: str, value: str, choices: Sequence[tuple[str, str]]) -> Markup:
     return html(
         '<select class="chip rk-select" data-ev="{ev}" data-key="choose:{ev}" aria-label="{label}">{choices}</select>',
         ev=ev,
         label=label,
-        choices=join(choices),
+        choices=option_list([(each, f"{label}: {words}") for each, words in choices], value),
     )

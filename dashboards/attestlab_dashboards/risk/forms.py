@@ -9,7 +9,8 @@ from markupsafe import Markup
 from attestlab.client.handles.risk import CaseHandle
 from attestlab_dashboards.risk.queries.profile import EntityEvent, EntityProfile
 from attestlab_dashboards.risk.words import kind_of
-from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.safe import html, join
+from attestlab_dashboards.widgets import option_list
 
 MIN_REASON: Final = 10
 MAX_REASON: Final = 1_000
@@ -36,7 +37,7 @@ def draw_resolution(case: CaseHandle) -> Markup:
         '<p class="small muted">Its {signals} signals get this label in every what-if. A resolved case stays so.</p>'
         '<button class="btn sm primary" data-key="resolve:{id}">Resolve the case</button></form>',
         id=str(case.id),
-        options=_draw_options(OUTCOMES, "legitimate"),
+        options=option_list(OUTCOMES.items(), "legitimate"),
         signals=case.signal_count,
     )
 
@@ -81,8 +82,8 @@ def _draw_listing(profile: EntityProfile) -> Markup:
         '<button class="btn sm" data-key="list">Add to the list</button></form>',
         entries=entries,
         entity=_draw_entity_fields(profile),
-        lists=_draw_options({"deny": "Deny", "allow": "Allow"}, "deny"),
-        days=_draw_options(PERIODS, "30"),
+        lists=option_list([("deny", "Deny"), ("allow", "Allow")], "deny"),
+        days=option_list(PERIODS.items(), "30"),
     )
 
 
@@ -91,16 +92,4 @@ def _draw_entity_fields(profile: EntityProfile) -> Markup:
         '<input type="hidden" name="kind" value="{kind}"><input type="hidden" name="id" value="{id}">',
         kind=profile.entity.type.value,
         id=profile.entity.id,
-    )
-
-
-def _draw_options(options: dict[str, str], chosen: str) -> Markup:
-    return join(
-        html(
-            '<option value="{value}"{selected}>{words}</option>',
-            value=value,
-            selected=html(" selected") if value == chosen else NOTHING,
-            words=words,
-        )
-        for value, words in options.items()
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from attestlab_dashboards.pages import Page, Pane
+from attestlab_dashboards.pages import DashboardPage, Pane
 from attestlab_dashboards.risk.actions import ACTIONS
 from attestlab_dashboards.risk.answer import draw_answer
 from attestlab_dashboards.risk.cases import draw_cases, read_cases
@@ -16,14 +16,14 @@ from attestlab_dashboards.risk.kpis import draw_kpis
 from attestlab_dashboards.risk.queries import case_list, entities, graph, overview, timeline, what_if
 from attestlab_dashboards.risk.queries.answer import copy_answer_sql, load_answer
 from attestlab_dashboards.risk.queries.profile import load_profile
-from attestlab_dashboards.risk.snippets import copy_graph_python, export_signals, write_python
+from attestlab_dashboards.risk.snippets import copy_graph_python, export_signals
 from attestlab_dashboards.risk.state import PERIOD, RiskState
 from attestlab_dashboards.risk.what import draw_what
 from attestlab_dashboards.risk.what_if import draw_what_if, read_what_if
 from attestlab_dashboards.risk.when import draw_when
 from attestlab_dashboards.risk.who import draw_who, read_who
 
-PAGE: Final = Page(
+PAGE: Final = DashboardPage(
     path="risk",
     name="Risk",
     question="What is happening, and who is behind it?",
@@ -38,7 +38,6 @@ PAGE: Final = Page(
             draw=draw_answer,
             reads=PERIOD,
             copy_sql=copy_answer_sql,
-            copy_python=lambda state: write_python(copy_answer_sql(state)),
         ),
         Pane(
             key="kpis",
@@ -46,7 +45,6 @@ PAGE: Final = Page(
             draw=draw_kpis,
             reads=overview.READS,
             copy_sql=overview.copy_overview_sql,
-            copy_python=lambda state: write_python(overview.copy_overview_sql(state)),
         ),
         Pane(
             key="when",
@@ -57,7 +55,6 @@ PAGE: Final = Page(
             draw=draw_when,
             reads=overview.READS,
             copy_sql=overview.copy_overview_sql,
-            copy_python=lambda state: write_python(overview.copy_overview_sql(state)),
             export=export_signals,
         ),
         Pane(
@@ -69,7 +66,6 @@ PAGE: Final = Page(
             draw=draw_what,
             reads=overview.READS,
             copy_sql=overview.copy_overview_sql,
-            copy_python=lambda state: write_python(overview.copy_overview_sql(state)),
             export=export_signals,
         ),
         Pane(
@@ -80,7 +76,6 @@ PAGE: Final = Page(
             draw=draw_who,
             reads=entities.READS,
             copy_sql=entities.copy_entities_sql,
-            copy_python=lambda state: write_python(entities.copy_entities_sql(state)),
             export=entities.export_entities,
         ),
         Pane(
@@ -111,7 +106,6 @@ PAGE: Final = Page(
             draw=draw_cases,
             reads=case_list.READS,
             copy_sql=case_list.copy_cases_sql,
-            copy_python=lambda state: write_python(case_list.copy_cases_sql(state)),
             export=case_list.export_cases,
         ),
         Pane(key="drawer", load=load_profile, draw=draw_drawer, reads=("entity",)),

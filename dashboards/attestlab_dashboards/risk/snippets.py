@@ -6,16 +6,11 @@ from datetime import UTC, datetime
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.risk.queries.answer import copy_answer_sql
 from attestlab_dashboards.risk.queries.context import load_period
 from attestlab_dashboards.risk.queries.filters import IN_PERIOD, bind, conditions_of
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
-
-
-def write_python(sql: str) -> str:
-    """Return Python that runs a query, after `lab = attestlab.connect(...)`."""
-    quoted = sql.strip().replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return f'lab.sql("""\n{quoted}\n""").df()'
 
 
 def copy_graph_python(state: RiskState) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.rules import NAME_PATTERN, Entity, EntityType
-from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, WINDOWS, Window
+from attestlab_dashboards.addresses import change_state, one_of, read_time, whole_number, write_time
+from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, WINDOWS, TimeWindow
 
 SORTS: Final = ("score", "signals", "escalated", "seen")
 CASE_STATES: Final = ("open", "resolved", "all")
@@ -75,16 +76,14 @@ class RiskState:
 
     def change(self, **changes: str) -> RiskState:
         """Return the state with other values, given as in an address; the same state if one is not acceptable."""
-        query = {name: text for name, text in {**self.to_query(), **changes}.items() if text}
-        changed, left_out = self.from_query(query)
-        return self if left_out else changed
+        return change_state(self, **changes)
 
     def only(self, *names: str) -> RiskState:
         """Return a state that has these fields alone, such as the key of what was loaded for them."""
         return replace(_DEFAULTS, **{name: getattr(self, name) for name in names})
 
     @property
-    def shown_window(self) -> Window:
+    def shown_window(self) -> TimeWindow:
         """The window of time."""
         return WINDOWS[self.window]
 
@@ -123,24 +122,6 @@ def _find_conflicts(values: Mapping[str, object]) -> list[str]:
     return []
 
 
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in allowed:
-            raise ValueError(text)
-        return text
-
-    return read
-
-
-def _whole_number(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not low <= int(text) <= high:
-            raise ValueError(text)
-        return int(text)
-
-    return read
-
-
 def _read_name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(text)
@@ -151,11 +132,6 @@ def _read_key(text: str) -> str:
     return write_entity_key(read_entity_key(text))
 
 
-def _read_time(text: str) -> datetime:
-    at = datetime.fromisoformat(text)
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).replace(second=0, microsecond=0)
-
-
 def _read_score(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,2})?", text, re.ASCII) or float(text) > 100:
         raise ValueError(text)
@@ -164,32 +140,32 @@ def _read_score(text: str) -> float:
 
 def _write(value: object) -> str:
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%MZ").rjust(17, "0")
+        return write_time(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
-    "window": _one_of(*WINDOWS),
+    "window": one_of(*WINDOWS),
     "source": _read_name,
     "type": _read_name,
-    "kind": _one_of(*EntityType),
-    "min_score": _whole_number(0, 100),
-    "max_score": _whole_number(0, 100),
-    "since": _read_time,
-    "until": _read_time,
+    "kind": one_of(*EntityType),
+    "min_score": whole_number(0, 100),
+    "max_score": whole_number(0, 100),
+    "since": read_time,
+    "until": read_time,
     "about": _read_key,
-    "by": _one_of("source", "type"),
-    "sort": _one_of(*(f"-{name}" for name in SORTS), *SORTS),
-    "page": _whole_number(1, MAX_PAGE),
+    "by": one_of("source", "type"),
+    "sort": one_of(*(f"-{name}" for name in SORTS), *SORTS),
+    "page": whole_number(1, MAX_PAGE),
     "entity": _read_key,
     "signal": lambda text: str(UUID(text)),
     "graph": _read_key,
-    "depth": _whole_number(1, MAX_DEPTH),
-    "cases": _one_of(*CASE_STATES),
-    "cases_page": _whole_number(1, MAX_PAGE),
+    "depth": whole_number(1, MAX_DEPTH),
+    "cases": one_of(*CASE_STATES),
+    "cases_page": whole_number(1, MAX_PAGE),
     "rule_score": _read_score,
     "rule_source": _read_name,
-    "rule_burst": _whole_number(0, MAX_BURST),
+    "rule_burst": whole_number(0, MAX_BURST),
 }
 _DEFAULTS: Final = RiskState()
 _NAMES: Final = {field: {"since": "from", "until": "to"}.get(field, field) for field in _READERS}

@@ -12,7 +12,7 @@ from attestlab_dashboards.risk.queries.what_if import WhatIf
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.words import name_of
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import button, pill
+from attestlab_dashboards.widgets import button, option_list, pill
 
 _CELLS: Final = (
     ("true_positive", "caught", "good"),
@@ -37,33 +37,25 @@ def read_what_if(found: WhatIf, _state: RiskState) -> str:
     """Write the second line of the card."""
     labels = found.result.labels
     cases = labels.fraud.cases + labels.legitimate.cases
-    return f"Counted on the {count(_labelled(found))} labelled signals of {count(cases)} closed cases, all time"
+    return f"Counted on the {count(_count_labelled(found))} labelled signals of {count(cases)} closed cases, all time"
 
 
-def _labelled(found: WhatIf) -> int:
+def _count_labelled(found: WhatIf) -> int:
     return found.result.labels.fraud.signals + found.result.labels.legitimate.signals
 
 
 def _draw_form(found: WhatIf, state: RiskState) -> Markup:
-    sources = (
-        html(
-            '<option value="{source}"{chosen}>of {name}</option>',
-            source=source,
-            chosen=html(" selected") if source == state.rule_source else NOTHING,
-            name=name_of(source),
-        )
-        for source in found.sources
-    )
+    sources = [("", "of every source"), *((source, f"of {name_of(source)}") for source in found.sources)]
     is_changed = state.rule_score is not None or bool(state.rule_source or state.rule_burst)
     return html(
         '<div class="rk-rule"><label>Escalate signals <select data-ev="rule_source" data-key="rule_source">'
-        '<option value="">of every source</option>{sources}</select></label>'
+        "{sources}</select></label>"
         '<label>from a score of <input type="number" min="0" max="100" step="1" value="{score}" data-ev="rule_score" '
         'data-key="rule_score"></label>'
         '<label>if the entity has at least <input type="number" min="0" max="100000" value="{burst}" '
         'data-ev="rule_burst" data-key="rule_burst"> signals in 24 h</label>{reset}</div>'
         '<p class="small muted">{others}The live rule: every source, from {threshold}.</p>',
-        sources=join(sources),
+        sources=option_list(sources, state.rule_source),
         score=f"{found.score:g}",
         burst=state.rule_burst,
         reset=button("Reset", ev="rule_reset") if is_changed else NOTHING,

@@ -9,7 +9,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class Window(NamedTuple):
+class TimeWindow(NamedTuple):
     """A window: its words, its length, and the step in which signals are counted, in words too."""
 
     label: str
@@ -19,11 +19,11 @@ class Window(NamedTuple):
 
 
 WINDOWS: Final = {
-    "24h": Window("24 hours", timedelta(hours=24), timedelta(hours=1), "an hour"),
-    "7d": Window("7 days", timedelta(days=7), timedelta(hours=6), "in 6 hours"),
-    "30d": Window("30 days", timedelta(days=30), timedelta(days=1), "a day"),
-    "90d": Window("90 days", timedelta(days=90), timedelta(days=1), "a day"),
-    "365d": Window("a year", timedelta(days=364), timedelta(days=7), "a week"),
+    "24h": TimeWindow("24 hours", timedelta(hours=24), timedelta(hours=1), "an hour"),
+    "7d": TimeWindow("7 days", timedelta(days=7), timedelta(hours=6), "in 6 hours"),
+    "30d": TimeWindow("30 days", timedelta(days=30), timedelta(days=1), "a day"),
+    "90d": TimeWindow("90 days", timedelta(days=90), timedelta(days=1), "a day"),
+    "365d": TimeWindow("a year", timedelta(days=364), timedelta(days=7), "a week"),
 }
 DEFAULT_WINDOW: Final = "30d"
 
@@ -65,7 +65,7 @@ class Period(NamedTuple):
         return _EPOCH + step * self.step
 
 
-def find_period(window: Window, newest: datetime, since: datetime | None, until: datetime | None) -> Period:
+def find_period(window: TimeWindow, newest: datetime, since: datetime | None, until: datetime | None) -> Period:
     """Find the period of a window, which ends with the step of the newest signal.
 
     It does not end now: where a source fell silent, or in a world of the past, the page would be empty.

@@ -8,6 +8,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from attestlab.portal.rules import shorten_middle
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import day
@@ -34,7 +35,6 @@ _STATES: Final[Mapping[str, tuple[str, Tone, str]]] = {
     "legitimate": ("cleared", "good", "check"),
     "inconclusive": ("inconclusive", "calm", "minus"),
 }
-_MAX_ID_CHARACTERS: Final = 40
 
 
 def name_of(value: str) -> str:
@@ -54,7 +54,7 @@ def kind_of(kind: str) -> str:
 def label_of(entity: Entity, names: Mapping[str, str]) -> str:
     """Return what an entity is called: the name of an issuer, else its id, shortened in the middle."""
     label = names.get(entity.id, entity.id) if entity.type is EntityType.ISSUER else entity.id
-    return label if len(label) <= _MAX_ID_CHARACTERS else f"{label[:24]}…{label[-12:]}"
+    return shorten_middle(label, 24, 12)
 
 
 def draw_entity(entity: Entity, names: Mapping[str, str]) -> Markup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from attestlab_dashboards.issuers.queries.impact import load_impact
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.requests import load_open_requests
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.lake_query import write_python
 from support.governance_story import LOST_AT, MINTS
 
 ALL = IssuerState()
@@ -195,17 +197,17 @@ def test_the_impact_is_counted_before_anything_is_asked(ann: Lab) -> None:
 @pytest.mark.parametrize(
     "write",
     [
-        listing.write_listing_python,
-        overview.write_overview_python,
-        drift.write_drift_python,
-        key_lanes.write_lanes_python,
-        key_loss.write_loss_python,
-        trail.write_trail_python,
+        listing.write_listing_sql,
+        overview.write_overview_sql,
+        drift.write_drift_sql,
+        key_lanes.write_lanes_sql,
+        key_loss.write_loss_sql,
+        trail.write_trail_sql,
     ],
 )
-def test_what_is_copied_runs_as_it_stands(ann: Lab, write: object) -> None:
+def test_what_is_copied_runs_as_it_stands(ann: Lab, write: Callable[[IssuerState], str]) -> None:
     state = IssuerState(status="ACTIVE", changed=True, sort="risk")
-    frame = eval(write(state), {"lab": ann})  # type: ignore[operator]
+    frame = eval(write_python(write(state)), {"lab": ann})
     assert len(frame.columns) >= 4
 
 

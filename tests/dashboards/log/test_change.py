@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attestlab import Lab
-from attestlab_dashboards.log.change import Change, Outcome, load_change
+from attestlab_dashboards.log.change import Change, ComparisonResult, load_change
 from attestlab_dashboards.log.change_drawing import draw_change
 from attestlab_dashboards.log.state import EVENTS, KeptHead, LogState
 from support.log_inspector import mint
@@ -27,8 +27,8 @@ def test_a_kept_head_shows_growth_and_then_none(own_lab: Lab) -> None:
     mint(own_lab, 3)
     grown = load_change(own_lab, state)
 
-    assert (same.outcome, same.growth, len(same.blocks)) == (Outcome.SAME, 0, 1)
-    assert (grown.outcome, grown.growth, grown.is_kept) == (Outcome.GREW, 3, True)
+    assert (same.outcome, same.growth, len(same.blocks)) == (ComparisonResult.SAME, 0, 1)
+    assert (grown.outcome, grown.growth, grown.is_kept) == (ComparisonResult.GREW, 3, True)
     assert sum(not block.is_old for block in grown.blocks) > 0
     assert "no, it only grew" in drawn(grown, state)
     assert "no, it is the same" in drawn(same, state)
@@ -51,7 +51,7 @@ def test_a_log_with_another_root_is_a_fork(own_lab: Lab) -> None:
     state = LogState(kept=KeptHead(size - 2, "ab" * 32))
     change = load_change(own_lab, state)
 
-    assert change.outcome is Outcome.FORKED
+    assert change.outcome is ComparisonResult.FORKED
     assert change.proven_root == own_lab.log.consistency(size - 2).from_root[7:]
     assert not change.is_sound
     assert "yes, it is another log" in drawn(change, state)
@@ -61,14 +61,14 @@ def test_a_log_with_another_root_is_a_fork(own_lab: Lab) -> None:
 def test_a_fork_at_the_size_of_now_is_noticed_too(own_lab: Lab) -> None:
     change = load_change(own_lab, LogState(kept=KeptHead(len(own_lab.log), "ab" * 32)))
 
-    assert change.outcome is Outcome.FORKED
+    assert change.outcome is ComparisonResult.FORKED
 
 
 def test_a_log_with_fewer_entries_was_rolled_back(own_lab: Lab) -> None:
     state = LogState(kept=KeptHead(len(own_lab.log) + 1, "ab" * 32))
     change = load_change(own_lab, state)
 
-    assert change.outcome is Outcome.ROLLED_BACK
+    assert change.outcome is ComparisonResult.ROLLED_BACK
     assert "entries are missing" in drawn(change, state)
 
 
@@ -76,7 +76,7 @@ def test_without_a_kept_head_the_log_of_a_week_before_is_compared(own_lab: Lab) 
     change = load_change(own_lab, LogState())
 
     assert not change.is_kept
-    assert change.outcome in (Outcome.GREW, Outcome.SAME)
+    assert change.outcome in (ComparisonResult.GREW, ComparisonResult.SAME)
     assert change.older.size >= 1
     assert change.newer.size == len(own_lab.log)
 
@@ -84,4 +84,4 @@ def test_without_a_kept_head_the_log_of_a_week_before_is_compared(own_lab: Lab) 
 def test_a_kept_head_of_the_empty_log_is_part_of_every_log(own_lab: Lab) -> None:
     change = load_change(own_lab, LogState(kept=KeptHead(0, "e3" * 32)))
 
-    assert (change.outcome, change.growth) == (Outcome.GREW, len(own_lab.log))
+    assert (change.outcome, change.growth) == (ComparisonResult.GREW, len(own_lab.log))

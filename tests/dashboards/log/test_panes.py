@@ -188,7 +188,7 @@ def test_bytes_are_dumped_without_loss() -> None:
     assert b"".join(bytes.fromhex(line[6:41]) for line in lines) == raw
 
 
-@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.copy_python is not None])
+@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.compose_python(LogState()) is not None])
 @pytest.mark.parametrize("find", ["", "30", "id", "document", "northfield-1"])
 def test_copied_python_runs_as_it_stands(demo_lab: Lab, key: str, find: str) -> None:
     head = demo_lab.log.head()
@@ -196,11 +196,11 @@ def test_copied_python_runs_as_it_stands(demo_lab: Lab, key: str, find: str) -> 
     attested = next(each for each in demo_lab.attestations if each.document_hash)
     names = {"id": str(attested.id), "document": str(attested.document_hash)}
     state = LogState(find=names.get(find, find), kept=kept if find else None)
-    compose = pane_of(key).copy_python
-    assert compose is not None
+    python = pane_of(key).compose_python(state)
+    assert python is not None
     assert head.tree_size > 20
 
-    exec(compose(state), {"lab": demo_lab, "attestlab": attestlab})
+    exec(python, {"lab": demo_lab, "attestlab": attestlab})
 
 
 @pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.copy_sql is not None])

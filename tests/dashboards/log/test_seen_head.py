@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from attestlab import Lab
-from attestlab_dashboards.log.change import Outcome, explain_comparison, load_change, remember_head
+from attestlab_dashboards.log.change import ComparisonResult as Result
+from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead, recall_head
 from support.log_inspector import mint
@@ -55,8 +56,11 @@ def test_the_memory_has_the_head_its_key_and_the_time(demo_lab: Lab) -> None:
     assert timedelta() <= change.now - seen.at < timedelta(seconds=1)
 
 
-@pytest.mark.parametrize(("size", "outcome"), [(-2, Outcome.FORKED), (0, Outcome.FORKED), (1, Outcome.ROLLED_BACK)])
-def test_evidence_of_another_log_is_not_forgotten(demo_lab: Lab, size: int, outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    ("size", "outcome"),
+    [(-2, Result.FORKED), (0, Result.FORKED), (1, Result.ROLLED_BACK)],
+)
+def test_evidence_of_another_log_is_not_forgotten(demo_lab: Lab, size: int, outcome: Result) -> None:
     own = SeenHead.parse(look(demo_lab)[1])
     assert own is not None
     wrong = str(own._replace(head=KeptHead(len(demo_lab.log) + size, "ab" * 32)))
@@ -71,7 +75,7 @@ def test_a_link_is_compared_first_and_leaves_the_memory_as_it_is(demo_lab: Lab) 
     assert own is not None
     state = LogState(kept=own.head, seen=own._replace(head=KeptHead(1, "ab" * 32)))
     change = load_change(demo_lab, state)
-    assert (change.outcome, change.seen_at) == (Outcome.SAME, None)
+    assert (change.outcome, change.seen_at) == (Result.SAME, None)
     assert remember_head(change, state) == ""
     assert remember_head(change, replace(state, seen=None)) != ""
 

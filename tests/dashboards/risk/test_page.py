@@ -125,8 +125,9 @@ def test_what_is_copied_as_sql_has_the_rows_of_the_page(story_lab: Lab) -> None:
 @EACH_STATE
 def test_what_is_copied_as_python_runs_as_it_stands(story_lab: Lab, state: RiskState) -> None:
     for pane in PAGE.panes:
-        if pane.copy_python is not None and not (pane.key == "graph" and state.source == "nothing"):
-            exec(pane.copy_python(state), {"lab": story_lab, "attestlab": attestlab})
+        python = pane.compose_python(state)
+        if python is not None and not (pane.key == "graph" and state.source == "nothing"):
+            exec(python, {"lab": story_lab, "attestlab": attestlab})
 
 
 @EACH_STATE

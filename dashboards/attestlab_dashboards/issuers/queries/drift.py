@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
-from attestlab_dashboards.issuers.queries.standing import IssuerQuery, compose
+from attestlab_dashboards.issuers.queries.standing import compose
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.lake_query import LakeQuery
 
 DRIFT_ROWS: Final = 8  # a page of the pane, next to the matrix
 _STEPS: Final = """steps AS (
@@ -45,7 +46,7 @@ class DriftPage(NamedTuple):
     page: int
 
 
-def compose_drift(state: IssuerState, now: datetime, *, page: int | None = None) -> IssuerQuery:
+def compose_drift(state: IssuerState, now: datetime, *, page: int | None = None) -> LakeQuery:
     """Compose the query of one page, or of all rows."""
     order = "attestations DESC, name, what, was"
     if page is None:
@@ -74,12 +75,7 @@ def write_drift_sql(state: IssuerState) -> str:
     return compose_drift(state, read_own_clock()).to_sql()
 
 
-def write_drift_python(state: IssuerState) -> str:
-    """Write it as a call of the facade."""
-    return compose_drift(state, read_own_clock()).to_python()
-
-
-def _with_steps(state: IssuerState, now: datetime, select: str, **more: int) -> IssuerQuery:
+def _with_steps(state: IssuerState, now: datetime, select: str, **more: int) -> LakeQuery:
     return compose(state, now, f", {_STEPS}\n{select}", **more)
 
 

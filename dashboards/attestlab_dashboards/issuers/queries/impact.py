@@ -12,9 +12,9 @@ from attestlab.core.encoding import format_time
 from attestlab.core.errors import NotFound
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.key_loss import KeyLoss, load_loss
-from attestlab_dashboards.issuers.queries.standing import bind
 from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.state import KEY_ASKS, REQUEST_ASKS, IssuerState, KeyName
+from attestlab_dashboards.lake_query import LakeQuery
 
 LOOKED_DAYS: Final = 7
 _AROUND: Final = """SELECT
@@ -71,7 +71,7 @@ def _count_impact(
     now = read_now(lab)
     radius = lab.issuers.blast_radius(issuer, kid or None)
     since = format_time(now - timedelta(days=LOOKED_DAYS))
-    (around,) = bind(_AROUND, {"issuer_id": str(issuer.id), "since": since}).read_rows(lab)
+    (around,) = LakeQuery.bind(_AROUND, {"issuer_id": str(issuer.id), "since": since}).read_rows(lab)
     return ChangeImpact(
         now,
         read_viewer_with_names(lab),

@@ -9,8 +9,9 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.core.encoding import format_time
 from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
-from attestlab_dashboards.issuers.queries.standing import IssuerQuery, compose
+from attestlab_dashboards.issuers.queries.standing import compose
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.lake_query import LakeQuery
 
 LANES: Final = 12  # a page
 SHOWN_DAYS: Final = 365
@@ -63,7 +64,7 @@ class KeyLanes(NamedTuple):
     page: int
 
 
-def compose_lanes(state: IssuerState, now: datetime, *, page: int | None = None) -> IssuerQuery:
+def compose_lanes(state: IssuerState, now: datetime, *, page: int | None = None) -> LakeQuery:
     """Compose the query of the keys of one page of lanes, or of all keys."""
     shown = format_time(now - timedelta(days=SHOWN_DAYS))
     if page is None:
@@ -92,11 +93,6 @@ def export_lanes(lab: Lab, state: IssuerState) -> Rows:
 def write_lanes_sql(state: IssuerState) -> str:
     """Write the query."""
     return compose_lanes(state, read_own_clock()).to_sql()
-
-
-def write_lanes_python(state: IssuerState) -> str:
-    """Write it as a call of the facade."""
-    return compose_lanes(state, read_own_clock()).to_python()
 
 
 def _read_span(row: dict[str, object]) -> KeySpan:

@@ -9,9 +9,10 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.core.encoding import format_time
 from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
-from attestlab_dashboards.issuers.queries.standing import IssuerQuery, compose
+from attestlab_dashboards.issuers.queries.standing import compose
 from attestlab_dashboards.issuers.queries.viewer import read_viewer
 from attestlab_dashboards.issuers.state import IssuerState, KeyName
+from attestlab_dashboards.lake_query import LakeQuery
 
 SUPPOSED_DAYS: Final = 7  # ago: the moment of loss of a key that is in use, until the reader chooses another
 # A report without the time of loss concerns what was logged after it (docs/verification.md, step 5).
@@ -67,7 +68,7 @@ class KeyLoss(NamedTuple):
         return self.status == "compromised"
 
 
-def compose_loss(state: IssuerState, now: datetime, select: str = _COUNTS) -> IssuerQuery:
+def compose_loss(state: IssuerState, now: datetime, select: str = _COUNTS) -> LakeQuery:
     """Compose the query: of the key that was chosen, else of a lost one, else of the one that signed the most."""
     since = "CAST($since AS TIMESTAMPTZ), " if state.since else ""
     which = "k.issuer_id = $issuer_id AND k.kid = $kid" if state.key else "true"
@@ -99,8 +100,3 @@ def export_affected(lab: Lab, state: IssuerState) -> Rows:
 def write_loss_sql(state: IssuerState) -> str:
     """Write the query of the attestations that were logged since the loss."""
     return compose_loss(state, read_own_clock(), _AFTER).to_sql()
-
-
-def write_loss_python(state: IssuerState) -> str:
-    """Write it as a call of the facade."""
-    return compose_loss(state, read_own_clock(), _AFTER).to_python()

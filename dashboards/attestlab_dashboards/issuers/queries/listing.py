@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
-from attestlab_dashboards.issuers.queries.standing import RISK_RANK, TIER_RANK, IssuerQuery, compose
+from attestlab_dashboards.issuers.queries.standing import RISK_RANK, TIER_RANK, compose
 from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.widgets import PAGE_ROWS
 
 _COLUMNS: Final = """id, name, domain, status, trust_tier, risk_rating, jurisdiction, keys, old_keys, attestations,
@@ -60,7 +61,7 @@ class IssuerPage(NamedTuple):
     page: int
 
 
-def compose_listing(state: IssuerState, now: datetime, *, page: int | None = None) -> IssuerQuery:
+def compose_listing(state: IssuerState, now: datetime, *, page: int | None = None) -> LakeQuery:
     """Compose the query of one page, or of all rows; a page behind the last one is the last one."""
     name, is_down = state.sort.removeprefix("-"), state.sort.startswith("-")
     order = f"{_ORDERS[name]} {'DESC' if is_down else 'ASC'} NULLS LAST, lower(name), id"
@@ -90,11 +91,6 @@ def export_listing(lab: Lab, state: IssuerState) -> Rows:
 def write_listing_sql(state: IssuerState) -> str:
     """Write the query of all chosen issuers."""
     return compose_listing(state, read_own_clock()).to_sql()
-
-
-def write_listing_python(state: IssuerState) -> str:
-    """Write the same as a call of the facade."""
-    return compose_listing(state, read_own_clock()).to_python()
 
 
 def _read_row(row: dict[str, object]) -> IssuerRow:

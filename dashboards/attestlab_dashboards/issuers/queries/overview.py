@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
-from attestlab_dashboards.issuers.queries.standing import IssuerQuery, compose
+from attestlab_dashboards.issuers.queries.standing import compose
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.lake_query import LakeQuery
 
 BY_STANDING: Final = ("status", "tier", "risk", "jurisdiction", "changed", "age_limit")
 TOP: Final = 3  # the issuers that the note about concentration counts
@@ -57,7 +58,7 @@ class IssuerOverview(NamedTuple):
     cells: tuple[StandingCounts, ...]
 
 
-def compose_overview(state: IssuerState, now: datetime) -> IssuerQuery:
+def compose_overview(state: IssuerState, now: datetime) -> LakeQuery:
     """Compose the query."""
     return compose(state, now, _SELECT)
 
@@ -83,11 +84,6 @@ def export_overview(lab: Lab, state: IssuerState) -> Rows:
 def write_overview_sql(state: IssuerState) -> str:
     """Write the query."""
     return compose_overview(state, read_own_clock()).to_sql()
-
-
-def write_overview_python(state: IssuerState) -> str:
-    """Write it as a call of the facade."""
-    return compose_overview(state, read_own_clock()).to_python()
 
 
 def _read_counts(row: dict[str, object]) -> StandingCounts:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
-from attestlab import Lab
-from attestlab.client.analysis.rows import Rows
 from attestlab.core.encoding import format_time
 from attestlab.issuers.rules import RiskRating, TrustTier
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.lake_query import LakeQuery
 
 RECENT_DAYS: Final = 30  # of mints
-_NAME: Final = re.compile(r"\$([a-z]\w*)")
 
 _TIERS: Final = str([tier.value for tier in TrustTier])  # a list in SQL too
 _RISKS: Final = str([rating.value for rating in RiskRating])
@@ -66,31 +63,7 @@ _FILTERS: Final[Mapping[str, str]] = {
 }
 
 
-class IssuerQuery(NamedTuple):
-    """One SELECT with the values of its `$name`s."""
-
-    sql: str
-    parameters: Mapping[str, str | int]
-
-    def read(self, lab: Lab) -> Rows:
-        """Ask the facade."""
-        return lab.sql(self.sql, dict(self.parameters))
-
-    def read_rows(self, lab: Lab) -> list[dict[str, object]]:
-        """Ask the facade for all rows at once; iterating over `Rows` may ask for their number first."""
-        rows: list[dict[str, object]] = self.read(lab).arrow().to_pylist()
-        return rows
-
-    def to_sql(self) -> str:
-        """Write it with its values in place, to run as it is."""
-        return _NAME.sub(lambda found: _write_literal(self.parameters[found[1]]), self.sql)
-
-    def to_python(self) -> str:
-        """Write the call of the facade, after `lab = attestlab.connect(...)`."""
-        return f'lab.sql("""\n{self.to_sql()}\n""").df()'
-
-
-def compose(state: IssuerState, now: datetime, select: str, **more: str | int) -> IssuerQuery:
+def compose(state: IssuerState, now: datetime, select: str, **more: str | int) -> LakeQuery:
     """Compose a query: its `select` reads `chosen`, the issuers that the filters of the state leave.
 
     It may also read `compared` (issuers by how they stood at mints), `keys`, and the data sets.
@@ -103,13 +76,4 @@ def compose(state: IssuerState, now: datetime, select: str, **more: str | int) -
         **{name: getattr(state, name) for name in state.active_filters if name != "changed"},
         **more,
     }
-    return bind(sql, values)
-
-
-def bind(sql: str, values: Mapping[str, str | int]) -> IssuerQuery:
-    """Make a query of those values that its text names."""
-    return IssuerQuery(sql, {name: values[name] for name in dict.fromkeys(_NAME.findall(sql))})
-
-
-def _write_literal(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+    return LakeQuery.bind(sql, values)

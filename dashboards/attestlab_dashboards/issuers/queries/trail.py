@@ -15,9 +15,9 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import format_time
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.requests import read_all_requests, read_names
-from attestlab_dashboards.issuers.queries.standing import IssuerQuery, bind
 from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.lake_query import LakeQuery
 
 TRAIL_ROWS: Final = 8  # a page of the pane
 _KINDS: Final = "('issuer', 'issuer_logo', 'issuer_request', 'key')"
@@ -65,9 +65,9 @@ class TrailPage(NamedTuple):
         return line.resource_id.partition("/")[0]
 
 
-def compose_trail(state: IssuerState) -> IssuerQuery:
+def compose_trail(state: IssuerState) -> LakeQuery:
     """Compose the query of one page; a page behind the last one is the last one."""
-    return bind(_PAGE, {"page": state.trail_page - 1})
+    return LakeQuery.bind(_PAGE, {"page": state.trail_page - 1})
 
 
 def load_trail(lab: Lab, state: IssuerState) -> TrailPage:
@@ -91,11 +91,6 @@ def export_trail(lab: Lab, _state: IssuerState) -> Rows:
 def write_trail_sql(_state: IssuerState) -> str:
     """Write the query."""
     return _ALL
-
-
-def write_trail_python(_state: IssuerState) -> str:
-    """Write it as a call of the facade."""
-    return bind(_ALL, {}).to_python()
 
 
 def _read_line(row: dict[str, object]) -> TrailLine:

@@ -47,11 +47,6 @@ class Viewer(NamedTuple):
         """Whether they may register issuers, and rotate, revoke and report keys."""
         return Scope.ISSUERS_WRITE in self.caller.scopes
 
-    @property
-    def may_read_audit(self) -> bool:
-        """Whether they may read the audit trail."""
-        return Scope.AUDIT_READ in self.caller.scopes
-
     def find_approval_obstacle(self, request: IssuerRequestHandle) -> str:
         """Return why they may not approve a request now; empty if they may."""
         try:

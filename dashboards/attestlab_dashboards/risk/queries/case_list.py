@@ -13,8 +13,8 @@ from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.risk.queries.cells import Row, find_time, read_number, read_text, read_time, read_whole
 from attestlab_dashboards.risk.queries.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.widgets import PAGE_ROWS, count_pages
 
-PAGE_ROWS: Final = 25
 READS: Final = ("cases", "cases_page")
 
 
@@ -45,7 +45,7 @@ class CaseList:
     @property
     def pages(self) -> int:
         """The number of pages, at least 1."""
-        return max(1, -(-self.count // PAGE_ROWS))
+        return count_pages(self.count)
 
 
 _WHERE: Final = {"open": "status = 'open'", "resolved": "status = 'resolved'", "all": "TRUE"}

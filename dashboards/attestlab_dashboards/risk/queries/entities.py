@@ -16,8 +16,8 @@ from attestlab_dashboards.risk.queries.context import load_context, load_period
 from attestlab_dashboards.risk.queries.filters import IN_PERIOD, bind, conditions_of, write_copy
 from attestlab_dashboards.risk.queries.names import load_issuer_names
 from attestlab_dashboards.risk.state import PERIOD, RiskState
+from attestlab_dashboards.widgets import PAGE_ROWS, count_pages
 
-PAGE_ROWS: Final = 25
 READS: Final = (*PERIOD, "sort", "page")
 _ORDERS: Final[Mapping[str, str]] = {
     "score": "score {way}, signals DESC",
@@ -64,7 +64,7 @@ class RiskyEntities:
     @property
     def pages(self) -> int:
         """The number of pages, at least 1."""
-        return max(1, -(-self.count // PAGE_ROWS))
+        return count_pages(self.count)
 
 
 _ENTITIES: Final = """

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
 from attestlab.risk.links.mentions import MEMBERS
 from attestlab.risk.rules import Entity
+from attestlab_dashboards.lake_query import PARAMETER, LakeQuery, write_literal
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 from attestlab_dashboards.risk.windows import Period, to_us
 
@@ -20,16 +20,7 @@ _CONDITIONS: Final[Mapping[str, str]] = {
     "score": "score BETWEEN $min_score AND $max_score",
 }
 IN_PERIOD: Final = "occurred_at >= $start::TIMESTAMPTZ AND occurred_at < $end::TIMESTAMPTZ"
-IN_WINDOW: Final = "occurred_at >= $window_start::TIMESTAMPTZ AND occurred_at < $window_end::TIMESTAMPTZ"
 IN_RANGE: Final = "occurred_at >= $first::TIMESTAMPTZ AND occurred_at < $last::TIMESTAMPTZ"
-_PARAMETER: Final = re.compile(r"\$([a-z_]+)")
-
-
-class Query(NamedTuple):
-    """A query and the values of its parameters."""
-
-    sql: str
-    parameters: Mapping[str, object]
 
 
 def condition_of(state: RiskState, name: str) -> str:
@@ -71,17 +62,17 @@ def mentions(table: str) -> str:
     ) WHERE name IS NOT NULL"""
 
 
-def bind(sql: str, state: RiskState, period: Period, **more: object) -> Query:
+def bind(sql: str, state: RiskState, period: Period, **more: object) -> LakeQuery:
     """Return a query with the values of the parameters that it has."""
     values = {**_values_of(state), **_times_of(period), **more}
-    return Query(sql, {name: values[name] for name in sorted({*_PARAMETER.findall(sql)})})
+    return LakeQuery.bind(sql, values)
 
 
 def write_copy(sql: str, state: RiskState, **more: object) -> str:
     """Return a query to copy: it runs as it stands, and finds the end of the window in the signals itself."""
-    values = {name: _literal(value) for name, value in {**_values_of(state), **more}.items()}
+    values = {name: write_literal(value) for name, value in {**_values_of(state), **more}.items()}
     values |= _derive_times(state)
-    return _PARAMETER.sub(lambda found: values[found[1]], sql)
+    return PARAMETER.sub(lambda found: values[found[1]], sql)
 
 
 def _values_of(state: RiskState) -> dict[str, object]:
@@ -110,11 +101,6 @@ def _derive_times(state: RiskState) -> dict[str, str]:
     micros |= {"first": f"least({before}, {last} - {length})", "last": f"greatest({end}, {last})"}
     times = {name: f"make_timestamptz({value})" for name, value in micros.items()}
     return {**times, **{f"{name}_us": value for name, value in micros.items()}, "step_us": str(step)}
-
-
-def _literal(value: object) -> str:
-    """Write a value as SQL; a quote in a text is doubled, and nothing else is special there."""
-    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
 
 
 _TIMES: Final = ("window_start", "window_end", "start", "end", "before", "first", "last")

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from attestlab import Lab
-from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.risk import CaseHandle, ChallengeHandle, ListEntryHandle
 from attestlab.core.errors import NotFound
 from attestlab.risk.rules import Entity, EntityType
@@ -136,13 +135,6 @@ def load_profile(lab: Lab, state: RiskState) -> EntityProfile | None:
         now=datetime.now(UTC),
         may_act=_may_act(lab),
     )
-
-
-def export_profile(lab: Lab, state: RiskState) -> Rows:
-    """Return all signals of the entity, as rows."""
-    entity = read_entity_key(state.entity)
-    sql = f"SELECT * FROM signals WHERE {about_condition(state.entity)} ORDER BY occurred_at DESC"
-    return lab.sql(sql, parameters_about(entity))
 
 
 def _load_rows(lab: Lab, key: str) -> Mapping[str, Sequence[Row]]:

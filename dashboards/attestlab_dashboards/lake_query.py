@@ -1,0 +1,56 @@
+"""`LakeQuery`: one SELECT over the data sets of `lab.sql`, to run, and to copy as SQL or Python with its values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
+
+PARAMETER: Final = re.compile(r"\$([a-z]\w*)")
+
+
+class LakeQuery(NamedTuple):
+    """One SELECT with the values of its `$name`s."""
+
+    sql: str
+    parameters: Mapping[str, object]
+
+    @classmethod
+    def bind(cls, sql: str, values: Mapping[str, object]) -> LakeQuery:
+        """Make a query with those of the values that its text names.
+
+        >>> LakeQuery.bind("SELECT $a", {"a": 1, "b": 2})
+        LakeQuery(sql='SELECT $a', parameters={'a': 1})
+        """
+        return cls(sql, {name: values[name] for name in dict.fromkeys(PARAMETER.findall(sql))})
+
+    def read(self, lab: Lab) -> Rows:
+        """Ask the facade."""
+        return lab.sql(self.sql, dict(self.parameters))
+
+    def read_rows(self, lab: Lab) -> list[dict[str, object]]:
+        """Ask the facade for all rows at once; iterating over `Rows` may ask for their number first."""
+        rows: list[dict[str, object]] = self.read(lab).arrow().to_pylist()
+        return rows
+
+    def to_sql(self) -> str:
+        """Write it with its values in place, to run as it is."""
+        return PARAMETER.sub(lambda found: write_literal(self.parameters[found[1]]), self.sql)
+
+
+def write_literal(value: object) -> str:
+    """Write a value as SQL; a quote in a text is doubled, and nothing else is special there.
+
+    >>> write_literal(7), write_literal("O'Neill")
+    ('7', "'O''Neill'")
+    """
+    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+
+
+def write_python(sql: str) -> str:
+    """Write the call of the facade that runs a query, after `lab = attestlab.connect(...)`."""
+    quoted = sql.strip().replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return f'lab.sql("""\n{quoted}\n""").df()'
