@@ -18,8 +18,6 @@ MAX_DATA_BYTES = 20_000  # of an event's `data` as JSON, also of a test's payloa
 MAX_OVERLAP = timedelta(days=1)  # of the old and the new secret of an endpoint
 EVENT_LOG = timedelta(days=30)  # how long a tenant can list its events
 MAX_ATTEMPTS = 8  # of one delivery: the first and 7 retries
-SECRET_PREFIX = "whsec_"
-SECRET_BYTES = 32
 WILDCARD = ".*"
 EVENT_TYPE = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -26,6 +24,7 @@ from attestlab.webhooks.addresses import require_public_url
 from attestlab.webhooks.event_store import LoggedEvent
 from attestlab.webhooks.event_types import EVENT_TYPES
 from attestlab.webhooks.rules import DisabledReason, EndpointStatus
+from attestlab.webhooks.signatures import new_secret
 from attestlab.webhooks.tables import WebhookEndpointRecord
 
 
@@ -82,7 +81,7 @@ class Webhooks:
             require_capacity(
                 "webhook_endpoints", limit, lambda: endpoint_store.count_endpoints(execute, caller.tenant_id)
             )
-            now, secret = self.clock.now(), make_secret()
+            now, secret = self.clock.now(), new_secret()
             endpoint_id = new_id(now)
             row = WebhookEndpointRecord(
                 id=endpoint_id,
@@ -176,7 +175,7 @@ class Webhooks:
         """
         with self.storage.write(tx) as tx:
             row = endpoint_store.get_endpoint(tx.exec, endpoint_id, tenant_id=caller.tenant_id)
-            secret = make_secret()
+            secret = new_secret()
             values = {
                 "secret": self._seal(tx, row.id, secret),
                 "old_secret": row.secret if overlap else None,
@@ -252,11 +251,6 @@ class Webhooks:
 
     def _seal(self, tx: Transaction, endpoint_id: UUID, secret: str) -> bytes:
         return sealing.seal_secret(tx, self.keyring, secret.encode(), purpose=_purpose(endpoint_id))
-
-
-def make_secret() -> str:
-    """Make a secret: `whsec_` and 32 random bytes in standard base64."""
-    return rules.SECRET_PREFIX + base64.b64encode(secrets.token_bytes(rules.SECRET_BYTES)).decode()
 
 
 def _purpose(endpoint_id: UUID) -> str:

@@ -19,7 +19,8 @@ with warnings.catch_warnings():
     import svix.webhooks
 
 BODY = '{"id":"evt-1","type":"key.rotated","created_at":"2026-01-02T03:04:05.678Z","data":{"kid":"ключ"}}'.encode()
-SECRET, OTHER_SECRET = new_secret(), new_secret()
+# Fixed, because they name tests, and all processes of a run must collect the same names.
+SECRET, OTHER_SECRET = (new_secret(byte.__mul__) for byte in (b"\x0f", b"\xf0"))
 Judge = Callable[[Mapping[str, str], bytes, str], object]
 
 
