@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab.cli import minting, watch
+from attestlab.cli import minting, watch, webhooks
 from attestlab.cli.logs import log
 from attestlab.cli.output import (
     Data,
@@ -54,6 +54,8 @@ app = typer.Typer(
 lakes = typer.Typer(no_args_is_help=True, help="The lake: data of the records as Parquet, for analysis.")
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 app.command("mint")(minting.mint)
+app.command("listen")(webhooks.listen)
+app.command("trigger")(webhooks.trigger)
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
 app.add_typer(policies, name="policy")

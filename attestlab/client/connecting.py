@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from ipaddress import ip_address
 from time import sleep as system_sleep
 from typing import TypedDict
@@ -110,6 +111,18 @@ def connect(
     """
     destination = Destination(url, api_key, timeout_s)
     return open_http_lab(destination, httpx.Client(**destination.client_options), sleep)
+
+
+@contextmanager
+def open_service(url: str, api_key: str) -> Iterator[ServiceClient]:
+    """Open a client of a service's routes, for commands that need no lab; it is closed at the end of the block.
+
+    Raises:
+        ValidationFailed: it is no such address, or the API key is not one.
+    """
+    destination = Destination(url, api_key, DEFAULT_TIMEOUT_S)
+    with httpx.Client(**destination.client_options) as http:
+        yield ServiceClient(http, headers=destination.headers, place=destination.url, public_url=destination.url)
 
 
 def open_http_lab(destination: Destination, http: httpx.Client, sleep: Callable[[float], None]) -> Lab:

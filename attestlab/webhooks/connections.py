@@ -16,8 +16,9 @@ import httpcore
 
 from attestlab.webhooks.addresses import IPAddress, ReceiverUrl
 
-MAX_RESPONSE_BYTES = 65_536  # of one response as received: interim responses, head and body
-MAX_READ_BYTES = 4_096  # at once, so that parsing them keeps the event loop for a few milliseconds only
+MAX_HEAD_BYTES = 16_384  # of one response as received, with interim responses; parsing them takes the most time
+MAX_BODY_BYTES = 65_536
+MAX_READ_BYTES = 2_048  # at once, so that parsing them keeps the event loop for about a millisecond
 CONNECT_TIMEOUT_S = 1.0  # to each address but the last
 IDLE_TTL_S = 4.0  # shorter than the 5 seconds after which many receivers close
 MAX_IDLE_CONNECTIONS = 100
@@ -26,15 +27,19 @@ Connection = httpcore.AsyncHTTP11Connection
 
 
 class ResponseTooLong(httpcore.ReadError):
-    """The response has more than `MAX_RESPONSE_BYTES`."""
+    """The response has more than `MAX_HEAD_BYTES` before its body, or than `MAX_BODY_BYTES` after it."""
 
 
 class BoundedStream(httpcore.AsyncNetworkStream):
-    """A stream that reads up to `MAX_RESPONSE_BYTES` of a response; the count starts with each request."""
+    """A stream that bounds what is read of a response: its head from each request on, its body from `allow_body` on."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
-        self._remaining_bytes = MAX_RESPONSE_BYTES
+        self._remaining_bytes = MAX_HEAD_BYTES
+
+    def allow_body(self) -> None:
+        """Allow `MAX_BODY_BYTES`, now that the head was read."""
+        self._remaining_bytes = MAX_BODY_BYTES
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Read up to `MAX_READ_BYTES`.
@@ -50,7 +55,7 @@ class BoundedStream(httpcore.AsyncNetworkStream):
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write a part of a request."""
-        self._remaining_bytes = MAX_RESPONSE_BYTES
+        self._remaining_bytes = MAX_HEAD_BYTES
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
@@ -154,7 +159,7 @@ def describe_failure(error: Exception) -> str:
         case httpcore.ConnectError() if cause is not None:
             return f"The connection cannot be opened ({errno.errorcode.get(cause.errno or 0, 'unreachable')})."
         case ResponseTooLong():
-            return f"The response has more than {MAX_RESPONSE_BYTES:,} bytes before its body."
+            return f"The response has more than {MAX_HEAD_BYTES:,} bytes before its body."
         case httpcore.RemoteProtocolError() if error.__cause__ is not None:
             return "The response is not valid HTTP/1.1."
         case httpcore.LocalProtocolError():

@@ -41,10 +41,12 @@ def list_events(execute: Execute, tenant_id: UUID, *, after: int, since: datetim
 def find_first_since(execute: Execute, tenant_id: UUID, since: datetime, *, after: int) -> int:
     """Find the number of the first event after `after` that happened at or after `since`.
 
-    Events are numbered in the order of their commits, which is that of their times but for some seconds. A binary
-    search therefore finds it with one lookup for each doubling of their number, and no index of their times is needed.
+    If there is none, it is the number of the next event. Events are numbered in the order of their commits, which is
+    that of their times but for some seconds. A binary search therefore finds it with one lookup for each doubling of
+    their number, and no index of their times is needed.
     """
-    low, high = after + 1, (execute(_LAST, {"tenant": tenant_id}).scalar() or 0) + 1
+    last: int = execute(_LAST, {"tenant": tenant_id}).scalar() or 0
+    low, high = min(after, last) + 1, last + 1
     while low < high:
         middle = (low + high) // 2
         at = execute(_CREATED_AT, {"tenant": tenant_id, "sequence": middle}).scalar()

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 
     import httpcore
 
-    from attestlab.webhooks.connections import Connection, IdleConnections
+    from attestlab.webhooks.connections import BoundedStream, Connection, IdleConnections
 
 DELIVERY_TIMEOUT_S: Final = LOOKUP_TIMEOUT_S
 MAX_EXCERPT_BYTES = 1024
+MAX_BODY_PIECES = 64  # that are read: a body in chunks of one byte would keep the event loop for tenths of a second
 MAX_HEADERS = 64
 MAX_HEADER_CHARACTERS = 1024
 MAX_ADDRESSES = 4  # of a host name that are tried; all of them are vetted
@@ -206,17 +207,19 @@ _DELIVERY_ERRORS = (ValidationFailed, NameNotResolved, AddressNotAllowed)
 
 
 async def _read_beginning(response: httpcore.Response, deadline: float, failures: tuple[type[Exception], ...]) -> bytes:
-    """Read a body up to its end, the deadline, or the limit of a response; returns its first bytes.
+    """Read a body up to its end, the deadline, or a limit; returns its first bytes.
 
     A body that was read to its end leaves the connection to the next request.
     """
     beginning = bytearray()
     pieces = cast("AsyncGenerator[bytes, None]", response.aiter_stream())
+    cast("BoundedStream", response.extensions["network_stream"]).allow_body()
     try:
         async with asyncio.timeout_at(deadline), aclosing(pieces):
-            async for piece in pieces:
-                beginning += piece[: MAX_EXCERPT_BYTES - len(beginning)]
-            await response.aclose()
+            for _ in range(MAX_BODY_PIECES):
+                beginning += (await anext(pieces))[: MAX_EXCERPT_BYTES - len(beginning)]
+    except StopAsyncIteration:
+        await response.aclose()
     except failures:  # the head was the receiver's response
         pass
     return bytes(beginning)

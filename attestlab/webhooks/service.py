@@ -189,7 +189,7 @@ class Webhooks:
         with self.storage.read() as connection:
             first = event_store.find_first_since(connection.execute, tenant_id, since, after=after)
             found = event_store.list_events(connection.execute, tenant_id, after=first - 1, since=since, limit=limit)
-        return EventPage(found, found[-1].sequence if found else after)
+        return EventPage(found, found[-1].sequence if found else first - 1)
 
     def signing_secrets(self, row: WebhookEndpointRecord, *, at: datetime) -> list[str]:
         """Return the secrets that sign a delivery at the moment `at`: the current one, and the old one in its overlap.

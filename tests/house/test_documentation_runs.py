@@ -34,6 +34,7 @@ NOT_RUN = {
     ("docs/operations.md", "attestlab serve --data DIR --database-url"),
     ("docs/operations.md", "pip install attestlab"),
     ("docs/verification.md", "log example.com/attestlab"),
+    ("docs/webhooks.md", "export ATTESTLAB_API_KEY"),
 }
 # The contract names EdDSA, which RFC 9864 has since split in two; joserfc warns each time.
 pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")

@@ -18,6 +18,7 @@ import pytest
 
 from attestlab.webhooks.addresses import IPAddress
 from attestlab.webhooks.http_transport import (
+    MAX_BODY_PIECES,
     MAX_EXCERPT_BYTES,
     HttpTransport,
     OutgoingRequest,
@@ -195,12 +196,16 @@ BEHAVIOURS: dict[str, tuple[Handler, Expected]] = {
         endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b"y" * 65536 + b"\r\n"),
         Expected(200, "yyy"),
     ),
+    "chunks of one byte": (
+        endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nz\r\n" * 2000),
+        Expected(200, "z" * MAX_BODY_PIECES),
+    ),
     "endless headers": (
         endless(b"HTTP/1.1 200 OK\r\n", b"X: " + b"x" * 4000 + b"\r\n"),
-        Expected(None, "65,536 bytes"),
+        Expected(None, "16,384 bytes"),
     ),
-    "one huge header": (endless(b"HTTP/1.1 200 OK\r\nX: ", b"x" * 65536), Expected(None, "65,536 bytes")),
-    "endless 1xx": (endless(b"", b"HTTP/1.1 102 Processing\r\n\r\n" * 100), Expected(None, "65,536 bytes")),
+    "one huge header": (endless(b"HTTP/1.1 200 OK\r\nX: ", b"x" * 65536), Expected(None, "16,384 bytes")),
+    "endless 1xx": (endless(b"", b"HTTP/1.1 102 Processing\r\n\r\n" * 100), Expected(None, "16,384 bytes")),
     "gzip bomb": (
         write(
             b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + gzip.compress(bytes(16 << 20))
@@ -246,7 +251,7 @@ def test_outcome_of_each_behaviour(name: str) -> None:
             response = send(receiver.url, transport)
             assert (response.status, response.is_success) == (expected.status, 200 <= expected.status < 300)
             assert response.excerpt.startswith(expected.text)
-            assert len(response.excerpt.encode()) <= MAX_EXCERPT_BYTES
+            assert len(response.excerpt.encode()) <= (MAX_BODY_PIECES if "one byte" in name else MAX_EXCERPT_BYTES)
         assert receiver.sent_bytes < MAX_TAKEN_BYTES
         assert receiver.connections == 1
 
@@ -287,7 +292,7 @@ def test_request_is_sent_as_it_was_signed() -> None:
 
 
 def test_response_headers_are_bounded_and_by_lowercase_name() -> None:
-    fields = [*(f"X-{number}: {'x' * 2000}" for number in range(20)), "Retry-After: 7", "retry-after: 9"]
+    fields = [*(f"X-{number}: {'x' * 2000}" for number in range(7)), "Retry-After: 7", "retry-after: 9"]
     with serve_receiver(respond("429 Slow", *fields[-2:], *fields[:-2])) as receiver:
         headers = send(receiver.url).headers
     assert headers["retry-after"] == "7"
