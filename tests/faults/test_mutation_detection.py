@@ -52,7 +52,9 @@ CLOCK = FixedClock(datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
 THE_LOG = ("log_head", "log_leaves", "log_tiles", "log_checkpoints")
 # What serves only scores of the next days, and is deleted then; no check covers it.
 SHORT_LIVED = {"risk_bulk_progress", "risk_velocity_events", "risk_login_documents"}
-COVERED = [*sorted({table.name for table in metadata().sorted_tables} - SHORT_LIVED), VERSION_TABLE]
+# How far deliveries to webhooks are: each request to a receiver changes it, and events can be delivered again.
+OPERATIONAL = {"webhook_endpoint_health", "webhook_deliveries", "webhook_attempts", "webhook_dispatch"}
+COVERED = [*sorted({table.name for table in metadata().sorted_tables} - SHORT_LIVED - OPERATIONAL), VERSION_TABLE]
 
 
 def founded(folder: Path, *, external_keys: int) -> Path:
@@ -91,6 +93,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         decide(lab, shown, caller)
     for tenant in (caller, lab.orgs.service_caller(second.tenant_id)):
         notice_risks(lab, tenant)
+        receive_events(lab, tenant)
     lab.close()
     return folder
 
@@ -123,6 +126,12 @@ def notice_risks(lab: Installation, caller: Caller) -> None:
     for score in (10.0, 20.0):
         risk.normalization.replace_mapping([MappingItem("login.odd", "behavior", score)], caller=caller)
     risk.preferences.set_threshold(75.5, caller=caller)
+
+
+def receive_events(lab: Installation, caller: Caller) -> None:
+    """An endpoint with a new and an old secret."""
+    made = lab.webhooks.create("A receiver", "https://receiver.example.com/", ["risk.*"], caller=caller).row
+    lab.webhooks.rotate(made.id, overlap=timedelta(hours=1), caller=caller)
 
 
 def decide(lab: Installation, issuer_id: UUID, caller: Caller) -> None:
@@ -286,9 +295,9 @@ def test_flipped_bit_in_the_file_is_found_or_changes_no_row(small: Path, tmp_pat
 
 
 def pack(path: Path) -> None:
-    """Put the same rows on pages of 4 KiB, as full as they get."""
+    """Put the same rows on pages of 2 KiB, as full as they get; each empty table and index has a page too."""
     with sqlite3.connect(path) as records:
-        for pragma in ("journal_mode = DELETE", "page_size = 4096"):
+        for pragma in ("journal_mode = DELETE", "page_size = 2048"):
             records.execute(f"PRAGMA {pragma}").fetchall()
         records.execute("VACUUM")
         records.execute("PRAGMA journal_mode = WAL").fetchall()
