@@ -43,6 +43,11 @@ class DatasetRequest(NamedTuple):
     format: RowFormat
 
 
+def load_libraries() -> None:
+    """Load what queries need, so that the first one of this process does not wait for it."""
+    from attestlab.lake import query_streams  # noqa: F401  # loading it is the purpose
+
+
 def stream_query(info: LakeConnectionInfo, query: ClientQuery, scopes: frozenset[str]) -> Generator[bytes]:
     """Yield the rows of a query by a client with these scopes.
 

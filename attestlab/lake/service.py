@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SIGNALS_FOLDER = "signals"
 NOTHING_EXPORTED = ExportedNumbers([], 0)
 ROWS_A_PART = 10_000
+QUERY_PROCESSES = 2
 MERGED_LENGTHS = (100_000, 1_000_000)
 """Adjacent parts that are shorter than one of these lengths are merged as soon as they have it together."""
 
@@ -57,7 +58,7 @@ class Lake:
         self.rows_a_part = rows_a_part
         self.merged_lengths = merged_lengths
         self._storage = storage
-        self.workers = WorkerProcesses(processes=2)
+        self.workers = WorkerProcesses(processes=QUERY_PROCESSES)
         """Runs the queries of callers, which may take a gigabyte each; a second tenant does not wait for the first."""
 
     def __call__(self, caller: Caller) -> TenantLake:

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from tornado.netutil import bind_sockets
 
@@ -52,6 +53,7 @@ from attestlab.risk.velocity import routes as velocity_routes
 from attestlab.risk.velocity.blocks import record_blocked_address
 from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
+from attestlab.server.warm_up import warm_up
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
@@ -245,6 +247,8 @@ async def serve(
     application = build_application(lab, write_queue)
     server = build_server(lab, application, dashboards)
     NAVIGATION.has_dashboards = dashboards is not None and are_installed()
+    if dashboards is not None:
+        dashboards.on_start = partial(warm_up, lab)
     server.add_sockets(sockets)
     sweeper = write_queue.background.start("sweeper", write_queue.sweep_forever)
     mail_worker = DeliveryWorker(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=write_queue.write)

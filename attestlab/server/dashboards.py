@@ -12,7 +12,7 @@ import fcntl
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -75,7 +75,12 @@ class DashboardFolder:
 
 
 class Dashboards:
-    """The dashboards of a server, as one of its workers sees them. `people` may sign in with one click: a demo's."""
+    """The dashboards of a server, as one of its workers sees them. `people` may sign in with one click: a demo's.
+
+    `on_start` is called when this worker starts them: their first page will come soon.
+    """
+
+    on_start: Callable[[], Coroutine[object, object, None]] | None = None
 
     def __init__(self, place: DashboardFolder, settings: Settings, people: Sequence[dict[str, str]] = ()) -> None:
         self._place = place
@@ -84,6 +89,7 @@ class Dashboards:
         self._process: asyncio.subprocess.Process | None = None
         self._lock: int | None = None
         self._starting: asyncio.Task[None] | None = None
+        self._warming_up: asyncio.Task[None] | None = None
         self._not_before = 0.0
 
     def listen(self) -> socket.socket:
@@ -109,6 +115,8 @@ class Dashboards:
 
     async def stop(self) -> None:
         """Stop the dashboards if this worker started them."""
+        if self._warming_up is not None:
+            self._warming_up.cancel()
         process, self._process = self._process, None
         if process is None or process.returncode is not None:
             return
@@ -117,7 +125,8 @@ class Dashboards:
         try:
             await asyncio.wait_for(process.wait(), _STOP_S)
         except TimeoutError:
-            process.kill()
+            with suppress(ProcessLookupError):  # it has just ended
+                process.kill()
             await process.wait()
 
     async def _try_to_connect(self) -> IOStream | None:
@@ -151,6 +160,8 @@ class Dashboards:
         )
         assert self._process.stdin is not None
         self._process.stdin.write(self._configuration().encode() + b"\n")
+        if self.on_start is not None:
+            self._warming_up = asyncio.create_task(self.on_start())
 
     def _configuration(self) -> str:
         from attestlab_dashboards.configuration import Configuration, DemoPerson

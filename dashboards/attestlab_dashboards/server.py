@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from functools import partial
+from importlib import import_module
 from typing import Any, Final, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -246,6 +247,7 @@ async def serve(configuration: Configuration) -> None:
     server = BaseServer(IOLoop.current(), application, http)
     server.start()
     http.add_socket(bind_unix_socket(configuration.own_socket, mode=0o600, backlog=128))
+    asyncio.get_running_loop().run_in_executor(None, _load_libraries)
     checking = asyncio.ensure_future(sessions.check_forever(throttle.forget_full_buckets))
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     checking.cancel()
@@ -257,6 +259,12 @@ def run() -> None:
     logging_setup.capture_library_logs()
     configuration = Configuration.from_json(sys.stdin.readline())
     asyncio.run(serve(configuration))
+
+
+def _load_libraries() -> None:
+    """Load what the first page needs, while its person signs in."""
+    for name in ("pyarrow.ipc", "pyarrow.parquet"):
+        import_module(name)
 
 
 def _use_own_socket() -> None:

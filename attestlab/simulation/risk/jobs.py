@@ -14,6 +14,11 @@ from attestlab.simulation.jobs import open_lake
 from attestlab.simulation.risk.service import RiskSimulationOptions, RiskSimulations
 
 
+def load_libraries() -> None:
+    """Load what simulations need, so that the first one of this process does not wait for it."""
+    from attestlab.simulation.risk import rendering, risk_simulation  # noqa: F401  # loading them is the purpose
+
+
 def simulate_risk(
     place: Mapping[str, object],
     rules: bytes,

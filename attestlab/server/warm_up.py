@@ -1,0 +1,29 @@
+"""Starts the child processes of queries before their first job, while a person signs in to the dashboards.
+
+A process takes one to three seconds to start and to load DuckDB and pyarrow, and a page of the dashboards asks three of
+them at once. They run with low priority, and end if no job comes within a minute (`core.execution.worker_processes`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from attestlab.installation import Installation
+from attestlab.lake import jobs as lake_jobs
+from attestlab.lake.service import QUERY_PROCESSES
+from attestlab.simulation.risk import jobs as risk_jobs
+
+_TIMEOUT_S: Final = 30.0
+
+
+async def warm_up(lab: Installation) -> None:
+    """Start the processes; the first job of one that fails says why."""
+    risk = lab.risk_simulations.workers
+    starts = [
+        lab.lake.workers.run(("warm-up", place), lake_jobs.load_libraries, timeout_s=_TIMEOUT_S)
+        for place in range(QUERY_PROCESSES)
+    ]
+    await asyncio.gather(
+        *starts, risk.run("warm-up", risk_jobs.load_libraries, timeout_s=_TIMEOUT_S), return_exceptions=True
+    )
