@@ -67,6 +67,7 @@ from attestlab.settings import Settings
 from attestlab.simulation.risk.service import RiskSimulations
 from attestlab.simulation.service import Simulations
 from attestlab.web.idempotency import store as idempotency_store
+from attestlab.webhooks.deliveries import WebhookDeliveries
 from attestlab.webhooks.service import Webhooks
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class Installation:
         self.webhooks = Webhooks(
             storage=storage, clock=clock, keyring=keys, allow_private=settings.webhook_allow_private
         )
+        self.webhook_deliveries = WebhookDeliveries(self.webhooks, self.mails, dns_server=settings.dns_server)
         self.issuers = Issuers(
             storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
         )
@@ -189,6 +191,7 @@ class Installation:
             metering.create_sealer(clock),
             usage.write_counts,
             self.risk.write_numbered,
+            self.webhook_deliveries.dispatcher.watch,
             outbox.event_writer(clock),
             audit.write_entries,
             idempotency_store.chain_records,

@@ -15,6 +15,7 @@ from uuid import UUID
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import sealing
 from attestlab.core.crypto.keyring import Keyring
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
@@ -75,6 +76,10 @@ class Mails:
         audited_write.insert(tx, store.mails, row, AuditContext(tenant_id, ACTOR, "mail.create", at))
         tx.after_commit(self._notify_enqueued)
         return mail_id
+
+    def list_due(self, execute: Execute, *, limit: int) -> list[UUID]:
+        """Lists the ids of the mails that have been due longest."""
+        return store.list_due(execute, self.clock.now(), limit=limit)
 
     def lease(self, tx: Transaction) -> LeasedMail | None:
         """Leases the mail that has been due longest, for `LEASE_TTL`; returns None if no mail is due."""

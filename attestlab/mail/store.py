@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import bindparam, or_, select
 
-from attestlab.core.db.tables import fetch_all, fetch_one, table_of
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.mail.rules import MAX_RETRY_PAUSE, MailStatus
 from attestlab.mail.tables import Mail, MailRecord
@@ -15,15 +15,11 @@ from attestlab.mail.tables import Mail, MailRecord
 mails = table_of(Mail)
 
 _BY_ID = select(*mails.c).where(mails.c.id == bindparam("id"))
-_DUE = (
-    select(*mails.c)
-    .where(
-        or_(mails.c.next_attempt_at <= bindparam("now"), mails.c.next_attempt_at > bindparam("latest")),
-        mails.c.status == MailStatus.WAITING.value,
-    )
-    .order_by(mails.c.next_attempt_at, mails.c.id)
-    .limit(1)
+_IS_DUE = (
+    or_(mails.c.next_attempt_at <= bindparam("now"), mails.c.next_attempt_at > bindparam("latest")),
+    mails.c.status == MailStatus.WAITING.value,
 )
+_DUE = select(*mails.c).where(*_IS_DUE).order_by(mails.c.next_attempt_at, mails.c.id).limit(1)
 
 
 def find_due(tx: Transaction, now: datetime) -> MailRecord | None:
@@ -32,6 +28,12 @@ def find_due(tx: Transaction, now: datetime) -> MailRecord | None:
     A mail whose next attempt is later than the longest pause was stored while a clock was wrong, and counts as due.
     """
     return fetch_one(tx.exec(_DUE, {"now": now, "latest": now + 2 * MAX_RETRY_PAUSE}), MailRecord)
+
+
+def list_due(execute: Execute, now: datetime, *, limit: int) -> list[UUID]:
+    """Lists the ids of the mails that have been due longest."""
+    due = select(mails.c.id).where(*_IS_DUE).order_by(mails.c.next_attempt_at, mails.c.id).limit(limit)
+    return list(execute(due, {"now": now, "latest": now + 2 * MAX_RETRY_PAUSE}).scalars())
 
 
 def list_waiting(tx: Transaction) -> list[MailRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -133,6 +134,13 @@ def list_roles_of_others(tx: Transaction, user: UserRecord) -> set[str]:
     return {
         role for roles in tx.exec(select(users.c.roles).where(*others).distinct()).scalars() for role in roles.split()
     }
+
+
+def list_addresses(execute: Execute, tenant_id: UUID, *, roles: Container[str]) -> list[str]:
+    """Lists the e-mail addresses of a tenant's active people with one of these roles."""
+    is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+    people = select(users.c.email, users.c.roles).where(users.c.tenant_id == tenant_id, is_active).order_by(users.c.id)
+    return [email for email, held in execute(people) if any(role in roles for role in held.split())]
 
 
 def get_first_org(execute: Execute, tenant_id: UUID) -> UUID:

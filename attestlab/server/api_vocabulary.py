@@ -59,6 +59,7 @@ from attestlab.risk.velocity import shapes as velocity_shapes
 from attestlab.simulation import shapes as simulation_shapes
 from attestlab.simulation.risk import shapes as risk_simulation_shapes
 from attestlab.web import health, paging, problems
+from attestlab.webhooks import delivery_shapes as webhook_delivery_shapes
 from attestlab.webhooks import rules as webhook_rules
 from attestlab.webhooks import shapes as webhook_shapes
 
@@ -268,6 +269,13 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "event_log_query": webhook_shapes.EventLogQuery,
     "event_log": webhook_shapes.EventLogOut,
     "logged_event": webhook_shapes.LoggedEventOut,
+    "webhook_deliveries_query": webhook_delivery_shapes.WebhookDeliveriesQuery,
+    "webhook_delivery": webhook_delivery_shapes.WebhookDeliveryOut,
+    "webhook_attempt": webhook_delivery_shapes.WebhookAttemptOut,
+    "webhook_recovery_input": webhook_delivery_shapes.WebhookRecoveryIn,
+    "webhook_recovery": webhook_delivery_shapes.WebhookRecoveryOut,
+    "test_delivery_input": webhook_delivery_shapes.TestDeliveryIn,
+    "test_delivery": webhook_delivery_shapes.TestDeliveryOut,
     "lake_dataset_list": lake_shapes.DatasetsOut,
     "lake_dataset": lake_shapes.DatasetOut,
     "lake_column": lake_shapes.ColumnOut,
@@ -339,6 +347,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "CaseOutcome": risk_rules.CaseOutcome,
     "WebhookEndpointStatus": webhook_rules.EndpointStatus,
     "WebhookDisabledReason": webhook_rules.DisabledReason,
+    "WebhookDeliveryStatus": webhook_rules.WebhookDeliveryStatus,
+    "WebhookRecoveryMode": webhook_rules.RecoveryMode,
     "ExportFormat": get_args(signal_shapes.ExportQuery.model_fields["format"].annotation),
     "ScanVerdict": ScanVerdict,
     "LoginOutcome": LoginOutcome,

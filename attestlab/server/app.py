@@ -33,7 +33,7 @@ from attestlab.issuers import routes as issuer_routes
 from attestlab.lake import routes as lake_routes
 from attestlab.log import routes as log_routes
 from attestlab.log.witnessing.feeder import Feeder
-from attestlab.mail.delivery_worker import DeliveryWorker
+from attestlab.mail.delivery_queue import MailQueue
 from attestlab.orgs import api_key_routes, quotas
 from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
@@ -60,6 +60,7 @@ from attestlab.simulation import routes as simulation_routes
 from attestlab.simulation.risk import routes as risk_simulation_routes
 from attestlab.web import logging_setup
 from attestlab.web.application import Application, BlockedClient
+from attestlab.web.delivery_worker import DeliveryWorker
 from attestlab.web.health import health_routes
 from attestlab.web.http1.acceptor import LOOPBACK, ConnectionLimits, raise_file_limit
 from attestlab.web.http1.connection import Timeouts
@@ -73,6 +74,7 @@ from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import Authenticate
 from attestlab.web.routing.routes import Route, Routes
+from attestlab.webhooks import delivery_routes as webhook_delivery_routes
 from attestlab.webhooks import routes as webhook_routes
 
 STOP_TIMEOUT_S = 4.5  # the process ends within five seconds
@@ -100,6 +102,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     enforcement_routes.routes,
     risk_simulation_routes.routes,
     webhook_routes.routes,
+    webhook_delivery_routes.routes,
     lake_routes.routes,
     delivery_routes.routes,
     log_routes.routes,
@@ -251,8 +254,12 @@ async def serve(
         dashboards.on_start = partial(warm_up, lab)
     server.add_sockets(sockets)
     sweeper = write_queue.background.start("sweeper", write_queue.sweep_forever)
-    mail_worker = DeliveryWorker(lab.mails, lab.mail_carrier, sender=lab.mail_sender, write=write_queue.write)
+    dispatcher = lab.webhook_deliveries.dispatcher.start(write_queue.background, write_queue.write)
+    mails = MailQueue(lab.mails, lab.mail_carrier, storage=lab.storage, sender=lab.mail_sender)
+    mail_worker = DeliveryWorker(mails, write=write_queue.write)
     mail_worker.start(write_queue.background)
+    webhook_worker = DeliveryWorker(lab.webhook_deliveries.queue, write=write_queue.write)
+    webhook_worker.start(write_queue.background)
     feeder = Feeder(
         lab.log,
         lab.storage,
@@ -267,9 +274,15 @@ async def serve(
     loop.call_later(STOP_TIMEOUT_S, lab.storage.cancel_waits)
     await sweeper.finish(within_s=0)
     await feeder.finish()
+    await dispatcher.finish(within_s=0)
     if dashboards is not None:
         await dashboards.stop()
-    await asyncio.gather(server.stop_gracefully(within_s=STOP_TIMEOUT_S), mail_worker.finish(within_s=STOP_TIMEOUT_S))
+    await asyncio.gather(
+        server.stop_gracefully(within_s=STOP_TIMEOUT_S),
+        mail_worker.finish(within_s=STOP_TIMEOUT_S),
+        webhook_worker.finish(within_s=STOP_TIMEOUT_S),
+    )
+    await lab.webhook_deliveries.transport.close()
     await write_queue.finish()
 
 

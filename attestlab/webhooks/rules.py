@@ -46,6 +46,14 @@ class WebhookDeliveryStatus(StrEnum):
     FAILED = "failed"
 
 
+class RecoveryMode(StrEnum):
+    """Which events are recovered: deliveries that failed, events that were never tried, or both."""
+
+    FAILED = "failed"
+    MISSING = "missing"
+    ALL = "all"
+
+
 def matches(filters: Iterable[str], event_type: str) -> bool:
     """Return whether one of the filters names the event type or one of its categories.
 
@@ -59,7 +67,9 @@ def matches(filters: Iterable[str], event_type: str) -> bool:
     )
 
 
-def validate_filters(filters: Sequence[str], event_types: Collection[str]) -> list[str]:
+def validate_filters(
+    filters: Sequence[str], event_types: Collection[str], *, field: str = "event_filters"
+) -> list[str]:
     """Return the filters without repetitions; each names a known event type, or a category of some as `category.*`.
 
     Raises:
@@ -71,8 +81,9 @@ def validate_filters(filters: Sequence[str], event_types: Collection[str]) -> li
     known = [*event_types, *_wildcards(event_types)]
     unknown = [(place, name) for place, name in enumerate(filters) if name not in known]
     if unknown:
-        suggested = [_unknown(place, name, known) for place, name in unknown[:MAX_SUGGESTIONS]]
-        raise ValidationFailed(suggested[0].message, suggested + [_unknown(*one) for one in unknown[MAX_SUGGESTIONS:]])
+        suggested = [_unknown(field, place, name, known) for place, name in unknown[:MAX_SUGGESTIONS]]
+        others = [_unknown(field, place, name) for place, name in unknown[MAX_SUGGESTIONS:]]
+        raise ValidationFailed(suggested[0].message, suggested + others)
     return list(dict.fromkeys(filters))
 
 
@@ -102,8 +113,8 @@ def _wildcards(event_types: Iterable[str]) -> Iterator[str]:
     return (prefix + WILDCARD for prefix in sorted(prefixes))
 
 
-def _unknown(place: int, name: str, known: Sequence[str] = ()) -> FieldError:
+def _unknown(field: str, place: int, name: str, known: Sequence[str] = ()) -> FieldError:
     close = find_nearest(name, known) if known else None
     hint = f"Did you mean {close}?" if close else "GET /v1/webhooks/event-types lists them."
     message = f"There is no event type or category {name[:MAX_EVENT_TYPE_LENGTH]!r}. {hint}"
-    return FieldError(f"/event_filters/{place}", "unknown_event_type", message)
+    return FieldError(f"/{field}/{place}", "unknown_event_type", message)

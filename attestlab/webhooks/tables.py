@@ -91,12 +91,14 @@ class WebhookDelivery(SQLModel, table=True):
     """A delivery of one event to one endpoint.
 
     `event_seq` is the event's `seq` in the outbox. A test has none; its `body` is stored here instead. While
-    `leased_until` is in the future, the worker that holds `lease` makes an attempt.
+    `leased_until` is in the future, the worker that holds `lease` makes an attempt, and `next_attempt_at` is the same
+    moment. A delivery with a final status has no `next_attempt_at`, so the index has only those that wait.
     """
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
-        Index("ix_webhook_deliveries_due", "next_attempt_at"),
+        # The migration restricts it to rows with a `next_attempt_at`; to say so here would load PostgreSQL's dialect.
+        Index("ix_webhook_deliveries_due", "endpoint_id", "next_attempt_at"),
         Index("ix_webhook_deliveries_of_endpoint", "endpoint_id", "id"),
         Index("ix_webhook_deliveries_of_event", "endpoint_id", "event_id"),
     )

@@ -21,7 +21,7 @@ from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
 from support.risk import add_signal, put_on_list
-from support.webhook_endpoints import create_endpoint
+from support.webhook_endpoints import create_delivery, create_endpoint
 
 LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]
 # A data set has one name for all tenants; tests/lake/test_lake_over_http.py shows whose rows it has.
@@ -55,6 +55,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/users/{id}": {"role": "analyst"},
     "POST /v1/risk/cases/{id}/resolve": {"outcome": "fraud"},
     "PATCH /v1/webhooks/endpoints/{id}": {"name": "Taken over"},
+    "POST /v1/webhooks/endpoints/{id}/recover": {"since": "2026-11-01T00:00:00Z"},
 }
 _IN_PATH = re.compile(r"\{\w+\}")
 REQUEST_ID = {"X-Request-Id": "the-same"}
@@ -113,6 +114,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/risk/entities": add_signal(account.with_key, entity_type="user", entity_id="user")["entity_id"],
         "/v1/risk/lists": put_on_list(account.with_key, "deny")["id"],
         "/v1/webhooks/endpoints": create_endpoint(account.with_key)["id"],
+        "/v1/webhooks/deliveries": create_delivery(account.with_key),
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],

@@ -15,12 +15,13 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable
 from attestlab.installation import Installation
 from attestlab.mail import smtp, store
-from attestlab.mail.delivery_worker import DeliveryWorker, Job, Write
+from attestlab.mail.delivery_queue import Job, MailQueue
 from attestlab.mail.messages import Sender
 from attestlab.mail.rules import LEASE_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from attestlab.web.delivery_worker import DeliveryWorker, Write
 from support.mail_server import FaultKind, MailFault, MailServer, SmtpStage, serve_mail
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -35,7 +36,8 @@ async def carrying(
     """Runs a delivery worker whose writes pass `through` a test's function."""
     desk = WriteQueue(lab)
     carrier = smtp.MailServer.of(server.url, timeouts=PATIENT)
-    courier = DeliveryWorker(lab.mails, carrier, sender=SENDER, write=through(desk.write), renewal_interval_s=0.02)
+    queue = MailQueue(lab.mails, carrier, storage=lab.storage, sender=SENDER, renewal_interval_s=0.02)
+    courier = DeliveryWorker(queue, write=through(desk.write))
     courier.start(desk.background)
     try:
         yield

@@ -18,7 +18,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.records.audit import AuditEvent
 from attestlab.installation import Installation
 from attestlab.mail import smtp
-from attestlab.mail.delivery_worker import DeliveryWorker
+from attestlab.mail.delivery_queue import MailQueue
 from attestlab.mail.messages import Sender
 from attestlab.mail.rules import MAX_ATTEMPTS, MAX_DELIVERIES, MAX_RETRY_PAUSE, MailStatus
 from attestlab.mail.service import Mails
@@ -26,6 +26,7 @@ from attestlab.mail.smtp import SmtpTimeouts
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from attestlab.web.delivery_worker import DeliveryWorker
 from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.in_process_server import wait_until
@@ -53,7 +54,8 @@ def mail_worker(lab: Installation, server: MailServer) -> Iterator[None]:
 
     async def work() -> None:
         desk, carrier = WriteQueue(lab), smtp.MailServer.of(server.url, timeouts=TIMEOUTS)
-        courier = DeliveryWorker(lab.mails, carrier, sender=Sender("", "lab@lab.example"), write=desk.write)
+        queue = MailQueue(lab.mails, carrier, storage=lab.storage, sender=Sender("", "lab@lab.example"))
+        courier = DeliveryWorker(queue, write=desk.write)
         courier.start(desk.background)
         over.append((asyncio.get_running_loop(), asyncio.Event()))
         started.set()

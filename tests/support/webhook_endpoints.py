@@ -32,6 +32,15 @@ def create_endpoint(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     return made
 
 
+def create_delivery(client: httpx.Client) -> str:
+    """Sends a test delivery to a new endpoint, which is unreachable; returns the delivery's id."""
+    endpoint = create_endpoint(client)
+    client.post("/v1/webhooks/test-delivery", json={"endpoint_id": endpoint["id"]}).raise_for_status()
+    (delivery,) = client.get(f"/v1/webhooks/endpoints/{endpoint['id']}/deliveries").json()["items"]
+    found: str = delivery["id"]
+    return found
+
+
 @cache
 def _validators() -> dict[str, Draft202012Validator]:
     """The validator of each type, with formats, that refuses members of `data` that its schema does not declare."""

@@ -22,8 +22,8 @@ from attestlab.webhooks.event_types import EVENT_TYPES
 JsonObject = dict[str, Any]
 VERBS = re.compile(
     r"(accept|activate|add|analyze|approve|archive|change|check|compromise|create|evaluate|execute|export|find|get|"
-    r"invite|list|mint|normalize|put|query|record|refresh|reject|remove|replace|resolve|revoke|rotate|scan|set|shadow|sign|"
-    r"simulate|supersede|update|verify)_[a-z_]+"
+    r"invite|list|mint|normalize|put|query|record|recover|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|"
+    r"send|set|shadow|sign|simulate|supersede|update|verify)_[a-z_]+"
 )
 
 

@@ -87,7 +87,15 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_webhook_deliveries_due", "webhook_deliveries", ["next_attempt_at"], unique=False)
+    is_waiting = sa.text("next_attempt_at IS NOT NULL")
+    op.create_index(
+        "ix_webhook_deliveries_due",
+        "webhook_deliveries",
+        ["endpoint_id", "next_attempt_at"],
+        unique=False,
+        sqlite_where=is_waiting,
+        postgresql_where=is_waiting,
+    )
     op.create_index("ix_webhook_deliveries_of_endpoint", "webhook_deliveries", ["endpoint_id", "id"], unique=False)
     op.create_index("ix_webhook_deliveries_of_event", "webhook_deliveries", ["endpoint_id", "event_id"], unique=False)
     op.create_table(

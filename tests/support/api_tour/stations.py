@@ -17,6 +17,7 @@ from support.identity import add_user
 from support.in_process_server import make_client
 from support.issuers import register_issuer
 from support.orgs import read_mailed_token
+from support.webhook_delivery import ScriptedTransport
 
 DIPLOMA = sha256(b"the file of a diploma").hexdigest()
 PIXEL_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg"
@@ -259,9 +260,21 @@ def visit_webhooks(tour: TourRecorder) -> None:
     filters = ["attestation.*", "risk.signal.escalated"]
     tour.call("update_webhook_endpoint", key, {"event_filters": filters}, **place)
     tour.call("rotate_webhook_secret", key, {"overlap_seconds": 3_600}, **place)
+    _visit_deliveries(tour, made["id"])
     tour.call("remove_webhook_endpoint", key, **place)
     tour.call("list_webhook_event_types", key, category="webhook")
     tour.call("list_webhook_events", key, after=1, limit=1)
+
+
+def _visit_deliveries(tour: TourRecorder, endpoint_id: str) -> None:
+    key, place = tour.account.with_key, {"id": endpoint_id}
+    tour.access.lab.webhook_deliveries.sender.transport = ScriptedTransport()
+    payload = {"note": "after the change of the receiver"}
+    tour.call("send_test_delivery", key, {"endpoint_id": endpoint_id, "payload": payload})
+    (delivery,) = tour.call("list_webhook_deliveries", key, **place, limit=1)["items"]
+    tour.call("resend_webhook_delivery", key, id=delivery["id"])
+    recovery = {"since": "2026-11-20T00:00:00Z", "mode": "all", "dry_run": True}
+    tour.call("recover_webhook_deliveries", key, recovery, **place)
 
 
 def visit_lake(tour: TourRecorder) -> None:

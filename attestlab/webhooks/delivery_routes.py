@@ -1,0 +1,135 @@
+"""HTTP routes of deliveries: list, resend, recover and test them."""
+
+from functools import partial
+from uuid import UUID
+
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import Conflict
+from attestlab.orgs.rules import Caller, Role
+from attestlab.web.executor import Executor
+from attestlab.web.paging import Page, decode_id, split_page
+from attestlab.web.routing.authorization import Requirement
+from attestlab.web.routing.routes import Routes
+from attestlab.webhooks.deliveries import DeliveryWithAttempts, Recovery, WebhookDeliveries
+from attestlab.webhooks.delivery_shapes import (
+    TestDeliveryIn,
+    TestDeliveryOut,
+    WebhookAttemptOut,
+    WebhookDeliveriesQuery,
+    WebhookDeliveryOut,
+    WebhookRecoveryIn,
+    WebhookRecoveryOut,
+)
+from attestlab.webhooks.rules import RecoveryMode
+
+routes = Routes("webhooks")
+READERS = Requirement(tenant_only=True)
+WRITERS = Requirement(tenant_only=True, people_roles=(Role.OWNER, Role.ADMIN))
+_LIST = "webhook_deliveries"
+
+
+@routes.get("/v1/webhooks/endpoints/{id}/deliveries", scope=READERS)
+def list_webhook_deliveries(
+    id: UUID, query: WebhookDeliveriesQuery, caller: Caller, webhook_deliveries: WebhookDeliveries
+) -> Page[WebhookDeliveryOut]:
+    """List the deliveries to an endpoint, newest first, each with its attempts.
+
+    A delivery is made for each event that the endpoint's filters match; one that was resent is a delivery of its own.
+    """
+    found = webhook_deliveries.list_page(
+        id,
+        caller=caller,
+        status=query.status,
+        event_type=query.event_type,
+        before=decode_id(_LIST, query.cursor),
+        limit=query.limit + 1,
+    )
+    shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda one: [str(one.row.id)])
+    return Page[WebhookDeliveryOut](items=[_delivery_out(one) for one in shown], next_cursor=cursor)
+
+
+@routes.post("/v1/webhooks/deliveries/{id}/resend", scope=WRITERS, status=202, raises=(Conflict,))
+def resend_webhook_delivery(
+    id: UUID, caller: Caller, webhook_deliveries: WebhookDeliveries, tx: Transaction
+) -> WebhookDeliveryOut:
+    """Deliver the event of a delivery again; the response is the new delivery, which waits for its first attempt.
+
+    The receiver gets the same event id, so it can recognize an event that it has.
+    """
+    return _delivery_out(webhook_deliveries.resend(id, caller=caller, tx=tx))
+
+
+@routes.post("/v1/webhooks/endpoints/{id}/recover", scope=WRITERS, status=202, raises=(Conflict,))
+async def recover_webhook_deliveries(
+    id: UUID, body: WebhookRecoveryIn, caller: Caller, webhook_deliveries: WebhookDeliveries, executor: Executor
+) -> WebhookRecoveryOut:
+    """Deliver past events of the last 30 days to an endpoint.
+
+    `failed` takes those whose deliveries failed, `missing` those that match the filters and were never tried here,
+    `all` both. Events that were delivered, or that still wait, are left out, so a repetition sends nothing twice.
+    """
+
+    def plan() -> Recovery:
+        return webhook_deliveries.plan_recovery(
+            id,
+            since=body.since,
+            until=body.until,
+            mode=RecoveryMode(body.mode),
+            event_types=body.event_types,
+            caller=caller,
+        )
+
+    recovery = await executor.read(plan)
+    matched, enqueued = await _recover(recovery, body.dry_run, caller, webhook_deliveries, executor)
+    return WebhookRecoveryOut(matched=matched, enqueued=enqueued, dry_run=body.dry_run)
+
+
+@routes.post("/v1/webhooks/test-delivery", scope=WRITERS)
+async def send_test_delivery(
+    body: TestDeliveryIn, caller: Caller, webhook_deliveries: WebhookDeliveries, executor: Executor
+) -> TestDeliveryOut:
+    """Send a test event to an endpoint at once, signed like any other; there is one attempt.
+
+    Filters and the endpoint's status do not matter. A success is confirmed by e-mail. A receiver that does not respond
+    is a result too, not an error.
+    """
+    test = await executor.read(
+        lambda: webhook_deliveries.prepare_test(
+            body.endpoint_id, caller=caller, event_type=body.event_type, payload=body.payload
+        )
+    )
+    sent = await webhook_deliveries.send_test(test)
+    await executor.write(lambda tx: webhook_deliveries.record_test(tx, test, sent, caller=caller))
+    return TestDeliveryOut(
+        success=sent.is_success,
+        status_code=sent.http_status or 0,
+        response_time_ms=sent.response_time_ms,
+        error=sent.error,
+    )
+
+
+async def _recover(
+    recovery: Recovery, is_dry_run: bool, caller: Caller, webhook_deliveries: WebhookDeliveries, executor: Executor
+) -> tuple[int, int]:
+    """Match and enqueue step by step, so that no transaction is long; returns both numbers."""
+    matched, enqueued = 0, 0
+    step = await executor.run_in_thread(partial(webhook_deliveries.match, recovery, caller=caller))
+    while True:
+        matched += len(step.events)
+        if step.events and not is_dry_run:
+            enqueue = partial(webhook_deliveries.enqueue, recovery=recovery, events=step.events, caller=caller)
+            enqueued += await executor.write(enqueue)
+        if step.after is None:
+            return matched, enqueued
+        match = partial(webhook_deliveries.match, recovery, caller=caller, after=step.after)
+        step = await executor.run_in_thread(match)
+
+
+def _delivery_out(one: DeliveryWithAttempts) -> WebhookDeliveryOut:
+    names = WebhookDeliveryOut.model_fields.keys() - {"attempts"}
+    columns = {name: getattr(one.row, name) for name in names}
+    attempts = [
+        WebhookAttemptOut(**{name: getattr(row, name) for name in WebhookAttemptOut.model_fields})
+        for row in one.attempts
+    ]
+    return WebhookDeliveryOut(**columns, attempts=attempts)

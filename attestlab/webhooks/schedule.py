@@ -1,0 +1,144 @@
+"""When a delivery is attempted again, and when an endpoint is spared or disabled; pure functions of values.
+
+The delays are those of SPEC (Events, Retries). `Retry-After` is that of RFC 9110, section 10.2.3. A circuit breaker
+spares a receiver that fails; it costs no delivery an attempt, because an attempt that is not made does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
+from typing import NamedTuple
+
+from attestlab.webhooks.rules import MAX_ATTEMPTS
+
+RETRY_DELAYS = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 16, 60, 120, 300))
+MAX_JITTER = 0.3  # of a delay, added to it
+MAX_RETRY_AFTER = timedelta(seconds=300)
+GONE = 410  # the status by which a receiver asks for no further deliveries
+
+MAX_ATTEMPTS_AT_ONCE = 512  # of a process
+MAX_ATTEMPTS_AT_ONCE_PER_TENANT = 32
+MAX_ATTEMPTS_AT_ONCE_PER_ENDPOINT = 8
+
+CIRCUIT_FAILURES = 10  # consecutive ones that open the circuit
+MIN_CIRCUIT_PAUSE = timedelta(seconds=30)
+MAX_CIRCUIT_PAUSE = timedelta(seconds=300)
+
+WARN_AFTER = timedelta(days=3)  # of nothing but failures
+DISABLE_AFTER = timedelta(days=5)
+MIN_WARNING = timedelta(hours=24)  # between the warning and the disabling
+
+_SECONDS = re.compile(r"[0-9]{1,9}")
+
+
+class EndpointHealth(NamedTuple):
+    """The recent failures of an endpoint."""
+
+    failing_since: datetime | None = None  # the first failure since the last success
+    warned_at: datetime | None = None
+    consecutive_failures: int = 0
+    circuit_open_until: datetime | None = None
+
+    @property
+    def is_circuit_open(self) -> bool:
+        """Whether attempts wait for a probe, one attempt at a time, to succeed."""
+        return self.consecutive_failures >= CIRCUIT_FAILURES
+
+
+HEALTHY = EndpointHealth()
+
+
+class EndpointAction(Enum):
+    """What a failure of an endpoint calls for."""
+
+    NONE = auto()
+    WARN = auto()
+    DISABLE = auto()
+
+
+def delay_after(attempts: int, *, jitter_0_1: float, retry_after: timedelta | None = None) -> timedelta | None:
+    """Return the pause after a number of failed attempts, from the end of the last one; None if it was the last.
+
+    >>> [int(delay_after(attempts, jitter_0_1=0).total_seconds()) for attempts in range(1, 8)]
+    [1, 2, 4, 16, 60, 120, 300]
+    >>> delay_after(7, jitter_0_1=1).total_seconds(), delay_after(8, jitter_0_1=0)
+    (390.0, None)
+    >>> delay_after(1, jitter_0_1=0, retry_after=timedelta(seconds=90)).total_seconds()
+    90.0
+    """
+    if attempts >= MAX_ATTEMPTS:
+        return None
+    delay = RETRY_DELAYS[attempts - 1] * (1 + MAX_JITTER * jitter_0_1)
+    return max(delay, retry_after or delay)
+
+
+def parse_retry_after(value: str | None, *, now: datetime) -> timedelta | None:
+    """Parse a `Retry-After` header, seconds or an HTTP date; at most 300 seconds, None if it is neither.
+
+    >>> noon = datetime(2026, 11, 24, 12, tzinfo=UTC)
+    >>> parse_retry_after("120", now=noon).seconds, parse_retry_after("86400", now=noon).seconds
+    (120, 300)
+    >>> parse_retry_after("Tue, 24 Nov 2026 12:01:00 GMT", now=noon).seconds
+    60
+    >>> parse_retry_after("soon", now=noon), parse_retry_after("Tue, 24 Nov 2026 11:00:00 GMT", now=noon)
+    (None, datetime.timedelta(0))
+    """
+    text = (value or "").strip()
+    if _SECONDS.fullmatch(text):
+        return min(timedelta(seconds=int(text)), MAX_RETRY_AFTER)
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    wait = at.replace(tzinfo=at.tzinfo or UTC) - now
+    return min(max(wait, timedelta(0)), MAX_RETRY_AFTER)
+
+
+def circuit_pause(consecutive_failures: int) -> timedelta:
+    """Return how long an open circuit waits for its next probe.
+
+    >>> [int(circuit_pause(failures).total_seconds()) for failures in (10, 11, 12, 13, 14, 500)]
+    [30, 60, 120, 240, 300, 300]
+    """
+    doublings = min(consecutive_failures - CIRCUIT_FAILURES, 8)
+    return min(MIN_CIRCUIT_PAUSE * (1 << doublings), MAX_CIRCUIT_PAUSE)
+
+
+def health_after_failure(health: EndpointHealth, *, at: datetime, is_probe: bool) -> EndpointHealth:
+    """Return an endpoint's health after an attempt that failed at the moment `at`.
+
+    While the circuit is open only its probes count: the other attempts began before it opened.
+    """
+    health = health._replace(failing_since=health.failing_since or at)
+    if health.is_circuit_open and not is_probe:
+        return health
+    failures = health.consecutive_failures + 1
+    open_until = at + circuit_pause(failures) if failures >= CIRCUIT_FAILURES else None
+    return health._replace(consecutive_failures=failures, circuit_open_until=open_until)
+
+
+def action_after_failure(health: EndpointHealth, *, at: datetime) -> EndpointAction:
+    """Return what an endpoint's health calls for at the moment `at`, after a failure.
+
+    An endpoint is never disabled less than 24 hours after its warning, even if nothing was sent to it for days.
+    """
+    if health.failing_since is None or at - health.failing_since < WARN_AFTER:
+        return EndpointAction.NONE
+    if health.warned_at is None:
+        return EndpointAction.WARN
+    is_over = at - health.failing_since >= DISABLE_AFTER and at - health.warned_at >= MIN_WARNING
+    return EndpointAction.DISABLE if is_over else EndpointAction.NONE
+
+
+def attempts_allowed(health: EndpointHealth, *, now: datetime) -> int:
+    """Return how many attempts an endpoint may have at once.
+
+    >>> attempts_allowed(HEALTHY, now=datetime(2026, 11, 24, tzinfo=UTC))
+    8
+    """
+    if not health.is_circuit_open:
+        return MAX_ATTEMPTS_AT_ONCE_PER_ENDPOINT
+    return 1 if health.circuit_open_until is None or health.circuit_open_until <= now else 0

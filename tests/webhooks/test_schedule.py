@@ -1,0 +1,100 @@
+"""The schedule of deliveries: delays, jitter, Retry-After, the circuit breaker, and the end of an endpoint."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attestlab.webhooks import schedule
+from attestlab.webhooks.rules import MAX_ATTEMPTS
+from attestlab.webhooks.schedule import HEALTHY, EndpointAction, EndpointHealth
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+SPECIFIED_S = (1, 2, 4, 16, 60, 120, 300)
+unit = st.floats(0, 1)
+
+
+def fail(health: EndpointHealth, at: datetime, *, is_probe: bool = False) -> EndpointHealth:
+    return schedule.health_after_failure(health, at=at, is_probe=is_probe)
+
+
+def fail_times(count: int, *, at: datetime = NOW) -> EndpointHealth:
+    health = HEALTHY
+    for _ in range(count):
+        health = fail(health, at)
+    return health
+
+
+@given(st.integers(1, MAX_ATTEMPTS - 1), unit)
+def test_each_delay_is_the_specified_one_with_up_to_30_percent_of_jitter(attempts: int, jitter: float) -> None:
+    delay = schedule.delay_after(attempts, jitter_0_1=jitter)
+    assert delay is not None
+    specified = SPECIFIED_S[attempts - 1]
+    assert specified <= delay.total_seconds() <= specified * 1.3 + 1e-6
+
+
+@given(unit, st.integers(0, 300))
+def test_retry_after_makes_an_attempt_later_and_never_adds_one(jitter: float, seconds: int) -> None:
+    asked = timedelta(seconds=seconds)
+    for attempts in range(1, MAX_ATTEMPTS):
+        plain = schedule.delay_after(attempts, jitter_0_1=jitter)
+        assert plain is not None
+        assert schedule.delay_after(attempts, jitter_0_1=jitter, retry_after=asked) == max(plain, asked)
+    assert schedule.delay_after(MAX_ATTEMPTS, jitter_0_1=jitter, retry_after=asked) is None
+
+
+@given(st.integers(-400, 400))
+def test_retry_after_as_a_date_is_the_time_until_then(seconds: int) -> None:
+    header = format_datetime(NOW + timedelta(seconds=seconds), usegmt=True)
+    assert schedule.parse_retry_after(header, now=NOW) == timedelta(seconds=min(max(seconds, 0), 300))
+
+
+@pytest.mark.parametrize("header", [None, "", "-1", "1.5", "never", "9" * 50, "Tue, 99 Nov 2026 12:00:00 GMT", "٣"])
+def test_a_retry_after_that_is_neither_is_ignored(header: str | None) -> None:
+    assert schedule.parse_retry_after(header, now=NOW) is None
+
+
+def test_ten_consecutive_failures_open_the_circuit_for_30_seconds() -> None:
+    assert schedule.attempts_allowed(fail_times(9), now=NOW) == 8
+    opened = fail_times(10)
+    assert opened.circuit_open_until == NOW + timedelta(seconds=30)
+    assert schedule.attempts_allowed(opened, now=NOW + timedelta(seconds=29)) == 0
+    assert schedule.attempts_allowed(opened, now=NOW + timedelta(seconds=30)) == 1
+
+
+def test_each_failed_probe_doubles_the_pause_up_to_300_seconds() -> None:
+    health, at, pauses = fail_times(10), NOW, []
+    for _ in range(6):
+        assert health.circuit_open_until is not None
+        pauses.append((health.circuit_open_until - at).total_seconds())
+        at = health.circuit_open_until
+        health = fail(health, at, is_probe=True)
+    assert pauses == [30, 60, 120, 240, 300, 300]
+
+
+def test_attempts_that_began_before_the_circuit_opened_do_not_prolong_it() -> None:
+    opened = fail_times(10)
+    assert fail(opened, NOW + timedelta(seconds=4)) == opened
+
+
+@given(st.lists(st.integers(1, 3 * 86_400), min_size=1, max_size=30))
+def test_an_endpoint_is_disabled_after_five_days_and_a_day_after_its_warning_and_not_before(gaps: list[int]) -> None:
+    health, at, warned = HEALTHY, NOW, []
+    for gap in gaps:
+        health = fail(health, at)
+        action = schedule.action_after_failure(health, at=at)
+        if action is EndpointAction.WARN:
+            warned.append(at)
+            health = health._replace(warned_at=at)
+        failing_for = at - NOW
+        must_end = failing_for >= timedelta(days=5) and bool(warned) and at - warned[0] >= timedelta(hours=24)
+        assert (action is EndpointAction.DISABLE) is must_end
+        assert bool(warned) is (failing_for >= timedelta(days=3))
+        if must_end:
+            break
+        at += timedelta(seconds=gap)
+    assert len(warned) <= 1
