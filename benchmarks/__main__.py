@@ -59,6 +59,12 @@ def _killed_backfill_figures(folder: Path) -> Iterator[Figure]:
     return killed_backfill.figures(folder)
 
 
+def _webhook_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import webhooks  # loaded late: only this group needs it
+
+    return webhooks.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -76,6 +82,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "risk_lake": _risk_lake_figures,
     "risk_backfill": _killed_backfill_figures,
     "facade": _facade_figures,
+    "webhooks": _webhook_figures,
 }
 
 
