@@ -167,6 +167,7 @@ class PageBuilder(Handler):
         session = self._sessions.get(str(context.token_payload.get("handle")))
         if session is None:
             return
+        doc.config.update(reconnect_session=False, notify_connection_status=False)  # bridge.js does both
         with set_curdoc(doc):
             view = DashboardView(self._page, session, on_ended=partial(self._sessions.end, session))
             session.pages.add(view)

@@ -141,7 +141,7 @@ class DashboardView(pn.viewable.Viewer):
     def _show(self, state: Any, *, address: str | None = "push") -> None:
         """Draw a state, and put it into the address of the window."""
         self.param.update(state=state, number=self.number + 1)
-        self._send({"do": "busy"})
+        self._send({"do": "busy", "number": self.number})  # may arrive after `ready`
         if address is not None:
             query = urlencode(state.to_query())
             self._send(

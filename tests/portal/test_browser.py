@@ -1,12 +1,8 @@
-"""The public page in a real browser: axe, the check of a file, no scripts, no other host, nothing that runs.
-
-Chromium comes from the system; where there is none, these tests are skipped and say so.
-"""
+"""The public page in a real browser: axe, the check of a file, no scripts, no other host, nothing that runs."""
 
 from __future__ import annotations
 
 import hashlib
-import shutil
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
@@ -24,12 +19,10 @@ from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
 from attestlab.orgs.rules import Caller
+from support.browser import list_violations, needs_chromium, open_browser
 from support.in_process_server import serve_in_thread
 from support.portal import DOCUMENT, mint_document, tamper_with_records
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-# Whatever the browser would like to know from elsewhere, it gets no address for.
-ALONE = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 LOGO = b64decode(  # one grey pixel, a PNG
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGMIAAAAUgBR9yHZtwAAAABJRU5ErkJggg=="
 )
@@ -37,18 +30,13 @@ LOGO = b64decode(  # one grey pixel, a PNG
 RIGHTMOST = "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
 SLICE = 2 * 1024 * 1024  # in which sha256.js reads a file
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; apt-get install chromium"),
-    # A page does not know what its records are kept in, and a browser takes its time.
-]
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ALONE)
+    with open_browser() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -83,12 +71,6 @@ def path_of(lab: Installation, attestation_id: UUID, *, with_key: bool) -> str:
     return f"/a/{attestation_id}{key}"
 
 
-def violations(page: Page) -> list[str]:
-    """What axe finds, as rule and element."""
-    found = Axe().run(page).response["violations"]
-    return [f"{rule['id']}: {node['html'][:120]}" for rule in found for node in rule["nodes"]]
-
-
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
 def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation, caller: Caller, scheme: str) -> None:
     """
@@ -105,7 +87,7 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation
     opened = [(plain, True), (branded, True), (uuid4(), True), (plain, False)]
     for attestation_id, with_key in opened:
         with visit(attestation_id, with_key=with_key, color_scheme=scheme, bypass_csp=True) as page:
-            assert violations(page) == []
+            assert list_violations(page) == []
             page.set_viewport_size({"width": 320, "height": 640})
             assert page.evaluate(RIGHTMOST) <= 320
 
@@ -131,7 +113,7 @@ def test_axe_finds_nothing_on_pages_that_warn(visit: Any, lab: Installation, cal
     for attestation_id, verdict in ((revoked, "REVOKED"), (superseded, "SUPERSEDED"), (invalid, "INVALID")):
         with visit(attestation_id, color_scheme=scheme, bypass_csp=True) as page:
             assert page.locator(".word").first.inner_text() == verdict
-            assert violations(page) == []
+            assert list_violations(page) == []
 
 
 def test_the_attested_file_matches_and_another_does_not(
@@ -152,7 +134,7 @@ def test_the_attested_file_matches_and_another_does_not(
         assert verdict_of(page) == ("verdict bad", "ALTERED", "No, it differs")
         assert "Your file is not the one that was attested" in page.locator("#verdict h1").inner_text()
         assert "ALTERED" in page.title()
-        assert violations(page) == []
+        assert list_violations(page) == []
 
         page.set_input_files("#file", right)
         outcome.get_by_text("diploma.pdf matches").wait_for()
@@ -240,7 +222,7 @@ def test_axe_finds_nothing_on_the_pages_of_the_site(visit: Any, lab: Installatio
     mint_document(lab, caller)
     for path in ("/", f"/find?q={'0' * 64}"):  # the errors have no more than these
         with visit(path, color_scheme=scheme, bypass_csp=True) as page:
-            assert violations(page) == []
+            assert list_violations(page) == []
             page.set_viewport_size({"width": 320, "height": 640})
             assert page.evaluate(RIGHTMOST) <= 320
 

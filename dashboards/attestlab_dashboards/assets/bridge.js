@@ -2,6 +2,7 @@
 // Markup is made on the server, where every text is escaped (safe.py); nothing here builds markup from text.
 const LIVE_PAUSE_MS = 150;
 const MAX_TEXT_BYTES = 1_000_000;
+const ANSWER_PAUSE_MS = 1_000;
 
 export function render({ model, el }) {
   const root = document.createElement("div");
@@ -12,6 +13,7 @@ export function render({ model, el }) {
   let sent = 0;
   let liveTimer = 0;
   let lastOpener = "";
+  let readyNumber = 0;
   let lastForm = null;
 
   const send = (message) => model.send_msg({ ...message, n: ++sent });
@@ -50,8 +52,12 @@ export function render({ model, el }) {
   const receivers = {
     frame: (message) => { drawn.clear(); paint(root, message.html); document.body.dataset.drawn = "1"; },
     panes: (message) => message.panes.forEach(show),
-    busy: () => { document.body.dataset.ready = ""; root.dataset.busy = "1"; },
-    ready: (message) => { document.body.dataset.ready = String(message.number); root.dataset.busy = ""; },
+    busy: (message) => {
+      if (message.number <= readyNumber) return;  // an answer that was there at once has overtaken it
+      document.body.dataset.ready = "";
+      root.dataset.busy = "1";
+    },
+    ready: (message) => { readyNumber = message.number; document.body.dataset.ready = String(message.number); root.dataset.busy = ""; },
     address: (message) => {
       document.title = message.title;
       const next = location.pathname + message.query;
@@ -213,6 +219,26 @@ export function render({ model, el }) {
       (event.shiftKey ? stops.at(-1) : stops[0])?.focus();
     }
   }
+
+  // A lost connection: the page loads again as soon as the server answers, because its state is in its address. Text
+  // that is in this window alone stays: the person copies it first.
+  async function loadOnceAnswered() {
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, ANSWER_PAUSE_MS * (1 + Math.random())));
+      const answer = await fetch("sign-in", { redirect: "manual", cache: "no-store" }).catch(() => null);
+      if (answer?.ok || answer?.type === "opaqueredirect") return location.reload();
+    }
+  }
+
+  const hasOwnText = () =>
+    location.search.includes("=in-the-window") || [...root.querySelectorAll("textarea")].some((text) => text.value !== text.defaultValue);
+
+  globalThis.Bokeh?.documents[0]?.on_event("connection_lost", () => {
+    const isKept = hasOwnText();
+    const next = isKept ? "Copy what you wrote, then load it again." : "It comes back by itself.";
+    receivers.notice({ tone: "bad", html: `<span>The connection is lost, so this page may be out of date. ${next}</span>` });
+    if (!isKept) loadOnceAnswered();
+  });
 
   window.addEventListener("popstate", () => send({ address: location.search }));
   send({ hello: location.search, memory: recall() });

@@ -80,6 +80,11 @@ def _sort(state: IssuerState, value: str) -> IssuerState:
     return state.change(sort=value, page="")
 
 
+def show_actor(state: IssuerState, value: str) -> IssuerState:
+    """Show all that one actor did, of whatever it is; without a value all lines about issuers again."""
+    return state.change(actor=value, trail_page="")
+
+
 def _choose_age_limit(state: IssuerState, value: str) -> IssuerState:
     return state.change(age_limit=value, keys_page="")
 
@@ -90,6 +95,7 @@ EVENTS: Final[Mapping[str, Reducer]] = {
     "changed": show_changed,
     "clear": clear_filter,
     "sort": _sort,
+    "actor": show_actor,
     "age_limit": _choose_age_limit,
     "key": choose_key,
     "issuer": open_issuer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -51,7 +52,7 @@ class IssuerState:
 
     `key` is the key whose loss is counted, `since` the moment of that loss (UTC), and `issuer` the id of the open
     drawer. `ask` is the question of the open dialog, and `about` the issuer, key or request that it is about; the
-    registration of a new issuer (`add`) is about none.
+    registration of a new issuer (`add`) is about none. `actor` is the one whose lines alone the audit feed shows.
     """
 
     status: str = ""
@@ -64,6 +65,7 @@ class IssuerState:
     drift_page: int = 1
     keys_page: int = 1
     trail_page: int = 1
+    actor: str = ""
     age_limit: int = DEFAULT_AGE_LIMIT
     key: str = ""
     since: datetime | None = None
@@ -124,6 +126,12 @@ def _read_id(text: str) -> str:
     return str(UUID(text))
 
 
+def _read_actor(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,64}", text, re.ASCII):
+        raise ValueError(text)
+    return text
+
+
 def _read_key(text: str) -> str:
     return str(KeyName.parse(text))
 
@@ -146,6 +154,7 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "changed": _read_flag,
     "sort": one_of(*SORTS, *(f"-{name}" for name in SORTS)),
     **dict.fromkeys(("page", "drift_page", "keys_page", "trail_page"), whole_number(1, MAX_PAGE)),
+    "actor": _read_actor,
     "age_limit": _read_age_limit,
     "key": _read_key,
     "since": read_time,

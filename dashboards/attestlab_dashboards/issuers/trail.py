@@ -14,7 +14,7 @@ from attestlab_dashboards.issuers.queries.trail import TRAIL_ROWS, TrailLine, Tr
 from attestlab_dashboards.issuers.queries.viewer import Viewer
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.words import plural, write_request
-from attestlab_dashboards.safe import html, join
+from attestlab_dashboards.safe import NOTHING, html, join
 
 _VERBS: Final = {
     "issuer.create": "registered {what}",
@@ -35,18 +35,35 @@ _DECISIONS: Final = {
 }
 
 
-def write_reading(page: TrailPage, _state: IssuerState) -> str:
-    """Write what the ticks mean."""
-    return f"{plural(page.all_lines, 'line')} about all issuers. A tick: the line's hash covers it and the line before"
+def write_reading(page: TrailPage, state: IssuerState) -> str:
+    """Write what the lines are about, and what the ticks mean."""
+    lines = f"{plural(page.all_lines, 'line')} {'of one actor' if state.actor else 'about all issuers'}"
+    return f"{lines}. A tick: the line's hash covers it and the line before"
 
 
-def draw_trail(page: TrailPage, _state: IssuerState) -> Markup:
+def draw_trail(page: TrailPage, state: IssuerState) -> Markup:
     """Draw a page of the feed."""
     if not page.lines:
-        return widgets.empty("No line yet", "The trail begins with the first issuer.")
+        return _draw_nothing(state)
     lines = join(_draw_line(line, page) for line in page.lines)
     pager = widgets.pager(page.page, -(-page.all_lines // TRAIL_ROWS), ev="trail_page")
-    return html('<ol class="is-trail">{lines}</ol>{pager}', lines=lines, pager=pager)
+    chosen = _draw_chosen(page) if state.actor else NOTHING
+    return html('{chosen}<ol class="is-trail">{lines}</ol>{pager}', chosen=chosen, lines=lines, pager=pager)
+
+
+def _draw_nothing(state: IssuerState) -> Markup:
+    if state.actor:
+        back = widgets.button("Show all lines about issuers", ev="actor")
+        return widgets.empty("No line of this actor", "It changed nothing that is recorded.", back)
+    return widgets.empty("No line yet", "The trail begins with the first issuer.")
+
+
+def _draw_chosen(page: TrailPage) -> Markup:
+    """Draw the filter by actor, which a click removes."""
+    label = f"All that {_name_actor(page.lines[0], page.viewer)} did"
+    return html(
+        '<div class="chips">{chip}</div>', chip=widgets.chip(label, ev="actor", v="", pressed=True, removable=True)
+    )
 
 
 def _draw_line(line: TrailLine, page: TrailPage) -> Markup:
@@ -60,7 +77,7 @@ def _draw_line(line: TrailLine, page: TrailPage) -> Markup:
         iso=line.at.isoformat(),
         utc=utc(line.at),
         when=_write_when(line.at, page.now),
-        who=_name_actor(line, page.viewer),
+        who=_draw_actor(line, page),
         did=_draw_deed(line, page),
         detail=_draw_detail(line, page),
         hash=line.integrity_hash,
@@ -72,6 +89,17 @@ def _write_when(at: datetime, now: datetime) -> str:
     return f"{at:%H:%M}" if at.date() == now.date() else day(at, now)
 
 
+def _draw_actor(line: TrailLine, page: TrailPage) -> Markup:
+    """Draw who it was, as a button that shows all that they did."""
+    return html(
+        '<button type="button" class="al-open" data-ev="actor" data-v="{id}" data-key="actor:{seq}" '
+        'title="All that this actor did">{name}</button>',
+        id=line.actor_id,
+        seq=line.seq,
+        name=_name_actor(line, page.viewer),
+    )
+
+
 def _name_actor(line: TrailLine, viewer: Viewer) -> str:
     if line.actor_type == "USER":
         name = viewer.name_person(line.actor_id)
@@ -80,6 +108,9 @@ def _name_actor(line: TrailLine, viewer: Viewer) -> str:
 
 
 def _draw_deed(line: TrailLine, page: TrailPage) -> Markup:
+    if not line.is_about_issuer:
+        subject = f"{line.resource_type.replace('_', ' ')} …{line.resource_id[-6:]}"
+        return html("<code>{action}</code>, {subject}", action=line.action, subject=subject)
     name = page.names.get(page.find_issuer_id(line), "an issuer")
     request = page.requests.get(line.resource_id)
     if line.action in _DECISIONS:

@@ -14,10 +14,9 @@ from support import governance_story
 
 
 @pytest.fixture(scope="package")
-def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The demo's cache in a folder of its own, and the time of the page as that of the lab, whose clock stands."""
+def caches(caches: None) -> Iterator[None]:
+    """The demo's cache, and the time of the page as that of the lab, whose clock stands."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("caches")))
         patch.setattr(instant, "read_own_clock", lambda: datetime(2000, 1, 1, tzinfo=UTC))
         yield
 

@@ -213,6 +213,28 @@ def test_a_reviewer_who_may_not_read_names_sees_the_ends_of_ids(service: Lab) ->
     assert f"person …{str(ben.me().id)[-6:]}, " in read(draw(rita, "requests"))
 
 
+def test_the_feed_narrows_to_all_that_one_actor_did(ann: Lab) -> None:
+    own_id = str(ann.me().id)
+    seqs = [str(row["seq"]) for row in ann.sql("select seq from audit where actor_id = ? order by seq desc", [own_id])]
+    narrowed = EVENTS["actor"](IssuerState(trail_page=2), own_id)
+
+    drawn = draw(ann, "trail", narrowed)
+
+    assert narrowed == IssuerState(actor=own_id)
+    assert re.findall(r"line (\d+): the hash chain holds\"", drawn)[::2] == seqs[:8]
+    assert f"{len(seqs):,} lines of one actor" in PANES["trail"].reading(PANES["trail"].load(ann, narrowed), narrowed)
+    assert "session.create" in read(drawn)  # no other pane has a line about one
+    assert EVENTS["actor"](narrowed, "") == IssuerState()
+    assert len(PANES["trail"].export(ann, narrowed)) == len(seqs)
+
+
+def test_an_actor_without_a_line_leads_back_to_all(ann: Lab) -> None:
+    drawn = draw(ann, "trail", IssuerState(actor="unknown"))
+
+    assert "No line of this actor" in read(drawn)
+    assert 'data-ev="actor" data-v=""' in drawn
+
+
 def test_the_page_is_closed_without_its_scope() -> None:
     assert {pane.scope for pane in PAGE.panes} == {"issuers:read", "audit:read"}
     assert all(action.scope.startswith("issuers:") for action in PAGE.actions.values())

@@ -12,14 +12,6 @@ from support.log_inspector import mint
 
 
 @pytest.fixture(scope="package")
-def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder of the demo's cache, so that tests leave the user's alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("caches")))
-        yield
-
-
-@pytest.fixture(scope="package")
 def demo_lab(caches: None) -> Iterator[Lab]:
     """A lab that tests only read."""
     with attestlab.demo(history=False) as lab:

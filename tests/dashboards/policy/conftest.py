@@ -12,14 +12,6 @@ from support.policy_story import PolicyStory
 
 
 @pytest.fixture(scope="package")
-def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder of the demo's cache, so that tests leave the user's alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("caches")))
-        yield
-
-
-@pytest.fixture(scope="package")
 def story(caches: None) -> Iterator[PolicyStory]:
     """A lab that tests only read; replays store reports."""
     with attestlab.demo(history=False) as lab:

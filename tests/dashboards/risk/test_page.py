@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import pytest
@@ -30,6 +31,12 @@ STATES = [
 EACH_STATE = pytest.mark.parametrize("state", STATES, ids=lambda state: str(state.to_query()))
 
 
+@cache
+def draw_all(lab: Lab, state: RiskState) -> dict[str, str]:
+    """The markup of all panes by key, of a lab that does not change."""
+    return draw(lab, state)
+
+
 def draw(lab: Lab, state: RiskState, keys: Iterable[str] = ()) -> dict[str, str]:
     """The markup of panes by key, of all by default."""
     panes = [pane for pane in PAGE.panes if not keys or pane.key in keys]
@@ -42,7 +49,7 @@ def find(key: str) -> Pane[Any, Any]:
 
 @EACH_STATE
 def test_every_pane_draws_and_no_text_of_a_stranger_becomes_markup(story_lab: Lab, state: RiskState) -> None:
-    drawn = "".join([*draw(story_lab, state).values(), str(PAGE.chips(state, FACTS))])
+    drawn = "".join([*draw_all(story_lab, state).values(), str(PAGE.chips(state, FACTS))])
 
     assert HOSTILE_USER not in drawn
     assert DEVICE not in drawn
@@ -53,14 +60,14 @@ def test_every_pane_draws_and_no_text_of_a_stranger_becomes_markup(story_lab: La
 
 @EACH_STATE
 def test_each_key_of_a_pane_is_unique(story_lab: Lab, state: RiskState) -> None:
-    for key, markup in draw(story_lab, state).items():
+    for key, markup in draw_all(story_lab, state).items():
         keys = re.findall(r'data-key="([^"]*)"', markup)
         assert len(keys) == len(set(keys)), (key, sorted(each for each in keys if keys.count(each) > 1)[:4])
 
 
 @EACH_STATE
 def test_every_event_and_action_of_the_markup_exists(story_lab: Lab, state: RiskState) -> None:
-    drawn = "".join([*draw(story_lab, state).values(), str(PAGE.chips(state, FACTS))])
+    drawn = "".join([*draw_all(story_lab, state).values(), str(PAGE.chips(state, FACTS))])
 
     assert {*re.findall(r'data-(?:ev|brush)="([^"]*)"', drawn)} <= {*PAGE.events}
     assert {*re.findall(r'data-act="([^"]*)"', drawn)} <= {*PAGE.actions}

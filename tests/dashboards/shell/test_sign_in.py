@@ -15,6 +15,7 @@ import pytest
 from attestlab.server import dashboards
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.sign_in import COOKIE
+from support.dashboards.demo_server import find_dashboards
 from support.raw_http import RawConnection
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
@@ -217,21 +218,21 @@ def test_requests_without_a_session_are_limited_by_address(tmp_path: Path) -> No
 
 
 def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
-    pids = find_dashboards(server)
+    pids = find_own(server)
     assert len(pids) == 1
     os.kill(pids[0], signal.SIGKILL)
 
     answers = [browser.get("/dash/sign-in").status_code for _ in range(3)]  # a connection may have been under way
     assert answers[1:] == [200, 200]
     assert answers[0] in (200, 503)
-    assert find_dashboards(server) not in ([], pids)
+    assert find_own(server) not in ([], pids)
 
 
 def test_stopping_the_server_ends_the_dashboards(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}").start() as server:
         assert httpx.get(f"{server.url}/dash/sign-in", timeout=WAIT_TIMEOUT_S).status_code == 200
-        (pid,) = find_dashboards(server)
+        (pid,) = find_own(server)
         server.stop()
 
         assert not Path(f"/proc/{pid}").exists()
@@ -244,15 +245,12 @@ def test_without_dashboards_the_address_says_so(tmp_path: Path) -> None:
         patch.setenv("ATTESTLAB_DASHBOARDS", "false")
         with made.start() as server:
             refused = httpx.get(f"{server.url}/dash/")
-            assert (refused.status_code, find_dashboards(server)) == (503, [])
+            assert (refused.status_code, find_own(server)) == (503, [])
             assert "turned off" in refused.text
             assert "dash/" not in httpx.get(server.url).text
             server.stop()
 
 
-def find_dashboards(server: ServerProcess) -> list[int]:
-    """The processes of the dashboards that a server has started."""
+def find_own(server: ServerProcess) -> list[int]:
     assert server.process is not None
-    tasks = Path(f"/proc/{server.process.pid}/task")
-    children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
-    return [pid for pid in children if b"attestlab_dashboards" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return find_dashboards(server.process.pid)

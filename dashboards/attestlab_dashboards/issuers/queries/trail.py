@@ -20,12 +20,13 @@ from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.lake_query import LakeQuery
 
 TRAIL_ROWS: Final = 8  # a page of the pane
-_KINDS: Final = "('issuer', 'issuer_logo', 'issuer_request', 'key')"
+_KINDS: Final = ("issuer", "issuer_logo", "issuer_request", "key")  # a list in SQL too
+_CHOSEN: Final = f"CASE WHEN $actor = '' THEN resource_type IN {_KINDS} ELSE actor_id = $actor END"
 _ALL: Final = f"""SELECT seq, timestamp, actor_type, actor_id, action, resource_type, resource_id, outcome,
-  integrity_hash FROM audit WHERE resource_type IN {_KINDS} ORDER BY seq DESC"""
+  integrity_hash FROM audit WHERE {_CHOSEN} ORDER BY seq DESC"""
 _PAGE: Final = f"""WITH found AS (
   SELECT *, count(*) OVER () AS all_lines, row_number() OVER (ORDER BY seq DESC) AS place FROM audit
-  WHERE resource_type IN {_KINDS}
+  WHERE {_CHOSEN}
   QUALIFY (place - 1) // {TRAIL_ROWS} = least($page, (all_lines - 1) // {TRAIL_ROWS}))
 SELECT found.*, before.integrity_hash AS hash_before FROM found LEFT JOIN audit before ON before.seq = found.seq - 1
 ORDER BY found.seq DESC"""
@@ -40,10 +41,16 @@ class TrailLine(NamedTuple):
     actor_type: str
     actor_id: str
     action: str
+    resource_type: str
     resource_id: str
     outcome: str
     integrity_hash: str
     is_chained: bool
+
+    @property
+    def is_about_issuer(self) -> bool:
+        """Whether it is about an issuer, its logo, a request or a key."""
+        return self.resource_type in _KINDS
 
 
 class TrailPage(NamedTuple):
@@ -58,7 +65,9 @@ class TrailPage(NamedTuple):
     names: Mapping[str, str]
 
     def find_issuer_id(self, line: TrailLine) -> str:
-        """Return the issuer that a line is about; empty if the request is not visible."""
+        """Return the issuer that a line is about; empty if it is about none, or the request is not visible."""
+        if not line.is_about_issuer:
+            return ""
         if line.action.startswith("issuer_request."):
             request = self.requests.get(line.resource_id)
             return str(request.target_issuer_id) if request else ""
@@ -67,7 +76,12 @@ class TrailPage(NamedTuple):
 
 def compose_trail(state: IssuerState) -> LakeQuery:
     """Compose the query of one page; a page behind the last one is the last one."""
-    return LakeQuery.bind(_PAGE, {"page": state.trail_page - 1})
+    return LakeQuery.bind(_PAGE, {"page": state.trail_page - 1, "actor": state.actor})
+
+
+def compose_all(state: IssuerState) -> LakeQuery:
+    """Compose the query of all pages."""
+    return LakeQuery.bind(_ALL, {"actor": state.actor})
 
 
 def load_trail(lab: Lab, state: IssuerState) -> TrailPage:
@@ -83,14 +97,14 @@ def load_trail(lab: Lab, state: IssuerState) -> TrailPage:
     return page._replace(names=read_names(lab, ids))
 
 
-def export_trail(lab: Lab, _state: IssuerState) -> Rows:
+def export_trail(lab: Lab, state: IssuerState) -> Rows:
     """Return all of these lines."""
-    return lab.sql(_ALL)
+    return compose_all(state).read(lab)
 
 
-def write_trail_sql(_state: IssuerState) -> str:
+def write_trail_sql(state: IssuerState) -> str:
     """Write the query."""
-    return _ALL
+    return compose_all(state).to_sql()
 
 
 def _read_line(row: dict[str, object]) -> TrailLine:

@@ -1,0 +1,216 @@
+"""The ten questions of docs/dashboards.md, answered by clicks alone; each takes at most as many as its row says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from attestlab import Lab
+from attestlab.demos.documents import diploma_pdf
+from support.browser import needs_chromium
+from support.dashboards.clicks import Mouse
+from support.dashboards.demo_server import ADMIN, OWNER, DemoServer
+from support.dashboards.windows import Windows, list_failed_panes
+
+pytestmark = needs_chromium
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "dashboards.md"
+MAX_CLICKS = {
+    found[1]: int(found[2]) for found in re.finditer(r"^\| (.+?\?) \| .+? \| (\d) \|$", DOCUMENT.read_text(), re.M)
+}
+
+
+@pytest.fixture(scope="module")
+def lab(demo: DemoServer) -> Iterator[Lab]:
+    """The facade, for what is right."""
+    with demo.connect() as opened:
+        yield opened
+
+
+class Tasks:
+    """Opens windows for tasks, and notes how many clicks each took."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        self.clicks: dict[str, int] = {}
+
+    @contextmanager
+    def begin(self, question: str, page: str, person: str = OWNER) -> Iterator[Mouse]:
+        """Open the page that a task begins with; at its end it took few clicks, and no pane failed."""
+        with self.windows.visit(f"/dash/{page}", person=person) as window:
+            mouse = Mouse(window)
+            yield mouse
+            assert list_failed_panes(window) == []
+        self.clicks[question] = self.clicks.get(question, 0) + mouse.clicks
+        print(f"{self.clicks[question]} clicks: {question}")
+        assert self.clicks[question] <= MAX_CLICKS[question]
+
+
+@pytest.fixture
+def tasks(windows: Windows) -> Tasks:
+    return Tasks(windows)
+
+
+def test_the_table_of_the_documentation_has_ten_questions() -> None:
+    assert len(MAX_CLICKS) == 10
+    assert max(MAX_CLICKS.values()) <= 6
+
+
+def test_who_caused_the_spike(tasks: Tasks) -> None:
+    with tasks.begin("Who caused the latest spike?", "risk") as mouse:
+        mouse.press("7 days")
+        answer = mouse.read_pane("answer")
+        named = mouse.page.locator("[data-pane=answer] button[data-ev=entity]").first
+        name = mouse.read(named)
+        mouse.click(named)
+        drawer = mouse.read_pane("drawer")
+
+    assert re.search(r"reached [\d,]+ on .+, [\d,]+ times the usual", answer), answer
+    assert name in drawer
+    escalated = re.search(r"([\d,]+) signals (?:name|are about or name) it, ([\d,]+) of them escalated", drawer)
+    assert escalated is not None, drawer
+    assert int(escalated[2].replace(",", "")) >= 10
+
+
+def test_which_issuers_failures_rose(tasks: Tasks) -> None:
+    with tasks.begin("Which issuer's failures rose?", "risk") as mouse:
+        mouse.click("[data-pane=what] button[data-ev=facet_kind][data-v=issuer]")
+        mouse.press("Escalated", "[data-pane=who]")
+        first = mouse.page.locator("[data-pane=who] tr[data-row]").first
+        entity = str(first.get_attribute("data-row"))
+        mouse.click(first.locator("button.al-open"))
+        mouse.press("Everything of this entity", "[data-pane=drawer]")
+        tiles, chips = mouse.read_pane("kpis"), mouse.read_pane("chips")
+
+    assert f"About Issuer {entity.removeprefix('issuer:')}" in chips
+    escalated = re.search(r"Escalated ([\d,]+) (\+[\d,]+ %|none)", tiles)
+    assert escalated is not None, tiles
+    assert int(escalated[1].replace(",", "")) > 0
+
+
+def test_what_a_rule_would_have_denied_last_month_and_for_whom(tasks: Tasks) -> None:
+    question = "What would this rule have denied last month, and for whom?"
+    with tasks.begin(question, "policy") as mouse:
+        mouse.press("30 days")
+        row = mouse.page.locator("[data-pane=rules] tr[data-row='old-key']")
+        decisive = mouse.read(row.locator("td").nth(4))
+        mouse.click(row.get_by_role("button", name="Try without"))
+        answer, segments = mouse.read_pane("answer"), mouse.read_pane("segments")
+
+    denied = re.search(r"([\d,]+) denied verifications? would be allowed", answer)
+    assert denied is not None, answer
+    assert 0 < int(denied[1].replace(",", "")) <= int(decisive.replace(",", ""))
+    assert "BASIC" in segments
+
+
+def test_which_smallest_change_lets_one_through(tasks: Tasks) -> None:
+    with tasks.begin("Which smallest change lets this one through?", "policy") as mouse:
+        recorded = mouse.page.locator("[data-pane=decision] select[data-ev=load]")
+        denied = recorded.locator("option", has_text="DENY").first.get_attribute("value")
+        assert denied is not None
+        mouse.choose(recorded, denied)
+        before = mouse.read_pane("decision")
+        mouse.press("Try this change", "[data-pane=decision]")
+        after = mouse.read_pane("decision")
+
+    assert re.search(r"DENY by", before)
+    assert "Smallest change that would allow it:" in before
+    assert re.search(r"ALLOW by", after)
+
+
+def test_is_a_file_attested_and_still_valid(tasks: Tasks, tmp_path: Path) -> None:
+    file, other = tmp_path / "diploma.pdf", tmp_path / "letter.txt"
+    institution, master = "Northfield University", "Master of Science in Mathematics"
+    file.write_bytes(diploma_pdf("Emmy Noether", master, date(2026, 6, 30), institution=institution))
+    other.write_text("never attested")
+    with tasks.begin("Is this file attested, and still valid?", "log") as mouse:
+        mouse.choose_file("[data-pane=chips] input[type=file]", file)
+        answer = mouse.read_pane("answer")
+
+    assert f"a degree by {institution}, is in it and valid." in answer
+    with tasks.windows.visit("/dash/log") as page:
+        mouse = Mouse(page)
+        mouse.choose_file("[data-pane=chips] input[type=file]", other)
+        assert "No attested document has this hash" in mouse.read_pane("answer")
+
+
+def test_did_the_log_change_since_i_last_looked(tasks: Tasks, lab: Lab) -> None:
+    with tasks.begin("Did the log change since I last looked?", "log") as mouse:
+        mouse.press("Keep the head of now in this link", "[data-pane=change]")
+        unchanged = mouse.read_pane("answer")
+        size = lab.log.head().tree_size
+        claims = {"student_name": "Lise Meitner", "institution": "Northfield University"}
+        lab.mint(issuer="Northfield University", schema="degree", claims=claims)
+        mouse.press("Look again", "[data-pane=change]")
+        answer = mouse.read_pane("answer")
+
+    assert f"It has {size:,} entries" in unchanged
+    assert "nothing was changed" in unchanged
+    assert re.search(r"It grew by [1-9]\d* entr(y|ies) since .* and nothing older was changed\.", answer), answer
+
+
+def test_which_keys_are_older_than_a_year_and_what_depends_on_them(tasks: Tasks, lab: Lab) -> None:
+    question = "Which keys are older than a year, and what depends on them?"
+    with tasks.begin(question, "issuers") as mouse:
+        old = mouse.page.locator("[data-pane=keys] .is-lane:has(.pill.warn)")
+        name, signed = mouse.read(old.first.locator(".is-name")), mouse.read(old.first.locator(".num"))
+        number = old.count()
+        mouse.click(old.first.locator(".is-key.accent"))
+        loss = mouse.read_pane("loss")
+
+    year_ago = datetime.now(UTC) - timedelta(days=365)
+    keys = [key for issuer in lab.issuers.list() for key in issuer.keys if key.status == "active"]
+    assert number == sum(key.created_at <= year_ago for key in keys) > 0
+    assert f"of {name}, active; supposed to be lost" in loss
+    counts = re.findall(r"([\d,]+) logged (?:before|since)", loss)
+    assert sum(int(each.replace(",", "")) for each in counts) == int(signed.replace(",", ""))
+
+
+def test_suspend_an_issuer_knowing_the_consequences_and_see_who_approved(tasks: Tasks, lab: Lab) -> None:
+    """Two people act, each in a window of their own; the clicks of both count."""
+    question, reason = "How do I suspend an issuer, knowing the consequences?", "60 generated pictures"
+    issuer = lab.issuers["Maker Guild"]
+    valid = issuer.blast_radius().valid
+    with tasks.begin(question, "issuers") as mouse:
+        mouse.press(f"Suspend {issuer.name}", "[data-pane=issuers]")
+        dialog = mouse.read("[role=dialog]")
+        mouse.page.keyboard.type(reason)  # the dialog begins with the reason
+        mouse.press("Ask for approval", "[role=dialog]")
+    assert re.search(rf"\b{valid} attestations? (?:stay|stays) VALID and will be flagged", dialog), dialog
+    assert lab.issuers[issuer.name].status == "ACTIVE"
+
+    with tasks.begin(question, "issuers", person=ADMIN) as mouse:
+        mouse.press("Approve", "[data-pane=requests]")
+        assert reason in mouse.read("[role=dialog]")
+        mouse.press("Approve, 1 of 1", "[role=dialog]")
+        mouse.press("Execute", "[data-pane=requests]")
+        mouse.press("Execute now", "[role=dialog]")
+    assert lab.issuers[issuer.name].status == "SUSPENDED"
+
+    with tasks.begin("Who approved this change?", "issuers") as mouse:
+        trail = mouse.read_pane("trail")
+    assert f"Ben Okafor approved to suspend {issuer.name} approval 1 of 1" in trail
+    assert f"You asked to suspend {issuer.name} “{reason}”" in trail
+
+
+def test_what_an_api_key_did(tasks: Tasks, lab: Lab) -> None:
+    made = lab.issuers.create("Night School", "night.example.edu", jurisdiction="CH")
+    lab.lists.add("deny", "user", "mallory", reason="seen in three rings")
+    rows = lab.sql("select seq from audit where actor_id = ? order by seq desc", [str(lab.me().id)])
+    expected = [int(str(row["seq"])) for row in rows]
+    with tasks.begin("What did this API key do?", "issuers") as mouse:
+        line = mouse.page.locator("[data-pane=trail] li", has_text=f"registered {made.name}").first
+        mouse.click(line.locator("button[data-ev=actor]"))
+        trail = mouse.read_pane("trail")
+        seqs = mouse.page.locator("[data-pane=trail] .is-tick").evaluate_all("all => all.map(each => each.title)")
+
+    assert f"registered {made.name}" in trail
+    assert "risk_list_entry.add" in trail  # what no other pane of the page shows
+    found = [int(re.findall(r"line (\d+)", title)[0]) for title in seqs]
+    assert found == expected[: len(found)]
+    assert len(found) > 1

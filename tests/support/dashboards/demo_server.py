@@ -1,0 +1,103 @@
+"""A served demo with a year of history: its world is built once for all test processes, and copied for each server."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import attestlab
+from attestlab import Lab
+from attestlab.demos import served
+from attestlab.demos.people import PEOPLE
+from attestlab.embedded.demo_cache import copy_world
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Role
+from attestlab.orgs.service import TenantCreated
+from attestlab.settings import Settings
+from support.fork_server import ForkedProcess, get_fork_server
+from support.identity import add_user
+from support.timeouts import WAIT_TIMEOUT_S
+
+WORLD = "served"  # in the name of its cache
+OWNER, ADMIN, REVIEWER = (address for address, _, _ in PEOPLE)
+MEMBER = "mia@demo.example"
+
+
+@dataclass(frozen=True)
+class DemoServer:
+    """A running `attestlab demo`; `made` is what it printed."""
+
+    url: str
+    made: dict[str, Any]
+    process: ForkedProcess
+
+    def connect(self) -> Lab:
+        """Open the facade with the demo's API key; the caller closes it."""
+        return attestlab.connect(self.url, self.made["api_key"])
+
+    def find_dashboards(self) -> list[int]:
+        """Find the processes of the dashboards that it has started."""
+        return find_dashboards(self.process.pid)
+
+
+@contextmanager
+def serve_demo(folder: Path, *, caches: Path) -> Iterator[DemoServer]:
+    """Serve a copy of the world on a free port; `caches` is the folder that keeps the world."""
+    copy_world(WORLD, folder / "data", build_world, caches=caches)
+    with serve_folder(folder) as server:
+        yield server
+
+
+@contextmanager
+def serve_folder(folder: Path) -> Iterator[DemoServer]:
+    """Serve the demo in `folder / "data"` on a free port."""
+    out, errors = folder / "out", folder / "errors"
+    arguments = ("--port", "0", "--data", str(folder / "data"), "--json")
+    process = get_fork_server().start("attestlab", "demo", *arguments, out=out, errors=errors)
+    try:
+        made = _wait_for_line(process, out, errors)
+        yield DemoServer(made["url"], made, process)
+    finally:
+        process.kill()
+
+
+def build_world(folder: Path) -> None:
+    """Create the demo as `attestlab demo` does, with a fourth person, who has few scopes.
+
+    Its records are in the lake, so that no page waits for an export.
+    """
+    made = served.load_credentials(folder)
+    lab = Installation.open(Settings(data=folder, database_url=None))
+    tenant = TenantCreated(UUID(str(made["tenant_id"])), UUID(str(made["org_id"])), "", "", "")
+    add_user(lab, tenant, MEMBER, str(made["people_password"]), name="Mia Lindt", roles=Role.MEMBER.value)
+    lab.lake.export()
+    lab.close()
+
+
+def find_shared_folder(own: Path) -> Path:
+    """Return the folder that the test processes of a run share; `own` is the temporary folder of this process."""
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+def find_dashboards(server_pid: int) -> list[int]:
+    """Find the processes of the dashboards that a server has started."""
+    tasks = Path(f"/proc/{server_pid}/task")
+    children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+    return [pid for pid in children if b"attestlab_dashboards" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def _wait_for_line(process: ForkedProcess, out: Path, errors: Path) -> dict[str, Any]:
+    deadline = time.monotonic() + WAIT_TIMEOUT_S
+    while not out.exists() or not out.read_text().endswith("\n"):
+        assert process.poll() is None, errors.read_text()
+        assert time.monotonic() < deadline, errors.read_text()
+        time.sleep(0.02)
+    found: dict[str, Any] = json.loads(out.read_text())
+    return found
