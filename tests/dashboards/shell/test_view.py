@@ -68,7 +68,13 @@ def draw_word(word: str, _state: WordState) -> Markup:
 class Window:
     """A view, and what it sent to its browser."""
 
-    def __init__(self, load: Callable[[Lab, WordState], str], *, scope: str = "") -> None:
+    def __init__(
+        self,
+        load: Callable[[Lab, WordState], str],
+        *,
+        scope: str = "",
+        draw: Callable[[str, WordState], Markup] = draw_word,
+    ) -> None:
         self.sent: list[Mapping[str, Any]] = []
         self.ended = 0
         pane = Pane(
@@ -114,7 +120,7 @@ class Window:
 
 @pytest.fixture
 def open_window(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Window]:
-    def opened(load: Callable[[Lab, WordState], str], **options: str) -> Window:
+    def opened(load: Callable[[Lab, WordState], str], **options: Any) -> Window:
         window = Window(load, **options)
         monkeypatch.setattr(Bridge, "send", lambda _, message: window.sent.append(message))
         return window
@@ -139,6 +145,28 @@ def test_a_late_answer_to_an_old_filter_is_dropped(open_window: Callable[..., Wi
 
     assert window.shown() == ["new"]
     assert window.numbers() == [2]
+
+
+def test_markup_that_is_drawn_late_is_dropped(open_window: Callable[..., Window]) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def draw(word: str, state: WordState) -> Markup:
+        if word == "old":
+            begun.set()
+            assert ended.wait(WAIT_TIMEOUT_S)
+        return draw_word(word, state)
+
+    async def story() -> Window:
+        window = open_window(lambda _lab, state: state.word, draw=draw)
+        window.receive({"hello": "?word=old"})
+        await window.wait(begun.is_set)
+        window.receive({"ev": "word", "v": "new"})
+        await window.wait(lambda: window.numbers() == [2])
+        ended.set()
+        await window.finish()
+        return window
+
+    assert asyncio.run(story()).shown() == ["new"]
 
 
 def test_an_answer_is_loaded_once_and_back_shows_it_again(open_window: Callable[..., Window]) -> None:
