@@ -22,8 +22,10 @@ UNKNOWN_ID = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 
 @pytest.fixture(scope="module")
 def service(running: ServerProcess) -> tuple[str, ...]:
-    """The options that name the service and its tenant."""
-    running.start()
+    """The options that name the service and its tenant; its webhooks may go to this machine."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ATTESTLAB_WEBHOOK_ALLOW_PRIVATE", "1")
+        running.start()
     return "--url", running.url, "--api-key", running.made["api_key"]
 
 
@@ -122,6 +124,37 @@ def test_commands_need_an_api_key_and_a_service(service: tuple[str, ...]) -> Non
 
         assert (without_key.returncode, "--api-key" in without_key.stderr) == (2, True)
         assert (wrong_key.returncode, wrong_key.stderr.count("\n")) == (2, 1)
+
+
+def create_endpoint(running: ServerProcess, url: str) -> dict[str, Any]:
+    body = {"name": "a receiver", "url": url, "event_filters": ["key.*"]}
+    with running.client() as client:
+        found: dict[str, Any] = client.post("/v1/webhooks/endpoints", json=body).raise_for_status().json()
+    return found
+
+
+def test_trigger_sends_the_example_of_any_type_to_an_endpoint(
+    running: ServerProcess, service: tuple[str, ...], receiver: Receiver
+) -> None:
+    endpoint = create_endpoint(running, receiver.url)
+    done = run_command("trigger", "attestation.revoked", "--endpoint", endpoint["id"], *service, "--json")
+
+    event = verify(*read_headers(receiver.requests[0]), endpoint["secret"])
+    assert (done.returncode, json.loads(done.stdout)["status_code"]) == (0, 200)
+    assert event.type == "attestation.revoked"
+    assert {"attestation_id", "issuer_id", "revoked_at"} <= event.data.keys()
+
+
+def test_trigger_exits_1_if_the_endpoint_does_not_accept(running: ServerProcess, service: tuple[str, ...]) -> None:
+    with serve_receiver(respond("500 Oops", "Connection: close")) as receiver:
+        endpoint = create_endpoint(running, receiver.url)
+        refused = run_command("trigger", "webhook.test", "--endpoint", endpoint["id"], *service, "--json")
+    absent = run_command("trigger", "webhook.test", "--endpoint", endpoint["id"], *service, "--json")
+    unknown = run_command("trigger", "webhook.test", "--endpoint", UNKNOWN_ID, *service)
+
+    assert (refused.returncode, json.loads(refused.stdout)["status_code"]) == (1, 500)
+    assert (absent.returncode, json.loads(absent.stdout)["status_code"]) == (1, 0)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
 
 
 def test_trigger_suggests_the_nearest_event_type(service: tuple[str, ...]) -> None:

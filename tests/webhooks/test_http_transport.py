@@ -306,6 +306,15 @@ def test_a_refused_connection_is_a_failure() -> None:
         send(receiver.url)
 
 
+def test_a_receiver_that_never_accepts_is_a_failure() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening:
+        port = listening.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):  # its queue is full now
+            transport = HttpTransport(allow_private=True, timeout_s=SHORT_S)
+            with pytest.raises(SendFailed, match=LATE):
+                send(f"http://127.0.0.1:{port}/", transport)
+
+
 def test_a_header_that_would_split_the_request_is_not_sent() -> None:
     transport = HttpTransport(allow_private=True)
     with serve_receiver(accept_everything) as receiver:
