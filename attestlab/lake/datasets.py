@@ -160,6 +160,11 @@ def _read_risk_events(connection: Connection, first: int, end: int, tenant_id: U
     return map(_to_unchained_fact, store.select_risk_events(connection, first, end, tenant_id))
 
 
+def _read_deliveries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    for row in store.select_attempts(connection, first, end, tenant_id):
+        yield _to_fact(row) | {"success": row.error is None}
+
+
 @lru_cache(maxsize=1_024)  # many decisions share few contexts
 def _parse_context(canonical_input: str) -> Fact:
     return context_columns.to_columns(json.loads(canonical_input)["context"])
@@ -287,5 +292,21 @@ RAW_EVENTS = Dataset(
     _read_risk_events,
     older_name="risk_events",
 )
-ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RAW_EVENTS)
+DELIVERIES = Dataset(
+    "deliveries",
+    Numbering.ATTEMPTS,
+    {
+        "seq": WHOLE,
+        "at": TIME,
+        **make_columns(TEXT, "tenant_id endpoint_id delivery_id event_id event_type"),
+        "number": WHOLE,
+        "success": BOOL,
+        **make_columns(WHOLE, "http_status response_time_ms"),
+        "error": TEXT,
+        **make_columns(BOOL, "test manual"),
+    },
+    "at",
+    _read_deliveries,
+)
+ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RAW_EVENTS, DELIVERIES)
 BY_NAME = {dataset.name: dataset for dataset in ALL} | {"risk_events": replace(RAW_EVENTS, name="risk_events")}

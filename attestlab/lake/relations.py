@@ -145,6 +145,7 @@ class TenantLake:
         self.audit = self._reader("audit")
         self.signals = self._reader("signals")
         self.raw_events = self.risk_events = self._reader("raw_events")
+        self.deliveries = self._reader("deliveries")
         self.issuers = self._reader("issuers")
         self.policies = self._reader("policies")
         self.cases = self._reader("cases")

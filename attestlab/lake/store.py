@@ -36,6 +36,8 @@ from attestlab.risk.normalization.tables import RiskEventRecord
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.store import signals
 from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.webhooks import delivery_store
+from attestlab.webhooks.delivery_store import attempts, deliveries
 
 _chains = table_of(ChainHead)
 _outbox = table_of(outbox.OutboxEvent)
@@ -124,6 +126,24 @@ class NumberedDecision(NamedTuple):
     input_sha256: str
 
 
+class DeliveryAttempt(NamedTuple):
+    """An attempt of a webhook delivery, with the columns of the delivery that never change."""
+
+    seq: int
+    delivery_id: UUID
+    tenant_id: UUID
+    endpoint_id: UUID
+    number: int
+    at: datetime
+    http_status: int | None
+    response_time_ms: int
+    error: str | None
+    event_id: UUID
+    event_type: str
+    test: bool
+    manual: bool
+
+
 class CurrentPolicy(NamedTuple):
     """A policy with its newest version."""
 
@@ -144,18 +164,20 @@ class CurrentPolicy(NamedTuple):
 
 
 class Numbering(StrEnum):
-    """The sequence that numbers facts: the log's index, the outbox's, that of one tenant's audit trail, or risk's."""
+    """The sequence that numbers facts: that of the log, the outbox, one tenant's audit trail, risk or deliveries."""
 
     LOG = "log"
     OUTBOX = "outbox"
     TRAIL = "trail"
     SIGNALS = "signals"
     RISK_EVENTS = "risk_events"
+    ATTEMPTS = "attempts"
 
 
 _COUNTS: dict[Numbering, Callable[[Connection], int]] = {
     Numbering.SIGNALS: recording.NUMBERED.count,
     Numbering.RISK_EVENTS: normalization.NUMBERED.count,
+    Numbering.ATTEMPTS: lambda connection: delivery_store.next_attempt_seq(connection.execute),
 }
 
 
@@ -269,6 +291,16 @@ def select_risk_events(
 ) -> Iterator[RiskEventRecord]:
     """Return raw events by their numbers."""
     return iterate(connection.execute(_select_numbered(risk_events, first, end, tenant_id)), RiskEventRecord)
+
+
+def select_attempts(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[DeliveryAttempt]:
+    """Return the attempts of webhook deliveries by their numbers."""
+    wanted = [attempts.c.seq >= first, attempts.c.seq < end]
+    wanted += [] if tenant_id is None else [attempts.c.tenant_id == tenant_id]
+    names = ("event_id", "event_type", "test", "manual")  # of the delivery; the others are of the attempt
+    columns = [(deliveries if name in names else attempts).c[name] for name in DeliveryAttempt._fields]
+    query = select(*columns).join_from(attempts, deliveries, deliveries.c.id == attempts.c.delivery_id)
+    return iterate(connection.execute(query.where(*wanted)), DeliveryAttempt)
 
 
 def select_issuers(connection: Connection, tenant_id: UUID) -> Iterator[IssuerRecord]:

@@ -104,6 +104,7 @@ ALL = (
     LakeView((datasets.SIGNALS,), "occurred_at"),
     LakeView((datasets.RAW_EVENTS,), "occurred_at"),
     LakeView((datasets.VERIFICATIONS,), "at", Scope.ATTESTATIONS_READ, {"verdict": [Verdict]}),
+    LakeView((datasets.DELIVERIES,), "at"),
     LakeView(
         (current_rows.ISSUERS,),
         "created_at",

@@ -17,7 +17,7 @@ from attestlab.lake import compaction, datasets
 from attestlab.lake.parts import find_parts, list_parts
 from support.faults.crash_points import portable_settings
 from support.fork_server import ForkServer
-from support.lake import DATASETS, LakeScenario, read_recorded_ids
+from support.lake import DATASETS, LakeScenario, id_column_of, read_recorded_ids
 
 LENGTHS = (12, 30)
 KILLED_COMPACTION = """
@@ -75,13 +75,11 @@ def require_complete_views(lake_scenario: LakeScenario) -> None:
     """Each fact once, for each tenant."""
     for owner in (lake_scenario.owner, lake_scenario.other):
         with lake_scenario.lab.lake(owner.caller).connect(*DATASETS) as connection:
-            seen = {name: connection.execute(f"SELECT {_id_of(name)} FROM {name}").fetchall() for name in DATASETS}
+            seen = {
+                name: connection.execute(f"SELECT {id_column_of(name)} FROM {name}").fetchall() for name in DATASETS
+            }
         found = {name: sorted(str(fact_id) for (fact_id,) in rows) for name, rows in seen.items()}
         assert found == read_recorded_ids(lake_scenario.lab, owner.caller.tenant_id)
-
-
-def _id_of(name: str) -> str:
-    return "leaf_hash" if name == "log_entries" else "id"
 
 
 def test_runs_of_short_parts_are_merged(short_parts: LakeScenario) -> None:

@@ -62,6 +62,9 @@ def record_everything(key: httpx.Client) -> dict[str, Any]:
     key.post("/v1/policies", json=POLICY)
     key.post("/v1/policies/evaluate", json={"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}})
     post(key, "challenge", {"subject_id": "ada", "reason": "new device"})
+    endpoint = {"name": "Receiver", "url": "https://receiver.invalid/", "event_filters": ["key.*"]}
+    endpoint_id = key.post("/v1/webhooks/endpoints", json=endpoint).json()["id"]
+    key.post("/v1/webhooks/test-delivery", json={"endpoint_id": endpoint_id})
     post(key, "events", {"event_type": "login.failed.repeated", "entity_type": "user", "entity_id": "bob"})
     signal: dict[str, Any] = add_signal(key, score=91, details={"a": [1, "ü"]})
     post(key, f"cases/{signal['case_id']}/resolve", {"outcome": "fraud"})

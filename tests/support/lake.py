@@ -29,8 +29,10 @@ from attestlab.policy.store import decisions
 from attestlab.risk.normalization.store import events as risk_events
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.store import signals
+from attestlab.webhooks import delivery_store
+from attestlab.webhooks.sending import SentAttempt
 
-DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications", "signals", "raw_events")
+DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications", "signals", "raw_events", "deliveries")
 CURRENT = ("issuers", "policies", "cases", "challenges")
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
@@ -45,6 +47,7 @@ class LakeTenant:
     kid: str
     minted: list[UUID] = field(default_factory=list)
     ended: int = 0
+    endpoint_id: UUID | None = None
 
     @classmethod
     def of(cls, lab: Installation, caller: Caller, name: str) -> LakeTenant:
@@ -75,6 +78,18 @@ class LakeTenant:
         now = self.lab.clock.now()
         self.lab.risk.normalization.record("login.failed.repeated", entity, occurred_at=now, caller=self.caller)
 
+    def deliver(self) -> None:
+        """A test delivery to a receiver that is not there; nothing is sent."""
+        webhooks, deliveries = self.lab.webhooks, self.lab.webhook_deliveries
+        if self.endpoint_id is None:
+            created = webhooks.create("Receiver", "https://receiver.example/", ["key.*"], caller=self.caller)
+            self.endpoint_id = created.row.id
+        now = self.lab.clock.now()
+        failed = SentAttempt(now, now, http_status=503, response_time_ms=5, error="status 503")
+        test = deliveries.prepare_test(self.endpoint_id, caller=self.caller)
+        with self.lab.storage.write() as tx:
+            deliveries.record_test(tx, test, failed, caller=self.caller)
+
     def decide(self, tx: Transaction | None = None, **context: Any) -> str:
         given = {"trust_tier": "BASIC", "key.age_days": 3 + len(self.minted) / 4, **context}
         kept = self.lab.policy_decisions.evaluate_and_record(QUESTION, given, caller=self.caller, tx=tx)
@@ -104,6 +119,8 @@ class LakeScenario:
         (who.mint, who.verify, who.decide, who.revoke)[number % 4]()
         if number % 2:
             who.report()
+        else:
+            who.deliver()
 
     def seen(self, owner: LakeTenant) -> dict[str, DatasetReader]:
         """The tenant's data sets by name."""
@@ -121,10 +138,12 @@ def corrupt_parquet(path: Path) -> None:
 
 def read_lake_ids(lake_scenario: LakeScenario, owner: LakeTenant) -> dict[str, list[str]]:
     """The ids of every fact that the lake shows a tenant, in order of the ids."""
-    return {
-        name: _ids(facts, "leaf_hash" if name == "log_entries" else "id")
-        for name, facts in lake_scenario.seen(owner).items()
-    }
+    return {name: _ids(facts, id_column_of(name)) for name, facts in lake_scenario.seen(owner).items()}
+
+
+def id_column_of(name: str) -> str:
+    """The column that has another value in each row of a data set."""
+    return {"log_entries": "leaf_hash", "deliveries": "seq"}.get(name, "id")
 
 
 def _ids(facts: DatasetReader, column: str) -> list[str]:
@@ -136,10 +155,9 @@ def read_recorded_ids(lab: Installation, tenant_id: UUID) -> dict[str, list[str]
     outbox = table_of(OutboxEvent)
     with lab.storage.read() as connection:
 
-        def listed(table: Any, *where: Any) -> list[str]:
-            return sorted(
-                map(str, connection.scalars(select(table.c.id).where(table.c.tenant_id == tenant_id, *where)))
-            )
+        def listed(table: Any, *where: Any, column: str = "id") -> list[str]:
+            own = select(table.c[column]).where(table.c.tenant_id == tenant_id, *where)
+            return sorted(map(str, connection.scalars(own)))
 
         return {
             "decisions": listed(decisions),
@@ -149,6 +167,7 @@ def read_recorded_ids(lab: Installation, tenant_id: UUID) -> dict[str, list[str]
             "verifications": listed(outbox, outbox.c.type.startswith("verification.")),
             "signals": listed(signals),
             "raw_events": listed(risk_events),
+            "deliveries": listed(delivery_store.attempts, column="seq"),
         }
 
 
