@@ -25,6 +25,7 @@ from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
+from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.replays import ContextReplay
 from attestlab.client.lab import Lab
@@ -40,6 +41,7 @@ NOUNS: dict[str, type] = {
     "challenges": ChallengeCollection,
     "lists": ListCollection,
     "people": PeopleCollection,
+    "webhooks": WebhookCollection,
     "audit": AuditCollection,
 }
 _HEAD = """\

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         PolicySummaryHandle,
         SimulationHandle,
     )
+    from attestlab.client.handles.webhooks import WebhookDeliveryHandle, WebhookEndpointHandle
 
 MAX_LINES = 6
 _RESULTS = {"ok": True, "FAILED": False}
@@ -193,6 +194,39 @@ def draw_simulation(report: SimulationHandle) -> str:
     foot = f"Draft “{report.policy.name}”. {reproduced}"
     tone = CardTone.WARN if opened + closed else CardTone.GOOD
     return draw_card(tone, f"{opened + closed:,} CHANGE", f"of {report.decided:,} decisions replayed", rows, foot=foot)
+
+
+def draw_webhook_endpoint(endpoint: WebhookEndpointHandle) -> str:
+    """Draw the card of a webhook endpoint, without its secret."""
+    rows = [
+        CardRow("URL", endpoint.url),
+        CardRow("Events", ", ".join(endpoint.event_filters)),
+        CardRow("Disabled", endpoint.disabled_reason),
+        CardRow("Created", write_time(endpoint.created_at)),
+        CardRow("Id", write_code(endpoint.id)),
+    ]
+    has_secret = hasattr(endpoint, "secret")
+    foot = join("Keep its secret: ", write_code("endpoint.secret")) if has_secret else write_code("endpoint.test()")
+    tone = CardTone.GOOD if endpoint.status == "active" else CardTone.WARN
+    return draw_card(tone, endpoint.status.upper(), endpoint.name, rows, foot=foot)
+
+
+def draw_webhook_delivery(delivery: WebhookDeliveryHandle) -> str:
+    """Draw the card of a delivery, with its last attempts."""
+    attempts = [
+        f"{each.number}: {each.http_status or each.error}, {each.response_time_ms} ms"
+        for each in delivery.attempts[-MAX_LINES:]
+    ]
+    rows = [
+        CardRow("Event", write_code(delivery.event_id)),
+        CardRow("Created", write_time(delivery.created_at)),
+        CardRow("Attempts", "; ".join(attempts) or "none yet"),
+        CardRow("Next attempt", delivery.next_attempt_at and write_time(delivery.next_attempt_at)),
+    ]
+    tones = {"delivered": CardTone.GOOD, "failed": CardTone.BAD, "retrying": CardTone.WARN}
+    tone = tones.get(delivery.status, CardTone.CALM)
+    foot = write_code("delivery.resend()")
+    return draw_card(tone, delivery.status.upper(), delivery.event_type, rows, foot=foot)
 
 
 def draw_tree_head(head: TreeHeadHandle) -> str:

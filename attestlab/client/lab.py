@@ -21,6 +21,7 @@ from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
+from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
 from attestlab.client.handles.attestations import (
     AttestationLike,
@@ -69,6 +70,7 @@ class Lab:
         self.challenges = ChallengeCollection(self._client)
         self.lists = ListCollection(self._client)
         self.people = PeopleCollection(self._client)
+        self.webhooks = WebhookCollection(self._client)
         self.audit = AuditCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 

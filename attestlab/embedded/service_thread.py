@@ -74,6 +74,7 @@ class ServiceThread:
         self._ready.set_result((asyncio.get_running_loop(), stop, application))
         await stop.wait()
         await self._finish_requests()
+        await self.installation.webhook_deliveries.transport.close()
         await write_queue.finish()
         application.close()
 

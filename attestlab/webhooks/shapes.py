@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -19,7 +19,9 @@ from attestlab.webhooks.rules import (
     DisabledReason,
     EndpointStatus,
 )
-from attestlab.webhooks.service import EndpointChanges
+
+if TYPE_CHECKING:
+    from attestlab.webhooks.service import EndpointChanges
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ENDPOINT_NAME_LENGTH)]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL_LENGTH)]

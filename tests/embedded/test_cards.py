@@ -65,6 +65,7 @@ def shown(lab: Lab) -> dict[str, object]:
         "entry": lab.log[0],
         "audit": lab.audit[0],
         "me": lab.me(),
+        "endpoint": lab.webhooks.create("https://receiver.invalid/", "key.*", name=EVIL),
         "issuers": lab.issuers,
         "log": lab.log,
         "rows": lab.signals.rows,
@@ -75,7 +76,7 @@ def shown(lab: Lab) -> dict[str, object]:
 KINDS = (
     *("lab", "issuer", "minted", "attestation", "valid", "altered", "unknown", "bundle", "offline"),
     *("policy", "summary", "report", "decision", "explanation", "head"),
-    *("key", "signal", "case", "entry", "audit", "me", "issuers", "log", "rows", "query"),
+    *("key", "signal", "case", "entry", "audit", "me", "endpoint", "issuers", "log", "rows", "query"),
 )
 
 

@@ -33,9 +33,9 @@ JUNK: tuple[Any, ...] = (
 REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
-    *("signals", "verifications"),
+    *("signals", "webhooks", "verifications"),
 )
-OBJECTS = ("attestation", "bundle", "case", "issuer", "policy", "signal")
+OBJECTS = ("attestation", "bundle", "case", "endpoint", "issuer", "policy", "signal")
 OPTIONS = {
     "options": ("kid", "alg", "expiry_at", "metadata", "id", "content_type", "pack_id"),
     "filters": ("status", "since", "limit", "no_such_filter"),
@@ -64,6 +64,7 @@ def subjects(lab: Lab) -> dict[str, Any]:
         "bundle": minted.bundle(),
         "case": lab.cases[0],
         "decision": lab.policies.evaluate("MINT", {}),
+        "endpoint": lab.webhooks.create("https://receiver.invalid/", "key.*"),
         "entry": lab.lists.add("deny", "user:u-2", reason=REASON),
         "issuer": issuer,
         "policy": lab.policies.create(POLICY.format(door="junk")),
@@ -85,6 +86,8 @@ def valid(subjects: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
         **{"source": "s", "signal_type": "behavior", "score": 1, "entity": "user:u", "event_type": "login.failed"},
         **{"subject_id": "u", "outcome": "success", "subject_ref": "r", "rules": [], "list_name": "deny"},
         **{"entry": uuid4(), "count": 1, "before": "DENY", "after": "ALLOW"},
+        **{"url": "https://receiver.invalid/", "events": "key.*", "endpoint": uuid4(), "delivery": uuid4()},
+        "since": "2026-11-01",
         "contexts": pa.table({"jurisdiction": ["CH"]}),
     }
     return {**named, "thresholds": ("far-away", "jurisdiction"), "document_of_policy": POLICY.format(door="new")}

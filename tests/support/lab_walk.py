@@ -59,6 +59,7 @@ def walk_through(lab: Lab, door: str, folder: Path) -> Iterator[object]:
     yield from walk_through_log(lab)
     yield from walk_through_policies(lab, door)
     yield from walk_through_risk(lab, door)
+    yield from walk_through_webhooks(lab)
     yield lab.audit[:2]
 
 
@@ -71,6 +72,24 @@ def walk_through_log(lab: Lab) -> Iterator[object]:
     yield lab.log.lookup(lab.attestations[0])
     yield lab.log.vkey()
     assert len(list(lab.log)) == len(lab.log)
+
+
+def walk_through_webhooks(lab: Lab) -> Iterator[object]:
+    endpoint = lab.webhooks.create("https://receiver.invalid/hooks", events="billing.*")
+    yield endpoint
+    yield lab.webhooks["receiver.invalid"], lab.webhooks[0], list(lab.webhooks)
+    yield endpoint.update(name="Ledger", status="disabled")
+    yield lab.webhooks.update("Ledger", status="active", events=["billing.*", "key.rotated"])
+    yield endpoint.rotate(overlap_s=60)
+    yield endpoint.test()
+    yield lab.webhooks.test(endpoint, "ledger.ping", {"number": 7})
+    yield endpoint.deliveries()
+    yield endpoint.deliveries(status="failed", limit=1)[0].resend()
+    yield endpoint.recover("2026-01-01", mode="missing", dry_run=True)
+    yield lab.webhooks.event_types("key")
+    yield next(lab.webhooks.events())
+    endpoint.delete()
+    yield list(lab.webhooks)
 
 
 def walk_through_policies(lab: Lab, door: str) -> Iterator[object]:

@@ -86,6 +86,17 @@ from attestlab.client.handles.risk import (
     SourceHandle,
     VelocityHandle,
 )
+from attestlab.client.handles.webhooks import (
+    EndpointLike,
+    EventTypeHandle,
+    NewWebhookEndpointHandle,
+    WebhookDeliveryHandle,
+    WebhookEndpointHandle,
+    WebhookEventHandle,
+    WebhookRecoveryHandle,
+    WebhookRotationHandle,
+    WebhookTestHandle,
+)
 from attestlab.client.lab import MeHandle
 from attestlab.core.errors import AttestLabError
 from attestlab.log.note.trust_policy import TrustPolicy
@@ -160,6 +171,38 @@ class AsyncMint(MintHandle):
     async def verify(self, *, file: File | None = None) -> VerificationHandle:
         """Verify the attestation, with its document or without."""
 
+class AsyncNewWebhookEndpoint(NewWebhookEndpointHandle):
+    """A new webhook endpoint; only this object has its secret, with which the receiver verifies deliveries."""
+    async def delete(self) -> None:
+        """Delete the endpoint; it receives nothing more."""
+    async def deliveries(
+        self, *, status: str | None = None, event_type: str | None = None, limit: int | None = 100
+    ) -> Records[AsyncWebhookDelivery]:
+        """List the deliveries to the endpoint, newest first; None as the limit reads all."""
+    async def recover(
+        self,
+        since: When,
+        *,
+        until: When | None = None,
+        events: str | Iterable[str] | None = None,
+        mode: str = "failed",
+        dry_run: bool = False,
+    ) -> WebhookRecoveryHandle:
+        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments."""
+    async def rotate(self, *, overlap_s: int = 0) -> WebhookRotationHandle:
+        """Replace the secret; the old one stops working at once, or after `overlap_s` seconds, at most a day."""
+    async def test(self, event_type: str | None = None, payload: object = None) -> WebhookTestHandle:
+        """Send a test event at once, signed like any other, and return what the receiver responded."""
+    async def update(
+        self,
+        *,
+        name: str | None = None,
+        url: str | None = None,
+        events: str | Iterable[str] | None = None,
+        status: str | None = None,
+    ) -> AsyncWebhookEndpoint:
+        """Change the endpoint; what is None is unchanged."""
+
 class AsyncPolicy(PolicyHandle):
     """A policy with its newest document."""
     async def activate(
@@ -231,6 +274,43 @@ class AsyncVersion(VersionHandle):
     """A version of a policy."""
     async def read_document(self) -> dict[str, object]:
         """Read the document of this version, which never changes, as a dict of its own."""
+
+class AsyncWebhookDelivery(WebhookDeliveryHandle):
+    """A delivery of one event to one endpoint, with its attempts."""
+    async def resend(self) -> AsyncWebhookDelivery:
+        """Deliver the event again, as a new delivery."""
+
+class AsyncWebhookEndpoint(WebhookEndpointHandle):
+    """A webhook endpoint: the URL of a receiver, and what is delivered to it."""
+    async def delete(self) -> None:
+        """Delete the endpoint; it receives nothing more."""
+    async def deliveries(
+        self, *, status: str | None = None, event_type: str | None = None, limit: int | None = 100
+    ) -> Records[AsyncWebhookDelivery]:
+        """List the deliveries to the endpoint, newest first; None as the limit reads all."""
+    async def recover(
+        self,
+        since: When,
+        *,
+        until: When | None = None,
+        events: str | Iterable[str] | None = None,
+        mode: str = "failed",
+        dry_run: bool = False,
+    ) -> WebhookRecoveryHandle:
+        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments."""
+    async def rotate(self, *, overlap_s: int = 0) -> WebhookRotationHandle:
+        """Replace the secret; the old one stops working at once, or after `overlap_s` seconds, at most a day."""
+    async def test(self, event_type: str | None = None, payload: object = None) -> WebhookTestHandle:
+        """Send a test event at once, signed like any other, and return what the receiver responded."""
+    async def update(
+        self,
+        *,
+        name: str | None = None,
+        url: str | None = None,
+        events: str | Iterable[str] | None = None,
+        status: str | None = None,
+    ) -> AsyncWebhookEndpoint:
+        """Change the endpoint; what is None is unchanged."""
 
 class AsyncRows:
     """Rows that are read when a verb is awaited, or by `async for`."""
@@ -751,6 +831,66 @@ class AsyncPeopleNoun:
     async def names(self) -> dict[str, str]:
         """Return the names of all members by their id as text, as `actor_id` and the like have it."""
 
+class AsyncWebhookNoun:
+    """The tenant's webhook endpoints, newest first; `lab.webhooks["Ledger"]` finds one by name, URL or id."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncWebhookEndpoint]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncWebhookEndpoint]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncWebhookEndpoint]: ...
+    async def create(
+        self, url: str, events: str | Iterable[str], *, name: str | None = None
+    ) -> AsyncNewWebhookEndpoint:
+        """Create an endpoint, which receives the events that happen from now on."""
+    async def delete(self, endpoint: EndpointLike) -> None:
+        """Delete an endpoint; it receives nothing more."""
+    async def deliveries(
+        self,
+        endpoint: EndpointLike,
+        *,
+        status: str | None = None,
+        event_type: str | None = None,
+        limit: int | None = 100,
+    ) -> Records[AsyncWebhookDelivery]:
+        """List the deliveries to an endpoint with their attempts, newest first."""
+    async def event_types(self, category: str | None = None) -> Records[EventTypeHandle]:
+        """List the types of events, of one category or all."""
+    def events(self, after: int = 0) -> AsyncIterator[WebhookEventHandle]:
+        """Iterate over the tenant's events of the last 30 days, oldest first; it ends with the newest."""
+    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncWebhookEndpoint]:
+        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    async def recover(
+        self,
+        endpoint: EndpointLike,
+        since: When,
+        *,
+        until: When | None = None,
+        events: str | Iterable[str] | None = None,
+        mode: str = "failed",
+        dry_run: bool = False,
+    ) -> WebhookRecoveryHandle:
+        """Deliver past events of the last 30 days to an endpoint."""
+    async def resend(self, delivery: UUID | str | WebhookDeliveryHandle) -> AsyncWebhookDelivery:
+        """Deliver the event of a delivery again; the result is the new delivery."""
+    async def rotate(self, endpoint: EndpointLike, *, overlap_s: int = 0) -> WebhookRotationHandle:
+        """Replace the secret of an endpoint; only the result has the new one."""
+    async def test(
+        self, endpoint: EndpointLike, event_type: str | None = None, payload: object = None
+    ) -> WebhookTestHandle:
+        """Send a test event at once, signed like any other. A receiver that does not respond is a result too."""
+    async def update(
+        self,
+        endpoint: EndpointLike,
+        *,
+        name: str | None = None,
+        url: str | None = None,
+        events: str | Iterable[str] | None = None,
+        status: str | None = None,
+    ) -> AsyncWebhookEndpoint:
+        """Change an endpoint; what is None is unchanged. The status is `active` or `disabled`."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -796,6 +936,7 @@ class AsyncLab:
     challenges: AsyncChallengeNoun
     lists: AsyncListNoun
     people: AsyncPeopleNoun
+    webhooks: AsyncWebhookNoun
     audit: AsyncAuditNoun
     verifications: AsyncRows
     async def as_(self, who: UUID | str, *, password: str | None = None) -> AsyncLab:
