@@ -102,6 +102,13 @@ def report_loss(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     return _close_dialog(state, text)
 
 
+def resend(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
+    """Deliver an event to its endpoint again."""
+    made = lab.webhooks.resend(_read(fields, "delivery"))
+    text = html("<b>Enqueued.</b> {type} is delivered again. Next: its first attempt.", type=made.event_type)
+    return _close_dialog(state, text)
+
+
 def _close_dialog(state: IssuerState, text: Markup) -> Notice:
     return Notice(text, close_question(state))
 
@@ -127,7 +134,7 @@ def _act(scope: Scope, run: Callable[[Lab, IssuerState, Fields], Notice]) -> Act
     return Action(scope=scope.value, run=run)
 
 
-# A request needs a role besides the scope, which the service checks: reviewers approve with `issuers:read` alone.
+# Some need a role besides the scope, which the service checks: reviewers approve with `issuers:read` alone.
 ACTIONS: Final[Mapping[str, Action[IssuerState]]] = {
     "register": _act(Scope.ISSUERS_WRITE, register),
     "request": _act(Scope.ISSUERS_WRITE, request_change),
@@ -136,5 +143,6 @@ ACTIONS: Final[Mapping[str, Action[IssuerState]]] = {
     "execute": _act(Scope.ISSUERS_WRITE, execute),
     "rotate": _act(Scope.ISSUERS_WRITE, rotate),
     "revoke_key": _act(Scope.ISSUERS_WRITE, revoke_key),
+    "resend": _act(Scope.ISSUERS_READ, resend),
     "lose": _act(Scope.ISSUERS_WRITE, report_loss),
 }

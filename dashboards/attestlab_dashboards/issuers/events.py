@@ -91,7 +91,7 @@ def _choose_age_limit(state: IssuerState, value: str) -> IssuerState:
 
 EVENTS: Final[Mapping[str, Reducer]] = {
     **{name: _filter(name) for name in ("status", "tier", "risk", "jurisdiction")},
-    **{name: _set(name) for name in ("page", "drift_page", "keys_page", "trail_page", "since")},
+    **{name: _set(name) for name in ("page", "drift_page", "keys_page", "trail_page", "since", "endpoint")},
     "changed": show_changed,
     "clear": clear_filter,
     "sort": _sort,

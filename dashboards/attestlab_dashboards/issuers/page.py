@@ -7,6 +7,7 @@ from typing import Final
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards.issuers import (
     confirm,
+    delivering,
     drawer,
     drifting,
     lanes,
@@ -22,6 +23,7 @@ from attestlab_dashboards.issuers.actions import ACTIONS
 from attestlab_dashboards.issuers.events import EVENTS
 from attestlab_dashboards.issuers.filters import draw_filters
 from attestlab_dashboards.issuers.queries import (
+    deliveries,
     drift,
     impact,
     key_lanes,
@@ -124,6 +126,24 @@ _PANES: Final = (
         scope=Scope.AUDIT_READ.value,
         copy_sql=trail_query.write_trail_sql,
         export=trail_query.export_trail,
+    ),
+    Pane(
+        key="deliveries",
+        question="Webhooks",
+        reading=delivering.write_reading,
+        load=deliveries.load_deliveries,
+        draw=delivering.draw_deliveries,
+        reads=("endpoint",),
+        scope=_READ,
+        copy_sql=deliveries.write_attempts_sql,
+        export=deliveries.export_attempts,
+    ),
+    Pane(
+        key="resend",
+        load=deliveries.load_resend,
+        draw=delivering.draw_resend,
+        reads=("ask", "about", "endpoint"),
+        scope=_READ,
     ),
     Pane(key="issuer", load=subject.load_subject, draw=drawer.draw_drawer, reads=("issuer", "age_limit"), scope=_READ),
     Pane(

@@ -22,6 +22,7 @@ FILTERS: Final = ("status", "tier", "risk", "jurisdiction", "changed")
 ISSUER_ASKS: Final = ("suspend", "reinstate", "revoke", "tier", "risk")
 KEY_ASKS: Final = ("rotate", "revoke_key", "lose")
 REQUEST_ASKS: Final = ("approve", "reject", "execute")
+RESEND: Final = "resend"  # a webhook delivery
 ADD: Final = "add"  # the one question that is about no object yet
 
 
@@ -51,8 +52,9 @@ class IssuerState:
     """What issuer governance shows.
 
     `key` is the key whose loss is counted, `since` the moment of that loss (UTC), and `issuer` the id of the open
-    drawer. `ask` is the question of the open dialog, and `about` the issuer, key or request that it is about; the
-    registration of a new issuer (`add`) is about none. `actor` is the one whose lines alone the audit feed shows.
+    drawer. `endpoint` is the webhook endpoint whose deliveries are shown. `ask` is the question of the open dialog, and
+    `about` the issuer, key, request or delivery that it is about; the registration of a new issuer (`add`) is about
+    none. `actor` is the one whose lines alone the audit feed shows.
     """
 
     status: str = ""
@@ -70,6 +72,7 @@ class IssuerState:
     key: str = ""
     since: datetime | None = None
     issuer: str = ""
+    endpoint: str = ""
     ask: str = ""
     about: str = ""
 
@@ -159,7 +162,8 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "key": _read_key,
     "since": read_time,
     "issuer": _read_id,
-    "ask": one_of(*ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, ADD),
+    "endpoint": _read_id,
+    "ask": one_of(*ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, RESEND, ADD),
     "about": _read_object,
 }
 _DEFAULTS: Final = IssuerState()

@@ -27,6 +27,10 @@ _TONES: Final[Mapping[str, tuple[Tone, str]]] = {
     "APPROVED": ("good", "check"),
     "REJECTED": ("bad", "cross"),
     "EXECUTED": ("calm", "check"),
+    "delivered": ("good", "check"),
+    "retrying": ("warn", "clock"),
+    "failed": ("bad", "cross"),
+    "disabled": ("warn", "minus"),
 }
 _RISK_COLOURS: Final = {"LOW": "green", "MEDIUM": "amber", "HIGH": "red", "CRITICAL": "red"}
 _REQUESTS: Final = {

@@ -13,7 +13,7 @@ from attestlab.core.errors import NotFound
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.key_loss import KeyLoss, load_loss
 from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
-from attestlab_dashboards.issuers.state import KEY_ASKS, REQUEST_ASKS, IssuerState, KeyName
+from attestlab_dashboards.issuers.state import KEY_ASKS, REQUEST_ASKS, RESEND, IssuerState, KeyName
 from attestlab_dashboards.lake_query import LakeQuery
 
 LOOKED_DAYS: Final = 7
@@ -52,7 +52,7 @@ def load_impact(lab: Lab, state: IssuerState) -> ChangeImpact | None:
     Raises:
         NotFound: there is no such issuer, key or request.
     """
-    if not state.about:
+    if not state.about or state.ask == RESEND:
         return None
     request = _find_request(lab, state.about) if state.ask in REQUEST_ASKS else None
     issuer_id, kid = _name_subject(state, request)
