@@ -77,9 +77,7 @@ class Window:
     ) -> None:
         self.sent: list[Mapping[str, Any]] = []
         self.ended = 0
-        pane = Pane(
-            key="answer", load=load, draw=lambda word, _: html("{word}", word=word), reads=("word",), scope=scope
-        )
+        pane = Pane(key="answer", load=load, draw=draw, reads=("word",), scope=scope)
         page = DashboardPage(
             path="log",
             name="Words",
