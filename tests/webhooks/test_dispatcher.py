@@ -35,10 +35,13 @@ def test_filters_decide_which_events_an_endpoint_receives(bench: Bench, caller: 
 
 def test_an_endpoint_receives_no_events_from_before_its_creation(bench: Bench, caller: Caller) -> None:
     bench.publish(caller, 3)
-    bench.endpoint(caller)
-    *_, last = bench.publish(caller)
+    first = bench.endpoint(caller)
+    *_, early = bench.publish(caller)
+    second = bench.endpoint(caller)
+    *_, late = bench.publish(caller)
     bench.dispatch()
-    assert [row.event_id for row in bench.deliveries()] == [last]
+    made = {(row.event_id, row.endpoint_id) for row in bench.deliveries()}
+    assert made == {(early, first), (late, first), (late, second)}
 
 
 def test_no_event_goes_to_another_tenant(bench: Bench, caller: Caller) -> None:
