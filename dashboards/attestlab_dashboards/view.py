@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from contextvars import Context
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -45,8 +46,12 @@ class Bridge(pn.custom.JSComponent):
         self._on_message = on_message
 
     def send(self, message: Mapping[str, object]) -> None:
-        """Send a message to the browser."""
-        self._send_msg(message)
+        """Send a message to the browser, after all that were sent before it.
+
+        Panel sends at once what comes from the document that the server is processing, and lost or reordered such
+        messages when they met another write. Outside of its context, each waits for the lock of the document.
+        """
+        asyncio.get_running_loop().call_soon(self._send_msg, message, context=Context())
 
     def _handle_msg(self, data: object) -> None:
         if isinstance(data, dict):

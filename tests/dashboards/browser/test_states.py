@@ -48,6 +48,15 @@ def test_a_failed_pane_has_its_code_its_request_and_a_retry(windows: Windows) ->
     assert drawer != again  # the second try is another request
 
 
+def test_answers_that_are_there_at_once_leave_no_page_busy(windows: Windows) -> None:
+    """Once, the message that a page is drawn was lost when it met another write."""
+    with windows.visit(f"/dash/issuers?issuer={UNKNOWN}") as page:
+        for _ in range(12):
+            Mouse(page).press("Retry", "[data-pane=issuer]")
+
+        assert page.locator("#al-main").get_attribute("data-busy") == ""
+
+
 def test_a_failed_pane_leaves_the_others(windows: Windows) -> None:
     with windows.visit("/dash/log?entry=99999999") as page:
         assert list_failed_panes(page) == ["This could not be read"]
