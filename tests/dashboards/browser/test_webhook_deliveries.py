@@ -1,0 +1,36 @@
+"""Deliveries of webhooks in a real browser: they fit a phone, and two clicks resend one."""
+
+from __future__ import annotations
+
+from support.browser import SERIOUS, list_violations, needs_chromium
+from support.dashboards.clicks import Mouse
+from support.dashboards.demo_server import DemoServer
+from support.dashboards.windows import DESK, PHONE, Windows, has_sideways_scrolling, list_failed_panes
+
+pytestmark = needs_chromium
+
+URL = f"https://receiver.invalid/{'long' * 40}"
+
+
+def test_a_delivery_is_read_and_resent_by_clicks(windows: Windows, demo: DemoServer) -> None:
+    with demo.connect() as lab:
+        endpoint = lab.webhooks.create(URL, ["attestation.*", "key.*", "issuer.*", "risk.*"], name="Ledger")
+        endpoint.test("ledger.ping")
+        with windows.visit("/dash/issuers") as page:
+            shown = Mouse(page).read_pane("deliveries")
+            page.set_viewport_size(PHONE)
+            assert not has_sideways_scrolling(page)
+            page.set_viewport_size(DESK)
+            assert list_violations(page, *SERIOUS) == []
+            mouse = Mouse(page)
+            mouse.press("Resend", "[data-pane=deliveries]")
+            dialog = mouse.read("[role=dialog]")
+            mouse.press("Resend now", "[role=dialog]")
+            assert list_failed_panes(page) == []
+        sent = endpoint.deliveries()
+        endpoint.delete()
+
+    assert "ledger.ping" in shown
+    assert "Attempt 1" in shown
+    assert "Resend ledger.ping" in dialog
+    assert [each.event_id for each in sent] == [sent[0].event_id] * 2
