@@ -65,6 +65,12 @@ def _webhook_figures(folder: Path) -> Iterator[Figure]:
     return webhooks.figures(folder)
 
 
+def _dashboard_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks.dashboards import report  # loaded late: it imports DuckDB and the client
+
+    return report.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -82,6 +88,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "risk_lake": _risk_lake_figures,
     "risk_backfill": _killed_backfill_figures,
     "facade": _facade_figures,
+    "dashboards": _dashboard_figures,
     "webhooks": _webhook_figures,
 }
 
