@@ -4,7 +4,7 @@ from functools import partial
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import Conflict
+from attestlab.core.errors import Conflict, NotFound
 from attestlab.orgs.rules import Caller, Role
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
@@ -84,7 +84,7 @@ async def recover_webhook_deliveries(
     return WebhookRecoveryOut(matched=matched, enqueued=enqueued, dry_run=body.dry_run)
 
 
-@routes.post("/v1/webhooks/test-delivery", scope=WRITERS)
+@routes.post("/v1/webhooks/test-delivery", scope=WRITERS, raises=(NotFound,))
 async def send_test_delivery(
     body: TestDeliveryIn, caller: Caller, webhook_deliveries: WebhookDeliveries, executor: Executor
 ) -> TestDeliveryOut:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Index, LargeBinary
+from sqlalchemy import BigInteger, Index, LargeBinary, text
 from sqlmodel import Field, SQLModel
 
 from attestlab.core.db.tables import short_repr
@@ -97,8 +97,12 @@ class WebhookDelivery(SQLModel, table=True):
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
-        # The migration restricts it to rows with a `next_attempt_at`; to say so here would load PostgreSQL's dialect.
-        Index("ix_webhook_deliveries_due", "endpoint_id", "next_attempt_at"),
+        Index(
+            "ix_webhook_deliveries_due",
+            "endpoint_id",
+            "next_attempt_at",
+            sqlite_where=text("next_attempt_at IS NOT NULL"),
+        ),  # `migrations.models`
         Index("ix_webhook_deliveries_of_endpoint", "endpoint_id", "id"),
         Index("ix_webhook_deliveries_of_event", "endpoint_id", "event_id"),
     )

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from concurrent.futures import Future
+from contextlib import closing
 
 import pytest
 
+from attestlab.core.errors import Unavailable
 from attestlab.core.fetching import MAX_ERROR_BYTES, Fetched, Fetcher, FetchLimits, HostUnreachable, UnacceptableAnswer
 from support.hostile_server import (
     BOMB_BYTES,
@@ -43,15 +45,21 @@ def fetch(request: pytest.FixtureRequest) -> Iterator[Callable[..., Fetched]]:
         yield lambda url, limits=LIMITS: request.param(fetcher, url, limits)
 
 
-@contextmanager
-def little_memory() -> Iterator[None]:
-    """Python allocates no more than `MAX_EXTRA_BYTES` at any moment in between."""
-    tracemalloc.start()
-    try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < MAX_EXTRA_BYTES
-    finally:
-        tracemalloc.stop()
+def fetch_in_little_memory(fetch: Callable[..., Fetched], url: str) -> Fetched:
+    """Fetch while Python allocates at most `MAX_EXTRA_BYTES`, in one of three runs: other threads allocate too."""
+    peaks, outcome = [], Future[Fetched]()
+    while not peaks or (peaks[-1] >= MAX_EXTRA_BYTES and len(peaks) < 3):
+        outcome = Future()
+        tracemalloc.start()
+        try:
+            outcome.set_result(fetch(url))
+        except Unavailable as error:
+            outcome.set_exception(error)
+        finally:
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert min(peaks) < MAX_EXTRA_BYTES
+    return outcome.result()
 
 
 def test_response_is_returned_unchanged(fetch: Callable[..., Fetched]) -> None:
@@ -69,15 +77,14 @@ def test_encoded_response_is_rejected_unread(fetch: Callable[..., Fetched], codi
     """
     with (
         serve_hostile_answers(compression_bomb(coding)) as server,
-        little_memory(),
         pytest.raises(UnacceptableAnswer, match="content coding"),
     ):
-        fetch(server.url)
+        fetch_in_little_memory(fetch, server.url)
 
 
 def test_encoded_error_response_has_an_empty_body(fetch: Callable[..., Fetched]) -> None:
-    with serve_hostile_answers(compression_bomb("gzip, gzip", status="404 Not Found")) as server, little_memory():
-        assert fetch(server.url) == Fetched(404, "", b"")
+    with serve_hostile_answers(compression_bomb("gzip, gzip", status="404 Not Found")) as server:
+        assert fetch_in_little_memory(fetch, server.url) == Fetched(404, "", b"")
 
 
 def test_error_body_is_truncated(fetch: Callable[..., Fetched]) -> None:
@@ -89,10 +96,9 @@ def test_error_body_is_truncated(fetch: Callable[..., Fetched]) -> None:
 def test_a_body_is_read_up_to_its_limit(fetch: Callable[..., Fetched], endless: Answer) -> None:
     with (
         serve_hostile_answers(endless) as server,
-        little_memory(),
         pytest.raises(UnacceptableAnswer, match=r"limit of 100,000 bytes"),
     ):
-        fetch(server.url)
+        fetch_in_little_memory(fetch, server.url)
     assert server.sent_bytes < MAX_TAKEN_BYTES, "the connection was closed at the limit"
 
 
@@ -102,8 +108,8 @@ def test_a_body_may_be_exactly_as_long_as_its_limit(fetch: Callable[..., Fetched
 
 
 def test_endless_header_is_rejected(fetch: Callable[..., Fetched]) -> None:
-    with serve_hostile_answers(endless_header) as server, little_memory(), pytest.raises(HostUnreachable):
-        fetch(server.url)
+    with serve_hostile_answers(endless_header) as server, pytest.raises(HostUnreachable):
+        fetch_in_little_memory(fetch, server.url)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,13 @@ def test_changed_row_is_found(lab: Installation, caller: Caller, statement: str,
     assert kind in {problem.kind for problem in fsck(lab)}
 
 
+def _undo_revision_24(connection: Connection) -> None:
+    for table in ("attempts", "deliveries", "endpoint_health", "endpoints", "dispatch"):
+        connection.exec_driver_sql(f"DROP TABLE webhook_{table}")
+    connection.exec_driver_sql("DROP INDEX ix_outbox_events_of_tenant")
+    connection.exec_driver_sql("ALTER TABLE outbox_events DROP COLUMN sequence")
+
+
 def _undo_revision_23(connection: Connection) -> None:
     connection.exec_driver_sql("DROP INDEX ix_risk_bulk_progress_began_at")
     connection.exec_driver_sql("ALTER TABLE risk_bulk_progress RENAME COLUMN began_at TO updated_at")
@@ -66,6 +73,7 @@ def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, ca
     with lab.storage.engine.begin() as connection:
         for table in ("risk_links", "risk_sources", "risk_activity"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
+        _undo_revision_24(connection)
         _undo_revision_23(connection)
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0021'")
 
