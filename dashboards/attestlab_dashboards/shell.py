@@ -44,7 +44,7 @@ def draw_shell(page: AnyPage, pages: Sequence[AnyPage], facts: Facts) -> Markup:
 
 def _draw_bar(facts: Facts) -> Markup:
     return html(
-        '<header class="al-bar"><a class="al-logo" href="/">{logo}<span>AttestLab</span></a>'
+        '<header class="al-bar"><a class="al-logo" href="/" aria-label="AttestLab">{logo}<span>AttestLab</span></a>'
         '<span class="slash" aria-hidden="true">/</span><span class="al-tenant">{tenant}</span>'
         '<span class="al-env {stage}">{stage}</span>'
         '<form class="al-find" role="search" action="{prefix}/log"><label>{glass}'

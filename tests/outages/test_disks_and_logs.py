@@ -93,7 +93,7 @@ def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(fork_serve
                     wait_until(lambda client=client: "writes" in failed(client), True)
             minters.wait_for_answer()
         with locked(data):
-            wait_until(lambda: "background" in failed(http) and "background" in failed(beside), True)
+            wait_until(lambda: "writes" in failed(http) and "writes" in failed(beside), True)
         invited = beside.post("/v1/users", json={"email": "ada@people.example", "role": "member", "name": "Ada"})
         assert invited.status_code == 201, invited.text
         wait_until(lambda: mails(data), 1)
