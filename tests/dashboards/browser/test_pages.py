@@ -21,6 +21,7 @@ from support.dashboards.windows import (
 )
 
 PATHS = [page.path for page in PAGES]
+STILL = {"reduced_motion": "reduce"}  # for axe: text that fades in has little contrast meanwhile
 
 pytestmark = needs_chromium
 
@@ -28,7 +29,7 @@ pytestmark = needs_chromium
 @pytest.fixture(scope="module", params=PATHS)
 def page(request: pytest.FixtureRequest, windows: Windows) -> Iterator[Page]:
     """Each page once, for tests that only look."""
-    with windows.visit(f"/dash/{request.param}") as opened:
+    with windows.visit(f"/dash/{request.param}", **STILL) as opened:
         yield opened
 
 
@@ -57,8 +58,7 @@ def test_a_phone_needs_no_sideways_scrolling(page: Page) -> None:
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("path", PATHS)
 def test_a_dark_page_is_as_accessible(windows: Windows, path: str, viewport: dict[str, int]) -> None:
-    still = {"reduced_motion": "reduce"}  # text that fades in has little contrast meanwhile
-    with windows.visit(f"/dash/{path}", color_scheme="dark", viewport=viewport, **still) as page:
+    with windows.visit(f"/dash/{path}", color_scheme="dark", viewport=viewport, **STILL) as page:
         assert page.locator("html").get_attribute("data-theme") == "dark"
         assert list_violations(page, *SERIOUS) == []
         assert not has_sideways_scrolling(page)
