@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from functools import cache
 from typing import TypeVar
 
 import duckdb
@@ -16,7 +17,7 @@ import duckdb
 from attestlab.core.errors import PermissionDenied
 from attestlab.lake import views
 from attestlab.lake.relations import TenantLake
-from attestlab.lake.sealed_connections import require_one_query
+from attestlab.lake.sealed_connections import open_sealed, require_one_query
 from attestlab.lake.views import LakeView
 
 Result = TypeVar("Result")
@@ -44,9 +45,9 @@ def run_on_needed_views(
         PermissionDenied: the caller lacks the scope of a data set that the query reads; `details` names both.
         duckdb.Error: DuckDB rejects the query.
     """
-    with lake.open_views([]) as empty:
-        require_one_query(empty, query, example=EXAMPLE)
-        wanted = [view for view in _guess_views(empty, query) if is_readable(view, scopes)]
+    with _open_parser().cursor() as parser:
+        require_one_query(parser, query, example=EXAMPLE)
+        wanted = [view for view in _guess_views(parser, query) if is_readable(view, scopes)]
     while True:
         try:
             return run(lake.open_views(wanted, has_plain_types=has_plain_types))
@@ -72,6 +73,12 @@ def require_readable(view: LakeView, scopes: Collection[str] | None) -> None:
     if not is_readable(view, scopes):
         message = f"The data set {view.name} requires the scope {view.scope}."
         raise PermissionDenied(message, details={"required_scope": str(view.scope), "data_set": view.name})
+
+
+@cache
+def _open_parser() -> duckdb.DuckDBPyConnection:
+    """Return the instance without tables whose connections parse the queries of this process and run none."""
+    return open_sealed({})
 
 
 def _guess_views(connection: duckdb.DuckDBPyConnection, query: str) -> list[LakeView]:

@@ -195,7 +195,9 @@ class TenantLake:
         placed = {name: f"{name}_rows" for name in sources}
         selects = {alias or view.name: view.select(placed, self._attributes(view, tables)) for view in wanted}
         members = {placed[name]: each for name, each in tables.items()}
-        return open_sealed(members, selects, has_plain_types=has_plain_types)
+        is_child = self._workers is None
+        owner = self._tenant_id if is_child else None
+        return open_sealed(members, selects, has_plain_types=has_plain_types, owner=owner)
 
     def history(self) -> duckdb.DuckDBPyConnection:
         """Return decisions and mints as of one moment, as `decided` and `minted`, with columns as in parts."""

@@ -37,4 +37,4 @@ def test_a_query_opens_the_data_sets_that_it_names_once(
     monkeypatch.setattr(TenantLake, "open_views", note)
 
     assert run_on_needed_views(lab.lake(caller), query, run) == [(0,)]
-    assert opened == [[], ["cases", "signals"]]
+    assert opened == [["cases", "signals"]]
