@@ -45,6 +45,7 @@ from attestlab.issuers.txt_resolver import DnsResolver, Resolver
 from attestlab.lake import store as lake_store
 from attestlab.lake.service import Lake
 from attestlab.log import store as log_store
+from attestlab.log.fsck_record import FSCK_RECORD, FsckRecord
 from attestlab.log.head_guard import HEAD_GUARD, HeadGuard
 from attestlab.log.note.trust_policy import TrustPolicy
 from attestlab.log.service import Log
@@ -73,8 +74,7 @@ from attestlab.webhooks.service import Webhooks
 if TYPE_CHECKING:
     from attestlab.lake.relations import DatasetReader
 
-MAILDIR = "maildir"
-LAKE = "lake"
+MAILDIR, LAKE = "maildir", "lake"
 OPERATOR = "Operator"
 MAX_EXPIRIES_PER_WRITE = 205
 
@@ -103,7 +103,7 @@ class Installation:
         self.keyring = keys
         self.portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
         self.counters = Counters.open(storage.url, settings.data, reachability=storage.reachability)
-        self.guard = HeadGuard(settings.data / HEAD_GUARD)
+        self.guard, self.fsck_record = HeadGuard(settings.data / HEAD_GUARD), FsckRecord(settings.data / FSCK_RECORD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.status_lists = StatusListPublisher(storage=storage, log=self.log, clock=clock)
         self.mails = Mails(keyring=keys, clock=clock)

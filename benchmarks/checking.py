@@ -21,7 +21,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.encoding import b64url_decode
 from attestlab.installation import Installation
-from attestlab.integrity.parallel_fsck import find_problems
+from attestlab.integrity.parallel_fsck import check_installation
 from attestlab.settings import Settings
 from benchmarks.figures import Figure
 from benchmarks.world import CLAIMS
@@ -72,7 +72,7 @@ def _cpu_s() -> float:
 
 
 def _run_fsck(settings: Settings) -> None:
-    problems = find_problems(settings)
+    problems = check_installation(settings).problems
     assert not problems, problems[:3]
 
 

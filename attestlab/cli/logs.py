@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,9 @@ from attestlab.cli.output import (
 )
 from attestlab.cli.progress import progress_on_stderr
 from attestlab.core.standard_output import emit, print_stderr
+
+if TYPE_CHECKING:
+    from attestlab.log.fsck_record import FsckSummary
 
 log = typer.Typer(no_args_is_help=True, help="The transparency log.")
 log.command("watch")(watch.log_watch)
@@ -46,6 +49,8 @@ def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Recompute every leaf, tile, root, signature and hash chain from the records.
 
+    The log inspector and `GET /v1/log/head` show when this was, over how many entries, and how many problems it found.
+
     Exit status: 0 clean, 1 problems, 3 newer records existed or may have existed: see `attestlab log accept-head`.
 
     Example: attestlab log fsck --data lab
@@ -54,10 +59,12 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
         report_errors(after_interrupt="The check has no result."),
         progress_on_stderr("checking", is_shown=not as_json) as progress,
     ):
-        from attestlab.integrity.parallel_fsck import find_problems
+        from attestlab.integrity.parallel_fsck import check_installation
         from attestlab.log.integrity import FORK, GUARD
 
-        problems = find_problems(load_settings(data, database_url), progress=progress)
+        settings = load_settings(data, database_url)
+        problems, summary = check_installation(settings, progress=progress)
+    _record(settings.data, summary)
     shown = [{"kind": item.kind, "where": item.where, "message": item.message} for item in problems]
     if as_json:
         emit(json.dumps({"clean": not shown, "problems": shown}))
@@ -67,6 +74,18 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
         print_stderr("clean" if not problems else f"{len(problems)} problems")
     guarded = any(item.kind in (GUARD, FORK) for item in problems)
     raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
+
+
+def _record(folder: Path, summary: FsckSummary | None) -> None:
+    """Record a check for the servers of this folder; a check of a read-only copy has its result without that."""
+    from attestlab.log.fsck_record import FSCK_RECORD, FsckRecord
+
+    if summary is None:
+        return
+    try:
+        FsckRecord(folder / FSCK_RECORD).write(summary)
+    except OSError as error:
+        print_stderr(f"The check was not recorded in {folder / FSCK_RECORD}: {error.strerror}")
 
 
 @log.command("export")

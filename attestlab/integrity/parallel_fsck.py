@@ -14,15 +14,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from multiprocessing import active_children, get_context
+from typing import NamedTuple
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from attestlab.core.errors import Unavailable
 from attestlab.core.records.integrity import Problem
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import ATTESTATIONS, FsckPart, check_part, plan_parts
+from attestlab.log.fsck_record import FsckSummary
 from attestlab.settings import Settings
 
 MAX_PROCESSES = 8
@@ -33,18 +37,26 @@ Progress = Callable[[int, int], None]  # the number of finished parts, and of al
 _lab: Installation | None = None  # the open installation of a process of the pool
 
 
-def find_problems(settings: Settings, *, progress: Progress = lambda _done, _of: None) -> list[Problem]:
-    """Return all problems of an installation; records that are not a database at all are a problem, too.
+class FsckReport(NamedTuple):
+    """What a complete check found, and its summary; None if the records could not even tell the size of the log."""
+
+    problems: list[Problem]
+    summary: FsckSummary | None
+
+
+def check_installation(settings: Settings, *, progress: Progress = lambda _done, _of: None) -> FsckReport:
+    """Find all problems of an installation; records that are not a database at all are a problem, too.
 
     Raises:
         AttestLabError: there is no installation, or its key-encryption key is missing.
         SQLAlchemyError: the records cannot be reached, so the check has no result.
     """
     problems: list[Problem] = []
+    summary = None
     try:
         with closing(Installation.open(settings)) as lab:
             with lab.storage.read() as connection:
-                planned = plan_parts(connection)
+                planned, summary = plan_parts(connection), _begin_summary(connection, lab)
             is_serial = _process_count(planned) == 1
             if is_serial:
                 problems.extend(_check_serially(lab, planned, progress))
@@ -55,7 +67,12 @@ def find_problems(settings: Settings, *, progress: Progress = lambda _done, _of:
             raise
         cause = error.orig if isinstance(error, DatabaseError) else error
         problems.append(Problem("database", str(settings.data), f"cannot be read: {cause}"))
-    return problems
+    return FsckReport(problems, None if summary is None else replace(summary, problems=len(problems)))
+
+
+def _begin_summary(connection: Connection, lab: Installation) -> FsckSummary:
+    """Note the time and the size of the log; each part sees these entries, and maybe later ones."""
+    return FsckSummary(lab.log_id, lab.clock.now(), lab.log.size(connection), 0)
 
 
 def _process_count(planned: list[FsckPart]) -> int:
@@ -75,7 +92,10 @@ def _check_serially(lab: Installation, planned: list[FsckPart], progress: Progre
 def _check_in_parallel(settings: Settings, planned: list[FsckPart], progress: Progress) -> list[Problem]:
     """Check the parts in several processes; indivisible parts start first, because they take longest."""
     context, parent = get_context("fork"), os.getpid()
-    with ProcessPoolExecutor(_process_count(planned), context, initializer=_start_process, initargs=(parent,)) as pool:
+    with (
+        _report_killed_process(),
+        ProcessPoolExecutor(_process_count(planned), context, initializer=_start_process, initargs=(parent,)) as pool,
+    ):
         ordered = sorted(planned, key=lambda part: part.name == ATTESTATIONS)
         running = {part: pool.submit(_check_in_process, settings, part) for part in ordered}
         try:
@@ -94,15 +114,21 @@ def _end_processes(pool: ProcessPoolExecutor) -> None:
 
 
 def _report_progress(running: list[Future[list[Problem]]], progress: Progress) -> None:
-    """Report each part as it finishes.
+    """Report each part as it finishes."""
+    for done, future in enumerate(as_completed(running), 1):
+        future.result()
+        progress(done, len(running))
+
+
+@contextmanager
+def _report_killed_process() -> Iterator[None]:
+    """Report a process that was killed, whether parts are still submitted then or waited for.
 
     Raises:
         Unavailable: a process was killed.
     """
     try:
-        for done, future in enumerate(as_completed(running), 1):
-            future.result()
-            progress(done, len(running))
+        yield
     except BrokenProcessPool as error:
         raise Unavailable("A process of the check was killed, perhaps for lack of memory. Run it again.") from error
 

@@ -8,8 +8,10 @@ from sqlalchemy import Connection
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.log.entries import sha256_name
+from attestlab.log.fsck_record import FsckRecord, FsckSummary
 from attestlab.log.merkle.hashing import TileName
 from attestlab.log.note.note import VerifierKey
+from attestlab.log.results import SignedHead
 from attestlab.log.service import Log
 from attestlab.log.shapes import (
     CheckpointOut,
@@ -18,6 +20,7 @@ from attestlab.log.shapes import (
     EntriesOut,
     EntriesQuery,
     EntryOut,
+    FsckOut,
     HeadOut,
     InclusionOut,
     LookupQuery,
@@ -82,20 +85,14 @@ def get_tile(path: str, storage: Storage, log: Log) -> RawResponse:
 
 
 @routes.get("/v1/log/head", scope=PUBLIC, cache_control=REVALIDATE)
-def get_log_head(storage: Storage, log: Log) -> HeadOut:
+def get_log_head(storage: Storage, log: Log, fsck_record: FsckRecord) -> HeadOut:
     """Get the newest signed tree head.
 
     `checkpoint` is the signed note itself; a verifier trusts only what it reads from there.
     """
     with storage.read() as connection:
         found = log.head(connection)
-    return HeadOut(
-        origin=found.origin,
-        tree_size=found.size,
-        root_hash=sha256_name(found.root),
-        checkpoint=found.note,
-        timestamp=found.at,
-    )
+    return _render_head(found, fsck_record.read(origin=found.origin, tree_size=found.size))
 
 
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
@@ -197,6 +194,18 @@ def _find_index(log: Log, connection: Connection, name: str, value: str) -> int:
     if index is None:
         raise NotFound("log entry with", f"{name} {value}")
     return index
+
+
+def _render_head(head: SignedHead, checked: FsckSummary | None) -> HeadOut:
+    last = None if checked is None else FsckOut(at=checked.at, tree_size=checked.tree_size, problems=checked.problems)
+    return HeadOut(
+        origin=head.origin,
+        tree_size=head.size,
+        root_hash=sha256_name(head.root),
+        checkpoint=head.note,
+        timestamp=head.at,
+        last_fsck=last,
+    )
 
 
 def _render_checkpoint(row: LogCheckpointRecord) -> CheckpointOut:

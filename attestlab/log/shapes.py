@@ -11,14 +11,26 @@ from attestlab.log.note.note import MAX_SIZE
 Size = Annotated[int, Field(ge=0, le=MAX_SIZE)]
 
 
+class FsckOut(Out):
+    """A complete check of the records (`attestlab log fsck`): when it began, over how many entries, and its result."""
+
+    at: Moment
+    tree_size: int
+    problems: int
+
+
 class HeadOut(Out):
-    """The newest signed tree head; `checkpoint` is the note, verbatim, and `timestamp` its signed time."""
+    """The newest signed tree head; `checkpoint` is the note, verbatim, and `timestamp` its signed time.
+
+    `last_fsck` is a statement of the service, which nothing signs; null if it knows of no check.
+    """
 
     origin: str
     tree_size: int
     root_hash: str
     checkpoint: str
     timestamp: Moment
+    last_fsck: FsckOut | None
 
 
 class CheckpointOut(Out):

@@ -121,6 +121,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "key_compromise_input": issuer_shapes.CompromiseKeyIn,
     "withdrawn_key": issuer_shapes.WithdrawnKeyOut,
     "log_head": log_shapes.HeadOut,
+    "log_check": log_shapes.FsckOut,
     "log_key": log_shapes.VkeyOut,
     "log_record": log_shapes.EntryOut,
     "log_records": log_shapes.EntriesOut,

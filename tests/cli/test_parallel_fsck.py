@@ -17,6 +17,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import FsckPart, fsck, plan_parts
+from attestlab.log.fsck_record import FsckSummary
 from attestlab.settings import Settings
 from support.fork_server import get_fork_server
 
@@ -31,6 +32,15 @@ fsck.ATTESTATIONS_PER_PART = 4
 checking._process_count = lambda planned: 2
 {}
 main()
+"""
+# Each part is submitted after the one before has ended.
+WHILE_SUBMITTING = """
+class Waiting(checking.ProcessPoolExecutor):
+    def submit(self, *given):
+        submitted = super().submit(*given)
+        submitted.exception()
+        return submitted
+checking.ProcessPoolExecutor = Waiting
 """
 
 
@@ -79,6 +89,27 @@ def test_attestation_parts_have_no_gap(installation: Installation, monkeypatch: 
 
 def test_a_sound_installation_is_clean(installation: Installation) -> None:
     assert checked(installation) == (0, "", "clean\n")
+    recorded = find_recorded(installation)
+    assert recorded is not None
+    assert (recorded.problems, recorded.at <= installation.clock.now()) == (0, True)
+
+
+def find_recorded(lab: Installation) -> FsckSummary | None:
+    """The recorded check of all entries that the log has now."""
+    with lab.storage.read() as connection:
+        head = lab.log.head(connection)
+    found = lab.fsck_record.read(origin=head.origin, tree_size=head.size)
+    return found if found is not None and found.tree_size == head.size else None
+
+
+def test_a_folder_that_cannot_be_written_is_checked_all_the_same(installation: Installation) -> None:
+    installation.fsck_record.path.mkdir()  # as little can replace a folder as a file of a read-only disk
+
+    code, printed, errors = checked(installation, "--json")
+
+    assert (code, json.loads(printed)) == (0, {"clean": True, "problems": []})
+    assert errors.startswith(f"The check was not recorded in {installation.fsck_record.path}: ")
+    assert find_recorded(installation) is None
 
 
 def test_parallel_problems_equal_serial_problems(installation: Installation) -> None:
@@ -96,14 +127,19 @@ def test_parallel_problems_equal_serial_problems(installation: Installation) -> 
     assert json.loads(printed) == {"clean": False, "problems": expected}
     assert sum(item["kind"] == "attestation" for item in expected) == 6  # its signature, and its row
     assert any(item["kind"] == "audit" for item in expected)
+    recorded = find_recorded(installation)
+    assert recorded is not None
+    assert recorded.problems == len(expected)
 
 
-def test_killed_process_is_reported_not_taken_as_clean(installation: Installation) -> None:
-    code, printed, errors = checked(installation, change="checking._check_in_process = killed")
+@pytest.mark.parametrize("change", ["", WHILE_SUBMITTING], ids=["later", "while parts are submitted"])
+def test_killed_process_is_reported_not_taken_as_clean(installation: Installation, change: str) -> None:
+    code, printed, errors = checked(installation, change=f"checking._check_in_process = killed\n{change}")
 
     assert (code, printed) == (2, "")
     assert errors.count("\n") == 1
     assert "A process of the check was killed" in errors
+    assert find_recorded(installation) is None
 
 
 @pytest.mark.parametrize(("options", "is_shown"), [((), True), (("--json",), False)], ids=["text", "json"])

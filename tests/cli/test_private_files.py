@@ -13,6 +13,7 @@ import pytest
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
+from attestlab.log.fsck_record import FsckSummary
 from attestlab.mail.messages import Sender, compose
 from attestlab.settings import Settings
 from attestlab.witness import service as witness
@@ -45,6 +46,7 @@ def test_files_of_an_installation_are_private(tmp_path: Path) -> None:
     lab.mail_carrier.deliver(letter)
     lab.counters.block("a-client", for_s=60, now=AT)
     lab.lake.export()
+    lab.fsck_record.write(FsckSummary(lab.log_id, AT, tree_size=2, problems=0))
     found = modes_below(tmp_path / "data")
     lab.close()
 

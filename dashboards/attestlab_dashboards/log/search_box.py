@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from markupsafe import Markup
@@ -96,7 +97,7 @@ def _draw_example(label: str, text: str) -> Markup:
 
 
 def draw_tiles(change: Change) -> Markup:
-    """Draw what the head of now says: entries and growth, root, age of the signature, and witnesses."""
+    """Draw what the head of now says: entries and growth, root, age of the signature, witnesses, and the last check."""
     signed = change.signed
     witnesses = len(change.witnesses)
     return kpi_strip(
@@ -111,12 +112,13 @@ def draw_tiles(change: Change) -> Markup:
                 ),
                 note="SHA-256 over every entry",
             ),
-            Kpi(label="Signed", value=_tell_age(change), note=utc(signed.timestamp)),
+            Kpi(label="Signed", value=_draw_age(signed.timestamp, change.now), note=utc(signed.timestamp)),
             Kpi(
                 label="Witnesses",
                 value=count(witnesses),
                 note=", ".join(change.witnesses) if witnesses else "no one else cosigned this head",
             ),
+            _make_fsck_tile(change),
         )
     )
 
@@ -127,6 +129,24 @@ def _tell_growth(change: Change) -> str:
     return f"+{count(change.growth)} since {tell_since(change)}"
 
 
-def _tell_age(change: Change) -> Markup:
-    number, _, unit = ago(change.signed.timestamp, change.now).partition(" ")
+def _make_fsck_tile(change: Change) -> Kpi:
+    """Make the tile of the last check of all records, which is the service's own word."""
+    checked = change.signed.last_fsck
+    if checked is None:
+        return Kpi(label="Last fsck", value="never", note="the service knows of no check")
+    problems = "1 problem" if checked.problems == 1 else f"{count(checked.problems)} problems"
+    return Kpi(
+        label="Last fsck",
+        value=html('<span title="{utc}">{age}</span>', utc=utc(checked.at), age=_draw_age(checked.at, change.now)),
+        note=html(
+            "{result}, {checked} of {size} entries",
+            result=html('<b class="lg-wrong">{problems}</b>', problems=problems) if checked.problems else "clean",
+            checked=count(checked.tree_size),
+            size=count(change.newer.size),
+        ),
+    )
+
+
+def _draw_age(at: datetime, now: datetime) -> Markup:
+    number, _, unit = ago(at, now).partition(" ")
     return html("{number} <small>{unit}</small>", number=number, unit=unit)

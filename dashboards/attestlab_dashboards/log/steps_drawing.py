@@ -68,14 +68,14 @@ def _draw_others(subject: Subject) -> Markup:
 
 
 def tell_subject(evidence: EntryEvidence, _state: LogState) -> str:
-    """Name the searched entry, for the line under the title."""
-    entry = evidence.subject.entry
+    """Name the searched entry, and as what the search was recognised, for the line under the title."""
+    entry, word = evidence.subject.entry, evidence.subject.word
     if entry is None:
         return "Search an attestation, a hash, a key or an issuer"
+    found = f"Found by {word}. Entry {count(entry.log_index)}" if word else f"Entry {count(entry.log_index)}"
     if evidence.document is None or not evidence.has_bundle:
-        return f"Entry {count(entry.log_index)}"
-    name = evidence.document["issuer"]["name"]
-    return f"Entry {count(entry.log_index)}, {evidence.document['attestation']['schema']} by {name}"
+        return found
+    return f"{found}, {evidence.document['attestation']['schema']} by {evidence.document['issuer']['name']}"
 
 
 def _explain_missing(evidence: EntryEvidence) -> Markup:

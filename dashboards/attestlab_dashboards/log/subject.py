@@ -107,7 +107,7 @@ def _prefer_own(lab: Lab, entry: EntryHandle, digest: str) -> Subject:
 
 def _find_by_id(lab: Lab, attestation_id: str) -> Subject:
     try:
-        return Subject("attestation", lab.log.lookup(attestation_id))
+        return Subject("attestation id", lab.log.lookup(attestation_id))
     except NotFound:
         return _find_by_name(lab, attestation_id)
 

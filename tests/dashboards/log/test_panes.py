@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ import pytest
 import attestlab
 from attestlab import Lab
 from attestlab.core.errors import AttestLabError, NotFound
+from attestlab.log.fsck_record import FsckSummary
 from attestlab_dashboards.log.drawer import dump_bytes, load_drawer
 from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries
 from attestlab_dashboards.log.page import PAGE
@@ -92,6 +94,41 @@ def test_the_tiles_say_what_the_head_says(demo_lab: Lab) -> None:
     assert f">{head.tree_size:,}<" in shown
     assert head.root_hash in shown
     assert "no one else cosigned this head" in shown
+
+
+def test_the_tile_of_the_last_check_says_when_over_what_and_with_which_result(own_lab: Lab) -> None:
+    tiles, installation = pane_of("kpis"), own_lab._door.installation  # type: ignore[attr-defined]
+    size, now = len(own_lab.log), datetime.now(UTC)
+    never = read_text(draw(own_lab, tiles, LogState()))
+    sound = FsckSummary(installation.log_id, now - timedelta(hours=3), tree_size=size - 1, problems=0)
+    shown = []
+    for summary in (sound, replace(sound, problems=1), replace(sound, problems=1_204)):
+        installation.fsck_record.write(summary)
+        shown.append(read_text(draw(own_lab, tiles, LogState())))
+
+    assert "Last fsck never the service knows of no check" in never
+    assert f"Last fsck 3 h ago clean, {size - 1} of {size} entries" in shown[0]
+    assert [
+        f"{problems} , {size - 1} of {size}" in text
+        for problems, text in zip(("1 problem", "1,204 problems"), shown[1:], strict=True)
+    ] == [True, True]
+
+
+def test_a_search_says_as_what_it_was_recognised(demo_lab: Lab) -> None:
+    newest, steps = demo_lab.attestations[0], pane_of("steps")
+    assert callable(steps.reading)
+    words = {
+        "": "Entry ",
+        str(newest.log_index): "Found by log index. Entry ",
+        str(newest.id): "Found by attestation id. Entry ",
+        demo_lab.log.entry(newest.log_index).leaf_hash: "Found by leaf hash. Entry ",
+        newest.kid: "Found by key, its newest entry. Entry ",
+        "Northfield University": "Found by issuer, its newest entry. Entry ",
+        "nothing like it": "Search an attestation, a hash, a key or an issuer",
+    }
+    for find, word in words.items():
+        state = LogState(find=find)
+        assert steps.reading(steps.load(demo_lab, state), state).startswith(word), find
 
 
 def test_the_answer_names_growth_entry_and_validity(own_lab: Lab) -> None:

@@ -14,6 +14,7 @@ from tornado.netutil import bind_sockets
 from attestlab.core.db.storage import Storage
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.log import routes as log_routes
+from attestlab.log.fsck_record import FSCK_RECORD, FsckRecord
 from attestlab.log.service import Log
 from attestlab.web.application import Application
 from attestlab.web.executor import Executor
@@ -31,8 +32,9 @@ async def _fail_write(*_: Any) -> Any:
 @contextmanager
 def serve_log(log_instance: LogInstance) -> Iterator[str]:
     """The log's routes on a free port; yields the address."""
+    record = FsckRecord(log_instance.guard.path.with_name(FSCK_RECORD))
     site = Application(
-        {Storage: log_instance.storage, Log: log_instance.log},
+        {Storage: log_instance.storage, Log: log_instance.log, FsckRecord: record},
         log_routes.routes,
         executor=Executor(_fail_write, reads_inline=log_instance.storage.is_sqlite),
         authenticate=lambda _call: None,
