@@ -22,11 +22,13 @@ setup: $(STAMP)  ## Create .venv from requirements.lock, with the attestlab comm
 	@$(BIN)/python -m compileall -q attestlab
 
 # The lock holds every package with its hash, including the build backend, so the last step queries no index.
+# --no-deps: pip 23 otherwise looks for a newer pydantic[email] than the locked one, and refuses it for its hash.
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "AttestLab needs Python 3.11 or newer; select one with: make setup PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
 	@touch $@
 
 run: setup  ## Start the demo server with a small seeded world
