@@ -11,6 +11,7 @@ from tornado.iostream import StreamClosedError
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
 from attestlab.core.errors import AttestLabError, NotFound
+from attestlab.core.spreadsheet_cells import protect_cell
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.sessions import BrowserSession
 from attestlab_dashboards.sign_in import SIGN_IN, SessionHandler
@@ -19,7 +20,14 @@ _PIECE_BYTES: Final = 256 * 1024
 
 
 def _as_csv(rows: Rows | Records[Any]) -> bytes:
-    text: str = rows.df().to_csv(index=False, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+    """Write CSV (RFC 4180); a text that a spreadsheet would run as a formula has an apostrophe before it.
+
+    pandas quotes a text with a carriage return only if the lines end with one.
+    """
+    frame = rows.df()
+    for name in frame.select_dtypes(["object", "string"]):
+        frame[name] = frame[name].map(protect_cell, na_action="ignore")
+    text: str = frame.to_csv(index=False, date_format="%Y-%m-%dT%H:%M:%S.%fZ", lineterminator="\r\n")
     return text.encode()
 
 

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from attestlab.core.encoding import format_time
+from attestlab.core.spreadsheet_cells import protect_cell
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.risk.signals.shapes import SignalOut
 from attestlab.risk.signals.tables import RiskSignalRecord
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 COLUMNS = tuple(SignalOut.model_fields)
-_FORMULA_STARTS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four are their full-width forms
 
 
 class SignalEncoder(Protocol):
@@ -149,13 +149,7 @@ def _list_cells(row: RiskSignalRecord) -> list[object]:
     """Return the cells of a signal in CSV."""
     moments = {"occurred_at": format_time(row.occurred_at), "created_at": format_time(row.created_at)}
     values = zip(COLUMNS, _list_values(row), strict=True)
-    return [_protect_cell(moments.get(name, value)) for name, value in values]
-
-
-def _protect_cell(value: object) -> object:
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
+    return [protect_cell(moments.get(name, value)) for name, value in values]
 
 
 def _build_schema(arrow: ModuleType) -> pyarrow.Schema:
