@@ -1,7 +1,12 @@
-"""Many signals in requests of bounded size, with the results of one."""
+"""Many signals in requests of bounded size, with the results of one.
+
+A backfill's requests have keys that follow from what they hold, so a program that is killed and started again repeats
+them: the service answers those it knows at once, continues within the one that broke off, and records no signal twice.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import cast
@@ -53,7 +58,7 @@ class BulkTotals:
 
 
 def record_signals(client: ServiceClient, signals: Iterable[Mapping[str, object]], *, backfill: bool) -> BulkHandle:
-    """Record signals, some thousands in a request; each request can be repeated without recording any twice.
+    """Record signals, some thousands in a request.
 
     Raises:
         ValidationFailed: they are no dicts. Those of the requests before are recorded then; a note counts them.
@@ -62,23 +67,30 @@ def record_signals(client: ServiceClient, signals: Iterable[Mapping[str, object]
     totals = BulkTotals()
     with show_progress("Recording signals", total) as bar:
         for lines in _divide(arguments.iterate(signals, name="signals", of="dicts")):
-            totals.add(_send(client, lines, backfill), len(lines))
+            content = b"\n".join(lines)
+            key = _identify_backfill(content, first=totals.lines) if backfill else str(uuid4())
+            totals.add(_send(client, content, key, backfill), len(lines))
             bar.advance(len(lines))
             if totals.stopped_at_line is not None:
                 break
     return BulkHandle.parse(client, totals.to_answer())
 
 
-def _send(client: ServiceClient, lines: list[bytes], backfill: bool) -> Json:
+def _send(client: ServiceClient, content: bytes, key: str, backfill: bool) -> Json:
     answer = client.send(
         "POST",
         "/v1/risk/signals/bulk",
-        content=b"\n".join(lines),
+        content=content,
         headers={"Content-Type": NDJSON},
         parameters={"backfill": True} if backfill else None,
-        key=str(uuid4()),
+        key=key,
     )
     return cast("Json", json.loads(answer.content))
+
+
+def _identify_backfill(content: bytes, *, first: int) -> str:
+    """Return the key of a backfill's request: the SHA-256 of its lines and of the number of the first."""
+    return hashlib.sha256(b"backfill\n%d\n%s" % (first, content)).hexdigest()
 
 
 def _divide(signals: Iterator[object]) -> Iterator[list[bytes]]:

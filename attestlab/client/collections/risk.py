@@ -75,7 +75,8 @@ class SignalCollection(DatasetCollection[SignalHandle]):
 
         Args:
             signals: any number; a generator is read as it is sent.
-            backfill: True for the past: no events, and nothing is escalated.
+            backfill: True for the past: no events, and nothing is escalated. The same call within a day continues one
+                that was interrupted, and records no signal twice; another order of the signals is another call.
 
         >>> seen = {"source": "gateway", "signal_type": "behavior"}
         >>> address = {"entity_type": "ip", "entity_id": "192.0.2.1"}
