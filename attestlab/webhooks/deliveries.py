@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -12,7 +14,7 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
-from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.errors import Conflict, NotFound, RateLimited, ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import audit
 from attestlab.core.records.audit import AuditEntry
@@ -25,7 +27,7 @@ from attestlab.webhooks.delivery_queue import WebhookQueue, attempt_record
 from attestlab.webhooks.delivery_store import PublishedEvent
 from attestlab.webhooks.dispatcher import Dispatcher, hash_payload, new_delivery
 from attestlab.webhooks.event_types import EVENT_TYPES, TEST
-from attestlab.webhooks.http_transport import HttpTransport
+from attestlab.webhooks.http_transport import DELIVERY_TIMEOUT_S, HttpTransport
 from attestlab.webhooks.rules import EndpointStatus, RecoveryMode, WebhookDeliveryStatus
 from attestlab.webhooks.sending import DeliverySender, SentAttempt
 from attestlab.webhooks.service import Webhooks
@@ -33,6 +35,7 @@ from attestlab.webhooks.tables import WebhookAttemptRecord, WebhookDeliveryRecor
 
 DEFAULT_TEST_PAYLOAD: Mapping[str, object] = {"status": "ok", "source": "test-delivery"}
 MAX_EVENTS_PER_RECOVERY_STEP = 500
+MAX_TESTS_AT_ONCE_PER_TENANT = 8  # of a process
 
 
 class DeliveryWithAttempts(NamedTuple):
@@ -85,6 +88,7 @@ class WebhookDeliveries:
         self.sender = DeliverySender(self.transport, clock)
         self.queue = WebhookQueue(storage=storage, clock=clock, webhooks=webhooks, mails=mails, sender=self.sender)
         self.dispatcher = Dispatcher(storage=storage, clock=clock, on_dispatched=self.queue.notify_enqueued)
+        self._running_tests = Counter[UUID]()
 
     def list_page(
         self,
@@ -227,14 +231,35 @@ class WebhookDeliveries:
         return PreparedTest(endpoint, event_id, event_type, body)
 
     async def send_test(self, test: PreparedTest) -> SentAttempt:
-        """Send a test delivery once, signed like any other."""
-        return await self.sender.send(
-            url=test.endpoint.url,
-            secrets=self.webhooks.signing_secrets(test.endpoint, at=self.clock.now()),
-            event_id=test.event_id,
-            event_type=test.event_type,
-            body=test.body,
-        )
+        """Send a test delivery once, signed like any other.
+
+        Raises:
+            RateLimited: the tenant has too many tests running.
+        """
+        with self._running_test(test.endpoint.tenant_id):
+            return await self.sender.send(
+                url=test.endpoint.url,
+                secrets=self.webhooks.signing_secrets(test.endpoint, at=self.clock.now()),
+                event_id=test.event_id,
+                event_type=test.event_type,
+                body=test.body,
+            )
+
+    @contextmanager
+    def _running_test(self, tenant_id: UUID) -> Iterator[None]:
+        """Run the block as one of the tenant's tests; a receiver that hangs would otherwise hold any number."""
+        if self._running_tests[tenant_id] >= MAX_TESTS_AT_ONCE_PER_TENANT:
+            message = (
+                f"{MAX_TESTS_AT_ONCE_PER_TENANT} test deliveries of the tenant are running, which is the limit. "
+                f"Retry in {DELIVERY_TIMEOUT_S:g} seconds, when they have ended."
+            )
+            limit, wait_s = MAX_TESTS_AT_ONCE_PER_TENANT, DELIVERY_TIMEOUT_S
+            raise RateLimited.over(message, limit=limit, window_s=int(wait_s), wait_s=wait_s)
+        self._running_tests[tenant_id] += 1
+        try:
+            yield
+        finally:
+            self._running_tests[tenant_id] -= 1
 
     def record_test(self, tx: Transaction, test: PreparedTest, sent: SentAttempt, *, caller: Caller) -> None:
         """Record a test delivery with its attempt; a success is confirmed by e-mail."""

@@ -128,7 +128,7 @@ class WebhookQueue:
                     limit, find = min(limit, attempts.further_attempts(endpoint, now=now)), delivery_store.list_due_ids
                 if limit > 0:
                     found = find(connection.execute, endpoint.id, now=now, limit=limit)
-                    attempts.of_tenant[endpoint.tenant_id] += len(found)
+                    attempts.add(endpoint, len(found))
                     ids += found
         return ids
 
@@ -312,12 +312,19 @@ class _Attempts:
     def __init__(self, running: Collection[LeasedDelivery]) -> None:
         self.of_tenant = Counter(item.row.tenant_id for item in running)
         self._of_endpoint = Counter(item.row.endpoint_id for item in running)
+        self._running = len(running)
+
+    def add(self, endpoint: WaitingEndpoint, count: int) -> None:
+        """Count further attempts; a disabled endpoint has none, its deliveries are given up."""
+        if endpoint.is_enabled:
+            self.of_tenant[endpoint.tenant_id] += count
+            self._running += count
 
     def further_attempts(self, endpoint: WaitingEndpoint, *, now: datetime) -> int:
         """Return how many further attempts the endpoint may have."""
         if endpoint.due_at > now:
             return 0
-        of_tenant = schedule.MAX_ATTEMPTS_AT_ONCE_PER_TENANT - self.of_tenant[endpoint.tenant_id]
+        of_tenant = schedule.further_attempts_of_tenant(self.of_tenant[endpoint.tenant_id], running=self._running)
         return min(of_tenant, schedule.attempts_allowed(endpoint.health, now=now) - self._of_endpoint[endpoint.id])
 
 

@@ -9,7 +9,7 @@ from attestlab.orgs.rules import Caller, Role
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.authorization import Requirement
-from attestlab.web.routing.routes import Routes
+from attestlab.web.routing.routes import Limit, Routes
 from attestlab.webhooks.deliveries import DeliveryWithAttempts, Recovery, WebhookDeliveries
 from attestlab.webhooks.delivery_shapes import (
     TestDeliveryIn,
@@ -84,7 +84,7 @@ async def recover_webhook_deliveries(
     return WebhookRecoveryOut(matched=matched, enqueued=enqueued, dry_run=body.dry_run)
 
 
-@routes.post("/v1/webhooks/test-delivery", scope=WRITERS, raises=(NotFound,))
+@routes.post("/v1/webhooks/test-delivery", scope=WRITERS, limit=Limit("test-deliveries", 30, 60), raises=(NotFound,))
 async def send_test_delivery(
     body: TestDeliveryIn, caller: Caller, webhook_deliveries: WebhookDeliveries, executor: Executor
 ) -> TestDeliveryOut:

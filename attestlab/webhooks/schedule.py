@@ -20,6 +20,7 @@ MAX_RETRY_AFTER = timedelta(seconds=300)
 GONE = 410  # the status by which a receiver asks for no further deliveries
 
 MAX_ATTEMPTS_AT_ONCE = 512  # of a process
+RESERVED_ATTEMPTS = 128  # of these, for tenants that have no attempt running
 MAX_ATTEMPTS_AT_ONCE_PER_TENANT = 32
 MAX_ATTEMPTS_AT_ONCE_PER_ENDPOINT = 8
 
@@ -131,6 +132,21 @@ def action_after_failure(health: EndpointHealth, *, at: datetime) -> EndpointAct
         return EndpointAction.WARN
     is_over = at - health.failing_since >= DISABLE_AFTER and at - health.warned_at >= MIN_WARNING
     return EndpointAction.DISABLE if is_over else EndpointAction.NONE
+
+
+def further_attempts_of_tenant(running_of_tenant: int, *, running: int) -> int:
+    """Return how many further attempts a tenant may begin in a process that has so many `running`.
+
+    Receivers that hang hold their attempts until the timeout. However many endpoints a tenant has, a quarter of the
+    attempts is left for the first one of each other tenant.
+
+    >>> further_attempts_of_tenant(0, running=0), further_attempts_of_tenant(8, running=380)
+    (32, 4)
+    >>> further_attempts_of_tenant(8, running=384), further_attempts_of_tenant(0, running=384)
+    (0, 1)
+    """
+    unreserved = max(MAX_ATTEMPTS_AT_ONCE - RESERVED_ATTEMPTS - running, 0 if running_of_tenant else 1)
+    return min(MAX_ATTEMPTS_AT_ONCE_PER_TENANT - running_of_tenant, unreserved)
 
 
 def attempts_allowed(health: EndpointHealth, *, now: datetime) -> int:

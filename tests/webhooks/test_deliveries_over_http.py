@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
 from typing import Any
@@ -21,11 +23,13 @@ from attestlab.mail import store as mail_store
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.delivery_worker import DeliveryWorker
-from attestlab.webhooks.http_transport import HttpTransport
+from attestlab.webhooks import schedule
+from attestlab.webhooks.http_transport import HttpTransport, OutgoingRequest, ReceiverResponse
 from support.in_process_server import serve_in_thread, wait_until
 from support.orgs import TenantClients
 from support.timeouts import WAIT_TIMEOUT_S
-from support.webhook_delivery import EVENT, URL, Bench, responding, silent
+from support.webhook_delivery import EVENT, OK, URL, Bench, responding, silent
+from support.webhook_endpoints import create_endpoint
 from support.webhook_receiver import HANGING, receive_webhooks
 
 pytestmark = pytest.mark.both_engines
@@ -75,6 +79,21 @@ def account(lab: Installation, clock: FixedClock) -> Iterator[Account]:
         account = Account(lab, url)
         with account.http:
             yield account
+
+
+@dataclass
+class HeldTransport:
+    """A receiver that responds once it is released."""
+
+    sent: int = 0
+    released: threading.Event = field(default_factory=threading.Event)
+
+    async def send(self, request: OutgoingRequest) -> ReceiverResponse:
+        self.sent += 1
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
+            while not self.released.is_set():
+                await asyncio.sleep(0.01)
+        return OK(request)
 
 
 def set_transport(account: Account, answer: Any) -> None:
@@ -270,8 +289,46 @@ def test_the_payload_and_the_type_of_a_test_are_limited(account: Account) -> Non
     assert account.test(event_type="No Type").status_code == 400
 
 
-def test_fifty_hanging_endpoints_do_not_delay_another_tenant(lab: Installation, clock: FixedClock) -> None:
-    """Each of 50 tenants has an endpoint that never responds; another tenant's event arrives within a second."""
+def test_a_tenant_has_30_test_deliveries_in_60_seconds(
+    account: Account, tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    set_transport(account, responding(200))
+    with tenant_clients.with_key() as client:
+        body = {"endpoint_id": create_endpoint(client)["id"]}
+        answers = [client.post("/v1/webhooks/test-delivery", json=body) for _ in range(31)]
+        assert [answer.status_code for answer in answers] == [200] * 30 + [429]
+        assert answers[-1].headers["Retry-After"] == "60"
+        assert answers[-1].json()["details"].items() >= {"limit": 30, "window_seconds": 60}.items()
+        assert len(account.bench.transport.requests) == 30
+        clock.advance(timedelta(seconds=60))
+        assert client.post("/v1/webhooks/test-delivery", json=body).status_code == 200
+    assert account.test().json()["success"] is True, "ENTERPRISE has no windows of single routes"
+
+
+def test_a_tenant_has_8_test_deliveries_at_once(account: Account, tenant_clients: TenantClients) -> None:
+    """On every plan: receivers that hang hold no more of the server."""
+    transport = HeldTransport()
+    account.bench.lab.webhook_deliveries.sender.transport = transport
+    with ThreadPoolExecutor(9) as clients, tenant_clients.with_key() as other:
+        held = [clients.submit(account.test) for _ in range(8)]
+        wait_until(lambda: transport.sent, 8)
+
+        refused = account.test()
+        assert (refused.status_code, refused.json()["code"]) == (429, "RATE_LIMIT_EXCEEDED")
+        assert refused.headers["Retry-After"] == "5"
+        assert "8 test deliveries of the tenant are running" in refused.json()["message"]
+        body = {"endpoint_id": create_endpoint(other)["id"]}
+        of_another = clients.submit(other.post, "/v1/webhooks/test-delivery", json=body)
+        wait_until(lambda: transport.sent, 9)
+        transport.released.set()
+
+        assert {each.result().json()["success"] for each in (*held, of_another)} == {True}
+        assert account.test().json()["success"] is True
+
+
+def test_hanging_receivers_do_not_delay_another_tenant(lab: Installation) -> None:
+    """64 tenants, enough for all attempts at once, hang; another tenant's event arrives within a second."""
+    hanging = schedule.MAX_ATTEMPTS_AT_ONCE // schedule.MAX_ATTEMPTS_AT_ONCE_PER_ENDPOINT
     transport = HttpTransport(allow_private=True)
     lab.webhook_deliveries.sender.transport = transport  # also of the queue
     lab.webhooks.allow_private = True
@@ -279,7 +336,7 @@ def test_fifty_hanging_endpoints_do_not_delay_another_tenant(lab: Installation, 
     with receive_webhooks() as receiver, delivering(lab, transport):
         callers = [
             lab.orgs.service_caller(lab.orgs.create_tenant(f"Hanging {number}", plan=Plan.FREE).tenant_id)
-            for number in range(50)
+            for number in range(hanging)
         ]
         for number, caller in enumerate(callers):
             bench.endpoint(caller, url=f"{receiver.url}{HANGING}/{number}")
@@ -287,7 +344,7 @@ def test_fifty_hanging_endpoints_do_not_delay_another_tenant(lab: Installation, 
         bench.endpoint(other, url=f"{receiver.url}/quick")
         for caller in callers:
             bench.publish(caller, 12)
-        wait_until(lambda: len({one.path for one in list(receiver.received)}), 50)
+        wait_until(lambda: len({one.path for one in list(receiver.received)}), hanging)
         began = monotonic()
         bench.publish(other)
         wait_until(lambda: len(receiver.event_ids("/quick")), 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 
@@ -13,7 +15,7 @@ from attestlab.installation import Installation
 from attestlab.mail import store as mail_store
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.webhooks import schedule
-from attestlab.webhooks.delivery_queue import ENDPOINT_DISABLED, LEASE_TTL
+from attestlab.webhooks.delivery_queue import ENDPOINT_DISABLED, LEASE_TTL, LeasedDelivery
 from attestlab.webhooks.rules import EndpointStatus, WebhookDeliveryStatus
 from support.identity import add_user
 from support.webhook_delivery import OK, Answer, Bench, responding, silent
@@ -247,6 +249,38 @@ def test_a_full_tenant_does_not_delay_another_one(bench: Bench, caller: Caller, 
     bench.publish(other_tenant)
     bench.dispatch()
     assert [one.row.tenant_id for one in bench.lease(running)] == [other_tenant.tenant_id]
+
+
+def test_a_quarter_of_all_attempts_is_for_tenants_that_have_none(bench: Bench) -> None:
+    """The receivers of 64 tenants hang, and take no more than three quarters; each of 100 others has an attempt."""
+    hanging = [add_tenant(bench, f"https://hanging.example/{number}") for number in range(64)]
+    running = lease_all(bench, hanging, events=12)
+    assert len(running) == 3 * schedule.MAX_ATTEMPTS_AT_ONCE // 4 + 16, "48 tenants have 8 attempts, 16 have one"
+
+    others = [add_tenant(bench, f"https://quick.example/{number}") for number in range(100)]
+    leased = lease_all(bench, others, events=3, running=running)
+
+    assert Counter(one.row.tenant_id for one in leased) == {each.tenant_id: 1 for each in others}
+
+
+def add_tenant(bench: Bench, url: str) -> Caller:
+    """A tenant with one endpoint."""
+    caller = bench.lab.orgs.service_caller(bench.lab.orgs.create_tenant("One of many", plan=Plan.FREE).tenant_id)
+    bench.endpoint(caller, url=url)
+    return caller
+
+
+def lease_all(
+    bench: Bench, callers: Sequence[Caller], *, events: int, running: Sequence[LeasedDelivery] = ()
+) -> list[LeasedDelivery]:
+    """Publish events of tenants, and lease while the queue finds deliveries; returns what was leased."""
+    for caller in callers:
+        bench.publish(caller, events)
+    bench.dispatch()
+    leased: list[LeasedDelivery] = []
+    while found := bench.lease([*running, *leased]):
+        leased += found
+    return leased
 
 
 def test_an_open_circuit_lets_one_probe_through_and_costs_no_attempt(
