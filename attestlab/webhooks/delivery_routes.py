@@ -29,20 +29,28 @@ _LIST = "webhook_deliveries"
 
 
 @routes.get("/v1/webhooks/endpoints/{id}/deliveries", scope=READERS)
-def list_webhook_deliveries(
-    id: UUID, query: WebhookDeliveriesQuery, caller: Caller, webhook_deliveries: WebhookDeliveries
+async def list_webhook_deliveries(
+    id: UUID,
+    query: WebhookDeliveriesQuery,
+    caller: Caller,
+    webhook_deliveries: WebhookDeliveries,
+    executor: Executor,
 ) -> Page[WebhookDeliveryOut]:
     """List the deliveries to an endpoint, newest first, each with its attempts.
 
     A delivery is made for each event that the endpoint's filters match; one that was resent is a delivery of its own.
     """
-    found = webhook_deliveries.list_page(
-        id,
-        caller=caller,
-        status=query.status,
-        event_type=query.event_type,
-        before=decode_id(_LIST, query.cursor),
-        limit=query.limit + 1,
+    read = executor.run_in_thread if query.passes_over_rows else executor.read
+    found = await read(
+        partial(
+            webhook_deliveries.list_page,
+            id,
+            caller=caller,
+            status=query.status,
+            event_type=query.event_type,
+            before=decode_id(_LIST, query.cursor),
+            limit=query.limit + 1,
+        )
     )
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda one: [str(one.row.id)])
     return Page[WebhookDeliveryOut](items=[_delivery_out(one) for one in shown], next_cursor=cursor)

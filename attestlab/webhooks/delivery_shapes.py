@@ -54,6 +54,11 @@ class WebhookDeliveriesQuery(PageQuery):
     status: Literal["pending", "retrying", "delivered", "failed"] | None = None
     event_type: AnyEventType | None = None
 
+    @property
+    def passes_over_rows(self) -> bool:
+        """Whether the query may read rows that are not in the response; no index serves the filters."""
+        return self.status is not None or self.event_type is not None
+
 
 class WebhookRecoveryIn(In):
     """Past events to deliver again: those from `since` on, and before `until`, which is now by default."""

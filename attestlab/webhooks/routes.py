@@ -76,7 +76,8 @@ def update_webhook_endpoint(
 ) -> WebhookEndpointOut:
     """Change an endpoint's name, URL, filters or status; omitted fields are unchanged.
 
-    The status `active` enables an endpoint and forgets its failures. Waiting deliveries go to the new URL.
+    The status `active` enables an endpoint. It forgets earlier failures, as a new URL does. Waiting deliveries go to
+    the new URL.
     """
     return _endpoint_out(webhooks.update(id, body.changes(), caller=caller, tx=tx))
 

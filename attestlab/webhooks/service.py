@@ -124,7 +124,7 @@ class Webhooks:
     def update(
         self, endpoint_id: UUID, changes: EndpointChanges, *, caller: Caller, tx: Transaction | None = None
     ) -> WebhookEndpointRecord:
-        """Change an endpoint; the status `active` also forgets its failures, so that deliveries begin at once.
+        """Change an endpoint; a new URL or the status `active` forgets its failures, so that deliveries begin at once.
 
         Raises:
             NotFound: the tenant has no such endpoint.
@@ -133,7 +133,7 @@ class Webhooks:
         values = self._validate(changes)
         with self.storage.write(tx) as tx:
             row = endpoint_store.get_endpoint(tx.exec, endpoint_id, tenant_id=caller.tenant_id)
-            if changes.get("status") is EndpointStatus.ACTIVE:
+            if changes.get("status") is EndpointStatus.ACTIVE or values.get("url", row.url) != row.url:
                 endpoint_store.delete_health(tx, row.id)
             if changes.get("status", row.status) != row.status:
                 is_disabled = changes["status"] is EndpointStatus.DISABLED

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import pytest
-from sqlalchemy import event
 
-from attestlab.installation import Installation
 from support.governance import PATH, GovernanceScenario
+from support.loop_queries import growing_tables_read_on_the_loop
 
 FILTERS = {
     "/v1/attestations": ["status=VALID", "schema=degree", "pack_id={id}", "offset=1", "from=2020-01-01T00:00:00Z",
@@ -20,24 +13,6 @@ FILTERS = {
     "/v1/audit/events": ["", "outcome=FAILURE", "actor_id=x", "from=2020-01-01T00:00:00Z"],
     "/v1/issuers/{issuer}/blast-radius": ["", "kid={kid}"],
 }  # fmt: skip
-_COUNTED = re.compile(r"FROM (attestations|audit_events|issuer_requests)\b")
-
-
-@contextmanager
-def on_the_loop(lab: Installation) -> Iterator[list[str]]:
-    """The queries that the loop's thread makes meanwhile, of tables that grow without bound."""
-    seen: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if not threading.current_thread().name.startswith("attestlab-") and _COUNTED.search(statement):
-            seen.append(statement)
-
-    engine = lab.storage._engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield seen
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
 
 
 @pytest.mark.parametrize("path", FILTERS)
@@ -45,7 +20,7 @@ def test_filtered_lists_run_in_a_thread(governance: GovernanceScenario, path: st
     governance.minted()
     ids = {"issuer": governance.issuer["id"], "kid": governance.issuer["keys"][0]["kid"], "id": governance.issuer["id"]}
     for query in FILTERS[path]:
-        with on_the_loop(governance.lab) as seen:
+        with growing_tables_read_on_the_loop(governance.lab) as seen:
             answer = governance.key.get(f"{path}?{query}".format(**ids))
 
         assert answer.status_code == 200, answer.text
@@ -54,7 +29,7 @@ def test_filtered_lists_run_in_a_thread(governance: GovernanceScenario, path: st
 
 def test_impact_is_counted_in_a_thread(governance: GovernanceScenario) -> None:
     governance.minted()
-    with on_the_loop(governance.lab) as seen:
+    with growing_tables_read_on_the_loop(governance.lab) as seen:
         request_id = governance.asked("SUSPEND_ISSUER")
         approved = governance.do("approve", request_id, who="reviewer").json()
         done = governance.do("execute", request_id, who="admin").json()

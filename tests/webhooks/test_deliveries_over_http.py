@@ -26,6 +26,7 @@ from attestlab.web.delivery_worker import DeliveryWorker
 from attestlab.webhooks import schedule
 from attestlab.webhooks.http_transport import HttpTransport, OutgoingRequest, ReceiverResponse
 from support.in_process_server import serve_in_thread, wait_until
+from support.loop_queries import growing_tables_read_on_the_loop
 from support.orgs import TenantClients
 from support.timeouts import WAIT_TIMEOUT_S
 from support.webhook_delivery import EVENT, OK, URL, Bench, responding, silent
@@ -140,6 +141,16 @@ def test_the_list_has_pages_newest_first_and_filters(account: Account, clock: Fi
     assert len(account.list(event_type=EVENT)) == 5
     assert account.list(event_type="issuer.created") == []
     assert account.http.get(f"{account.path}/deliveries", params={"status": "lost"}).status_code == 400
+
+
+def test_a_filtered_list_is_read_in_a_thread(account: Account) -> None:
+    """It may pass over all deliveries of an endpoint, and other requests do not wait for that."""
+    account.bench.publish(account.caller)
+    account.bench.step()
+    for query in ({"status": "failed"}, {"event_type": "issuer.created"}, {"status": "delivered", "event_type": EVENT}):
+        with growing_tables_read_on_the_loop(account.bench.lab) as seen:
+            account.list(**query)
+        assert seen == [], query
 
 
 def test_resend_makes_a_new_manual_delivery_of_the_same_event(account: Account) -> None:

@@ -18,7 +18,7 @@ from attestlab.webhooks import schedule
 from attestlab.webhooks.delivery_queue import ENDPOINT_DISABLED, LEASE_TTL, LeasedDelivery
 from attestlab.webhooks.rules import EndpointStatus, WebhookDeliveryStatus
 from support.identity import add_user
-from support.webhook_delivery import OK, Answer, Bench, responding, silent
+from support.webhook_delivery import OK, URL, Answer, Bench, responding, silent
 
 pytestmark = pytest.mark.both_engines
 
@@ -306,6 +306,20 @@ def test_an_open_circuit_lets_one_probe_through_and_costs_no_attempt(
         pass
     assert {row.status for row in bench.deliveries()} == {DELIVERED}
     assert sum(row.attempt_count for row in bench.deliveries()) == len(bench.attempts()) == made + 20
+
+
+def test_a_new_url_begins_without_the_failures_of_the_old_one(bench: Bench, caller: Caller) -> None:
+    endpoint_id = bench.endpoint(caller)
+    bench.publish(caller, 20)
+    bench.transport.answer = silent
+    assert [bench.step(), bench.step(), bench.step()] == [8, 8, 0]
+    bench.lab.webhooks.update(endpoint_id, {"name": "renamed", "url": URL}, caller=caller)
+    assert bench.step() == 0, "the URL is the same"
+
+    bench.lab.webhooks.update(endpoint_id, {"url": f"{URL}/new"}, caller=caller)
+
+    assert bench.health(endpoint_id) == schedule.HEALTHY
+    assert bench.step() == 4
 
 
 def test_five_days_of_failures_disable_an_endpoint_after_a_warning(bench: Bench, clock: FixedClock) -> None:
