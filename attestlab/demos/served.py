@@ -11,8 +11,13 @@ import secrets
 from pathlib import Path
 from typing import Final
 
+from attestlab.demos.history.rewound_clock import RewoundClock
+from attestlab.demos.history.year import LiveUntil
 from attestlab.demos.people import PEOPLE, add_people
-from attestlab.demos.world import demo_world
+from attestlab.demos.served_year.draft_policy import write_draft
+from attestlab.demos.served_year.team import gather_team
+from attestlab.demos.served_year.year import ServedYear
+from attestlab.demos.world import DemoWorld, build_demo_world
 
 CREDENTIALS: Final = "demo.json"
 _PASSWORD_BYTES = 9
@@ -22,13 +27,22 @@ Credentials = dict[str, object]  # for one JSON object
 
 def load_credentials(folder: Path) -> Credentials:
     """Return the credentials of the demo in `folder`, creating the demo if it does not exist."""
-    return _read_credentials(folder) or _create_world(folder, password=secrets.token_urlsafe(_PASSWORD_BYTES))
+    return _read_credentials(folder) or create_world(folder)
 
 
-def _create_world(folder: Path, *, password: str) -> Credentials:
-    """Create a demo and store its credentials in its folder, because its data needs no protection."""
-    world = demo_world(folder)
-    add_people(world, password=password)
+def create_world(folder: Path, *, mint_times: int = 1) -> Credentials:
+    """Create a demo and store its credentials in its folder, because its data needs no protection.
+
+    `mint_times` multiplies its attestations, of which an ordinary one has some 1,300.
+    """
+    password = secrets.token_urlsafe(_PASSWORD_BYTES)
+
+    def accompany(world: DemoWorld, clock: RewoundClock) -> LiveUntil:
+        add_people(world, password=password)
+        return ServedYear(world, clock, mint_times=mint_times).live_until
+
+    world = build_demo_world(folder, accompany=accompany)
+    write_draft(world.lab, author=gather_team(world.lab)["ben"])
     shared = world.minted[0][1].id
     shown: Credentials = {
         **world.made.public(),

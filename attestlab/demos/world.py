@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
@@ -23,9 +24,16 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
 from attestlab.demos.history.rewound_clock import RewoundClock
-from attestlab.demos.history.year import SEED, YEAR, ReportProgress, ignore_progress, live_through_year
+from attestlab.demos.history.year import (
+    SEED,
+    YEAR,
+    LiveUntil,
+    ReportProgress,
+    ignore_progress,
+    live_through_year,
+)
 from attestlab.installation import InitResult, Installation
-from attestlab.issuers.rules import TrustTier
+from attestlab.issuers.rules import KeyStatus, TrustTier
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
@@ -110,6 +118,25 @@ def demo_world(
     Raises:
         Conflict: `folder` contains an installation already.
     """
+    return build_demo_world(folder, clock=clock, history=history, seed=seed, report_progress=report_progress)
+
+
+Accompany = Callable[[DemoWorld, RewoundClock], LiveUntil]
+
+
+def build_demo_world(
+    folder: Path | None = None,
+    *,
+    clock: Clock | None = None,
+    history: bool = True,
+    accompany: Accompany | None = None,
+    seed: int = SEED,
+    report_progress: ReportProgress = ignore_progress,
+) -> DemoWorld:
+    """Create a demo installation as `demo_world` does, in whose year more may happen.
+
+    `accompany` is called when the year begins, and returns what else happens in each of its weeks.
+    """
     settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
     rewound = RewoundClock(clock or SystemClock(), behind=YEAR if history else timedelta(0))
     lab, made = Installation.init(settings, clock=rewound)
@@ -120,9 +147,15 @@ def demo_world(
         documents = [*documents[::2], *documents[1::2]]  # so that every issuer mints in the first half of the year
     mints = [partial(_mint, lab, caller, issuer, document) for issuer, document in documents]
     if history:
-        ids = [issuer.issuer.id for issuer in issuers]
         minted = live_through_year(
-            lab, rewound, caller=caller, issuers=ids, mints=mints, seed=seed, report_progress=report_progress
+            lab,
+            rewound,
+            caller=caller,
+            issuers=[issuer.issuer.id for issuer in issuers],
+            mints=mints,
+            accompany=accompany and partial(accompany, DemoWorld(lab, caller, made, issuers, []), rewound),
+            seed=seed,
+            report_progress=report_progress,
         )
     else:
         minted = [mint() for mint in mints]
@@ -187,9 +220,10 @@ def _mint(
     document: DemoDocument,
     tx: Transaction | None = None,
 ) -> Minted:
+    keys = lab.issuers.get(issuer.issuer.id, caller=caller, tx=tx).keys
     request = MintRequest(
         issuer_id=issuer.issuer.id,
-        kid=issuer.keys[0].kid,
+        kid=next(key.kid for key in keys if key.status == KeyStatus.ACTIVE),
         schema=document.schema,
         claims=document.claims,
         content_type=document.content_type,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from heapq import merge
+from itertools import groupby
 from random import Random
 from typing import NamedTuple
 from uuid import UUID
 
+from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.db.transaction import Transaction
 from attestlab.demos.history.everyday_signals import draw_bursts, draw_everyday_signals
 from attestlab.demos.history.login_signals import read_scored_logins
@@ -40,9 +43,22 @@ class _OpenCase(NamedTuple):
 
 
 class PastSignals:
-    """The signals of the year before `now`, to be recorded span by span."""
+    """The signals of the year before `now`, to be recorded span by span.
 
-    def __init__(self, lab: Installation, caller: Caller, issuers: Sequence[UUID], now: datetime, *, seed: int) -> None:
+    They are recorded as of the end of their span or, with `bulk_time`, of a shorter time, so that cases open sooner.
+    """
+
+    def __init__(
+        self,
+        lab: Installation,
+        caller: Caller,
+        issuers: Sequence[UUID],
+        now: datetime,
+        *,
+        bulk_time: timedelta | None = None,
+        seed: int,
+    ) -> None:
+        self._bulk_time = bulk_time
         self._lab = lab
         self._caller = caller
         self._random = Random(f"{seed}:cases")
@@ -55,9 +71,17 @@ class PastSignals:
         while self._waiting and self._waiting[0].signal.occurred_at <= until:
             due.append(self._waiting.popleft())
         self._resolve(tx, until - _REVIEW_TIME)
-        new = [each.signal for each in due]
-        recorded = record_silently(tx, self._caller.tenant_id, new, at=until, escalates=True)
-        for past, record in zip(due, recorded, strict=True):
+        if self._bulk_time is None:
+            self._record(tx, due, until, at=until)
+            return
+        for _, group in groupby(due, key=partial(_number_bulk, bulk_time_s=self._bulk_time.total_seconds())):
+            together = list(group)
+            self._record(tx, together, until, at=truncate_to_milliseconds(together[-1].signal.occurred_at))
+
+    def _record(self, tx: Transaction, together: Sequence[PastSignal], until: datetime, *, at: datetime) -> None:
+        new = [each.signal for each in together]
+        recorded = record_silently(tx, self._caller.tenant_id, new, at=at, escalates=True)
+        for past, record in zip(together, recorded, strict=True):
             if record.case_id is not None:
                 self._note_case(record.case_id, until, is_attack=past.kind is not None and past.kind.is_attack)
 
@@ -91,6 +115,10 @@ def _draw_all(issuers: Sequence[str], now: datetime, seed: int) -> Iterable[Past
     rare = sorted([*attacks, *bursts], key=_get_time)
     everyday = map(PastSignal, draw_everyday_signals(SIGNALS - len(rare), now, seed=seed))
     return merge(everyday, rare, key=_get_time)
+
+
+def _number_bulk(past: PastSignal, *, bulk_time_s: float) -> float:
+    return past.signal.occurred_at.timestamp() // bulk_time_s
 
 
 def _get_time(past: PastSignal) -> datetime:

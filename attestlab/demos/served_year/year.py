@@ -1,0 +1,88 @@
+"""The year of the served demo, deed by deed, on the installation's own clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from itertools import chain
+from operator import attrgetter
+from random import Random
+
+from attestlab.demos.history.rewound_clock import RewoundClock
+from attestlab.demos.history.year import SEED
+from attestlab.demos.served_year.changes import CHANGES, Proceedings
+from attestlab.demos.served_year.deeds import Deed
+from attestlab.demos.served_year.registry import RegistryDesk
+from attestlab.demos.served_year.rhythms import draw_batches
+from attestlab.demos.served_year.team import Team, gather_team
+from attestlab.demos.world import DemoWorld
+
+_REVOKED = (
+    ("Northfield University", "The thesis was withdrawn."),
+    ("Canton Archive", "The box was sealed with a wrong number."),
+    ("Harbour Training", "The participant left before the exam."),
+    ("Delta Clinics", "Entered for the wrong patient."),
+)
+_DAYS_BETWEEN_CORRECTIONS = 11
+_DAYS_BETWEEN_SWEEPS = 30
+
+
+class ServedYear:
+    """What the registry and its people did; `live_until` does what is due, each deed at its time.
+
+    `mint_times` multiplies the attestations of each batch.
+    """
+
+    def __init__(self, world: DemoWorld, clock: RewoundClock, *, mint_times: int = 1, seed: int = SEED) -> None:
+        self._lab = world.lab
+        self._clock = clock
+        team = gather_team(world.lab)
+        registry = RegistryDesk(world.lab, world.caller, world.issuers, seed=seed)
+        deeds = [
+            *(
+                Deed(batch.days_ago, partial(registry.mint, batch))
+                for batch in draw_batches(seed=seed, times=mint_times)
+            ),
+            *_list_deeds(registry, team, seed),
+        ]
+        self._waiting = deque(sorted(deeds, key=attrgetter("days_ago"), reverse=True))
+
+    def live_until(self, behind: timedelta) -> None:
+        """Do what is due while the clock moves to `behind` the other one."""
+        while self._waiting and timedelta(days=self._waiting[0].days_ago) >= behind:
+            deed = self._waiting.popleft()
+            self._clock.move_to(timedelta(days=deed.days_ago))
+            with self._lab.storage.write() as tx:
+                deed.act(tx)
+
+
+def _list_deeds(registry: RegistryDesk, team: Team, seed: int) -> Iterator[Deed]:
+    yield from chain.from_iterable(Proceedings(change, registry, team).list_deeds() for change in CHANGES)
+    yield from _list_key_deeds(registry, team)
+    yield from _list_corrections(registry, team, seed)
+    for days_ago in range(360, 0, -_DAYS_BETWEEN_SWEEPS):
+        yield Deed(days_ago, registry.expire)
+
+
+def _list_key_deeds(registry: RegistryDesk, team: Team) -> Iterator[Deed]:
+    ann, ben = team["ann"], team["ben"]
+    yield Deed(212.3, partial(registry.rotate, "Northfield University", ben))
+    yield Deed(188.4, partial(registry.rotate, "Harbour Training", ann))
+    yield Deed(151.2, partial(registry.rotate, "Maker Guild", ben))
+    stolen = "A laptop with access to the key was stolen."
+    lose = partial(registry.lose_key, "Delta Clinics", stolen, before_report=timedelta(days=3), caller=ben)
+    yield Deed(58.3, lambda tx: lose(tx=tx))
+    yield Deed(27.1, partial(registry.rotate, "Northfield University", ann))
+
+
+def _list_corrections(registry: RegistryDesk, team: Team, seed: int) -> Iterator[Deed]:
+    """Yield revocations and corrected attestations, by turns."""
+    random = Random(f"{seed}:corrections")
+    for number, days_ago in enumerate(range(320, 2, -_DAYS_BETWEEN_CORRECTIONS)):
+        issuer, reason = _REVOKED[number % len(_REVOKED)]
+        caller, at = team["ann" if number % 3 else "ben"], days_ago - random.random()
+        yield Deed(at, partial(registry.revoke, issuer, reason, caller))
+        if number % 2:
+            yield Deed(at - 0.2, partial(registry.supersede, issuer, caller))

@@ -1,0 +1,129 @@
+"""The year of the served demo, told through the services: its records hold, and each dashboard has a story."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from attestlab.attestations import store as attestation_store
+from attestlab.attestations.rules import Status
+from attestlab.core.db.tables import table_of
+from attestlab.core.records.audit import AuditEvent
+from attestlab.demos.history.year import BULK_TIME
+from attestlab.demos.people import PEOPLE
+from attestlab.embedded.demo_cache import copy_world
+from attestlab.governance.rules import RequestStatus
+from attestlab.identity.store import find_person_by_address
+from attestlab.installation import Installation
+from attestlab.integrity.fsck import fsck
+from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
+from attestlab.issuers.service import IssuerWithKeys
+from attestlab.orgs.rules import Caller
+from attestlab.risk.enforcement.store import cases
+from attestlab.risk.signals.store import signals
+from attestlab.settings import Settings
+from support.dashboards.demo_server import WORLD, build_world, find_shared_folder
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    folder = tmp_path_factory.mktemp("served") / "lab"
+    copy_world(WORLD, folder, build_world, caches=find_shared_folder(tmp_path_factory.getbasetemp()) / "caches")
+    lab = Installation.open(Settings(data=folder, database_url=None))
+    yield lab
+    lab.close()
+
+
+@pytest.fixture(scope="module")
+def caller(served: Installation) -> Caller:
+    tenant = served.orgs.list_tenants()[0]
+    return served.orgs.service_caller(tenant.id)
+
+
+@pytest.fixture(scope="module")
+def issuers(served: Installation, caller: Caller) -> dict[str, IssuerWithKeys]:
+    return {each.issuer.name: each for each in served.issuers.page(caller=caller)}
+
+
+def test_its_records_hold(served: Installation) -> None:
+    assert list(fsck(served)) == []
+
+
+def test_issuers_stand_otherwise_than_when_they_signed(issuers: dict[str, IssuerWithKeys]) -> None:
+    standing = {name: each.issuer for name, each in issuers.items()}
+
+    assert standing["Ana's Workshop"].status == IssuerStatus.SUSPENDED
+    assert standing["Ana's Workshop"].risk_rating == RiskRating.HIGH
+    assert standing["Rowing Club Aare"].trust_tier == TrustTier.VERIFIED
+    assert {each.risk_rating for each in standing.values()} == {RiskRating.LOW, RiskRating.MEDIUM, RiskRating.HIGH}
+
+
+def test_keys_were_rotated_and_one_was_lost(issuers: dict[str, IssuerWithKeys]) -> None:
+    statuses = Counter(KeyStatus(key.status) for each in issuers.values() for key in each.keys)
+
+    assert statuses[KeyStatus.ACTIVE] == len(issuers)
+    assert statuses[KeyStatus.ROTATED] >= 3
+    assert statuses[KeyStatus.COMPROMISED] == 1
+
+
+def test_attestations_of_every_issuer_ended_in_every_way(
+    served: Installation, issuers: dict[str, IssuerWithKeys]
+) -> None:
+    table = attestation_store.attestations
+    with served.storage.read() as connection:
+        rows = connection.execute(select(table.c.issuer_id, table.c.status)).all()
+
+    minted = Counter(row.issuer_id for row in rows)
+    assert len(rows) > 1_000
+    assert all(minted[each.issuer.id] > 10 for each in issuers.values())
+    assert {row.status for row in rows} == {status.value for status in Status}
+
+
+def test_the_audit_trail_names_people_and_a_request_waits(served: Installation, caller: Caller) -> None:
+    with served.storage.read() as connection:
+        found = [find_person_by_address(connection, address) for address, *_ in PEOPLE]
+        people = {str(person.id) for person in found if person is not None}
+        audit = table_of(AuditEvent)
+        deeds = select(audit.c.actor_id).where(audit.c.resource_type.in_(("issuer_request", "key")))
+        actors = set(connection.execute(deeds).scalars())
+    requests = served.governance.page(caller=caller)
+
+    assert len(people) == len(PEOPLE)
+    assert people <= actors
+    assert Counter(request.status for request in requests)[RequestStatus.PENDING] == 1
+    assert {request.status for request in requests} >= {RequestStatus.EXECUTED, RequestStatus.REJECTED}
+
+
+def test_the_newest_version_of_the_policy_changes_decisions_both_ways(served: Installation, caller: Caller) -> None:
+    ((policy, _),) = served.policies.page(caller=caller)
+    with served.simulations.of(policy.id, caller=caller) as simulation:
+        simulation.load()
+        compared = simulation.compare().transitions.df()
+    counted = {(row["from"], row["to"]): row["count"] for row in compared.to_dict("records")}
+
+    assert (policy.version, policy.active_version) == (2, 1)
+    assert counted["DENY", "ALLOW"] > 50
+    assert counted["ALLOW", "DENY"] > 50
+
+
+def test_a_case_opens_within_hours_of_its_first_signal(served: Installation) -> None:
+    first = (
+        select(signals.c.case_id, func.min(signals.c.occurred_at).label("at")).group_by(signals.c.case_id).subquery()
+    )
+    opened = select(cases.c.opened_at, first.c.at).join(first, first.c.case_id == cases.c.id)
+    with served.storage.read() as connection:
+        rows = connection.execute(opened).all()
+
+    assert len(rows) > 500
+    assert all(timedelta(milliseconds=-1) <= row.opened_at - row.at <= BULK_TIME for row in rows)
+
+
+def test_its_folder_has_credentials_that_only_the_owner_reads(served: Installation) -> None:
+    file = Path(served.settings.data) / "demo.json"
+
+    assert file.stat().st_mode & 0o077 == 0
