@@ -112,7 +112,7 @@ def draw_tiles(change: Change) -> Markup:
                 ),
                 note="SHA-256 over every entry",
             ),
-            Kpi(label="Signed", value=_draw_age(signed.timestamp, change.now), note=utc(signed.timestamp)),
+            Kpi(label="Signed", value=draw_age(signed.timestamp, change.now), note=utc(signed.timestamp)),
             Kpi(
                 label="Witnesses",
                 value=count(witnesses),
@@ -137,7 +137,7 @@ def _make_fsck_tile(change: Change) -> Kpi:
     problems = "1 problem" if checked.problems == 1 else f"{count(checked.problems)} problems"
     return Kpi(
         label="Last fsck",
-        value=html('<span title="{utc}">{age}</span>', utc=utc(checked.at), age=_draw_age(checked.at, change.now)),
+        value=html('<span title="{utc}">{age}</span>', utc=utc(checked.at), age=draw_age(checked.at, change.now)),
         note=html(
             "{result}, {checked} of {size} entries",
             result=html('<b class="lg-wrong">{problems}</b>', problems=problems) if checked.problems else "clean",
@@ -147,6 +147,12 @@ def _make_fsck_tile(change: Change) -> Kpi:
     )
 
 
-def _draw_age(at: datetime, now: datetime) -> Markup:
-    number, _, unit = ago(at, now).partition(" ")
-    return html("{number} <small>{unit}</small>", number=number, unit=unit)
+def draw_age(at: datetime, now: datetime) -> Markup:
+    """Draw how long ago something was: a number with a small unit, or "just now" in one size."""
+    age = ago(at, now)
+    number, _, unit = age.partition(" ")
+    return (
+        html("{number} <small>{unit}</small>", number=number, unit=unit)
+        if number.isdecimal()
+        else html("{age}", age=age)
+    )

@@ -21,7 +21,7 @@ from attestlab_dashboards.risk.state import PERIOD, RiskState
 from attestlab_dashboards.risk.what import draw_what
 from attestlab_dashboards.risk.what_if import draw_what_if, read_what_if
 from attestlab_dashboards.risk.when import draw_when
-from attestlab_dashboards.risk.who import draw_who, read_who
+from attestlab_dashboards.risk.who import draw_who, load_who, read_who
 
 PAGE: Final = DashboardPage(
     path="risk",
@@ -72,7 +72,7 @@ PAGE: Final = DashboardPage(
             key="who",
             question="Who",
             reading=read_who,
-            load=entities.load_entities,
+            load=load_who,
             draw=draw_who,
             reads=entities.READS,
             copy_sql=entities.copy_entities_sql,

@@ -42,7 +42,7 @@ class RiskState:
     until: datetime | None = None
     about: str = ""
     by: str = "source"
-    sort: str = "-score"
+    sort: str = "-escalated"
     page: int = 1
     entity: str = ""
     signal: str = ""

@@ -80,7 +80,6 @@ def test_who_caused_the_spike(tasks: Tasks) -> None:
 def test_which_issuers_failures_rose(tasks: Tasks) -> None:
     with tasks.begin("Which issuer's failures rose?", "risk") as mouse:
         mouse.click("[data-pane=what] button[data-ev=facet_kind][data-v=issuer]")
-        mouse.press("Escalated", "[data-pane=who]")
         first = mouse.page.locator("[data-pane=who] tr[data-row]").first
         entity = str(first.get_attribute("data-row"))
         mouse.click(first.locator("button.al-open"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,6 +12,7 @@ from attestlab import Lab
 from attestlab_dashboards.log.change import ComparisonResult as Result
 from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.page import PAGE
+from attestlab_dashboards.log.search_box import draw_age
 from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead, recall_head
 from support.log_inspector import mint
 
@@ -39,6 +40,13 @@ def test_the_answer_tells_what_was_added_since_the_last_look(own_lab: Lab) -> No
     assert answer.startswith("It grew by 3 entries since you last looked, just now and nothing older was changed")
     assert "+3 since you last looked, just now" in read(own_lab, "kpis", state)
     assert explain_comparison(load_change(own_lab, state), state).startswith("The head that this browser saw on")
+
+
+def test_the_age_of_a_head_is_a_number_with_a_small_unit_or_two_words() -> None:
+    now = datetime(2026, 11, 25, 12, tzinfo=UTC)
+
+    assert draw_age(now - timedelta(minutes=5), now) == "5 <small>min ago</small>"
+    assert draw_age(now, now) == "just now"
 
 
 def test_the_first_look_is_compared_with_the_week_before(demo_lab: Lab) -> None:

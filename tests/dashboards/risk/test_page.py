@@ -160,3 +160,20 @@ def test_the_matrix_is_that_of_the_simulation(own_lab: Lab) -> None:
     assert cells == [asked.true_positive, asked.false_negative, asked.false_positive, asked.true_negative]
     assert asked.true_positive > 0
     assert asked.true_negative > 0
+
+
+def test_who_names_those_behind_the_peak_before_the_entities_of_signals(story_lab: Lab) -> None:
+    drawn = draw_all(story_lab, RiskState())
+    named = re.findall(r'data-ev="entity" data-v="([^"]*)"', drawn["answer"])
+
+    assert named
+    assert re.findall(r'data-ev="entity" data-v="([^"]*)"', drawn["who"])[: len(named)] == named
+    assert re.search(r"named by \d+ of \d+ escalated signals", drawn["who"])
+
+
+def test_who_begins_with_the_most_escalated_signals(story_lab: Lab) -> None:
+    who = find("who").load(story_lab, RiskState())
+
+    escalated = [each.escalated for each in who.found.entities]
+    assert escalated == sorted(escalated, reverse=True)
+    assert escalated[0] > 0
