@@ -12,7 +12,7 @@ ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access examples reference notebooks lab house lock soak spark clients stall mutants clean
+.PHONY: help setup run test check bench access examples reference notebooks lab house lock soak spark clients stall mutants shots clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ clients: setup  ## Install two generators of HTTP clients (300 MB), and let thei
 	$(PYTHON) -m venv .clients
 	.clients/bin/python -m pip install --quiet --requirement tests/generated_clients/requirements.txt
 	$(BIN)/python -m pytest -m clients tests/generated_clients $(ARGS)
+
+shots: setup  ## Take 16 screenshots of the dashboards with Chromium, into build/shots; ARGS="FOLDER", or ARGS=--readme for the README
+	PYTHONPATH=tests $(BIN)/python -m support.dashboards.shots $(ARGS)
 
 house: setup  ## Measure names, words and structure of the source, and list the remaining findings
 	PYTHONPATH=tests $(BIN)/python -m house $(ARGS)
