@@ -166,7 +166,7 @@ def test_which_keys_are_older_than_a_year_and_what_depends_on_them(tasks: Tasks,
     keys = [key for issuer in lab.issuers.list() for key in issuer.keys if key.status == "active"]
     assert number == sum(key.created_at <= year_ago for key in keys) > 0
     assert f"of {name}, active; supposed to be lost" in loss
-    counts = re.findall(r"([\d,]+) logged (?:before|since)", loss)
+    counts = re.findall(r"([\d,]+) (?:logged before|logged since|had ended before)", loss)
     assert sum(int(each.replace(",", "")) for each in counts) == int(signed.replace(",", ""))
 
 
