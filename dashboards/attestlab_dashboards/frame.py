@@ -20,7 +20,9 @@ def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
     """Draw the page with empty panes: the question, the filters, and a skeleton for each card."""
     first = {pane.key: pane for pane in page.panes if not pane.question}
     cards = join(_draw_place(pane) for pane in page.panes if pane.question)
-    drawers = join(html('<div data-pane="{key}"></div>', key=key) for key in first if key not in ("answer", "kpis"))
+    drawers = join(
+        html('<div data-pane="{key}"></div>', key=key) for key in first if key not in ("answer", "kpis", "chips")
+    )
     return html(
         '<div class="al-w"><header class="head"><h1 class="q">{question}</h1>'
         '<p class="answer" data-pane="answer">{line}</p></header>'

@@ -60,7 +60,7 @@ class Pane(Generic[S, D]):
     browser remembers for the next visit of the page; an empty text changes nothing.
 
     A load that `is_long` shows how long it has taken, with what it has to do in the words of `expects`, and a button
-    that cancels it.
+    that cancels it. A pane that `is_optional` only adds to what is drawn already, so its failure changes nothing.
     """
 
     key: str
@@ -77,6 +77,7 @@ class Pane(Generic[S, D]):
     remember: Callable[[D, S], str] | None = None
     is_long: bool = False
     expects: Callable[[Lab, S], str] | None = None
+    is_optional: bool = False
 
     def compose_sql(self, state: S) -> str | None:
         """Compose the query of the pane, to copy; None if it is no query."""
@@ -112,6 +113,8 @@ def _no_chips(_state: Any, _facts: Facts) -> Markup:
 @dataclass(frozen=True, kw_only=True)
 class DashboardPage(Generic[S]):
     """A page of the dashboards. The panes `answer` and `kpis` come first, the cards after them.
+
+    `chips` draws the filters at once; a pane of this key draws them again with what it has loaded.
 
     `recall` takes what the browser remembers of the last visit, which may be any text, into the state.
     """

@@ -179,12 +179,12 @@ class DashboardView(pn.viewable.Viewer):
         try:
             return await self._load_and_draw(pane, state, number)
         except VerbCancelled:
-            return frame.draw_cancelled(pane)
+            return None if pane.is_optional else frame.draw_cancelled(pane)
         except AuthInvalid:
             self._on_ended()
             return None
         except AttestLabError as error:
-            return frame.draw_error(pane, error)
+            return None if pane.is_optional else frame.draw_error(pane, error)
         except Exception:
             reference = secrets.token_hex(8)
             _log.exception("pane %s failed, reference %s", pane.key, reference)

@@ -102,6 +102,7 @@ _PANES: Final = (
         reads=(),
         scope=_READ,
         copy_python=requests.write_requests_python,
+        export=requests.export_open_requests,
     ),
     Pane(
         key="trail",

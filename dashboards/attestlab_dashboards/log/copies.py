@@ -14,6 +14,7 @@ from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import FIND_BY_NAME
 
 _NEWEST: Final = "lab.attestations[0]"
+_PARSE_NEWEST: Final = f"attestlab.Bundle.parse(lab.attestations.bundle({_NEWEST}).document)"
 
 
 def copy_proof_python(state: LogState) -> str:
@@ -26,13 +27,17 @@ def copy_proof_python(state: LogState) -> str:
 
 def copy_steps_python(state: LogState) -> str:
     """Compose the examination of the searched attestation."""
+    return _examine(state, f"attestlab.Bundle.parse(lab.attestations.bundle({_name_attestation(state)}).document)")
+
+
+def _examine(state: LogState, bundle: str) -> str:
     trust = f"{state.trust!r}" if state.trust else "lab.log.vkey().trust_policy"
     return "\n".join(
         (
             "import attestlab",
             "from datetime import UTC, datetime",
             "",
-            f"bundle = attestlab.Bundle.parse(lab.attestations.bundle({_name_attestation(state)}).document)",
+            f"bundle = {bundle}",
             f"trust = attestlab.TrustPolicy.parse({trust})",
             "attestlab.examine_bundle(bundle, trust=trust, now=datetime.now(UTC))",
         )
@@ -42,6 +47,13 @@ def copy_steps_python(state: LogState) -> str:
 def copy_path_python(state: LogState) -> str:
     """Compose the proof of the searched entry."""
     return f"lab.log.proof({_name_entry(state)})"
+
+
+def copy_bundle_python(state: LogState) -> str:
+    """Compose the offline check of the pasted bundle; without one, of the newest attestation's."""
+    document = state.bundle.strip()
+    bundle = f"attestlab.Bundle.read({document.encode(errors='replace')!r})" if document else _PARSE_NEWEST
+    return _examine(state, bundle)
 
 
 def copy_entries_sql(state: LogState) -> str:

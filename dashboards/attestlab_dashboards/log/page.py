@@ -13,6 +13,7 @@ from attestlab_dashboards.log.bundle_check import draw_bundle_check, load_bundle
 from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.change_drawing import draw_change
 from attestlab_dashboards.log.copies import (
+    copy_bundle_python,
     copy_entries_sql,
     copy_growth_sql,
     copy_path_python,
@@ -23,6 +24,7 @@ from attestlab_dashboards.log.drawer import draw_drawer, load_drawer
 from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries, select_growth
 from attestlab_dashboards.log.entries_table import draw_entries, tell_entries
 from attestlab_dashboards.log.evidence import load_evidence
+from attestlab_dashboards.log.exports import export_path, export_steps
 from attestlab_dashboards.log.growth_drawing import draw_growth
 from attestlab_dashboards.log.path_drawing import draw_path, tell_path
 from attestlab_dashboards.log.search_box import draw_search_box, draw_tiles_and_examples, load_tiles
@@ -94,6 +96,7 @@ PAGE: Final = DashboardPage(
             draw=draw_evidence,
             reads=_EVIDENCE,
             copy_python=copy_steps_python,
+            export=export_steps,
         ),
         Pane(
             key="path",
@@ -104,6 +107,7 @@ PAGE: Final = DashboardPage(
             draw=draw_path,
             reads=_EVIDENCE,
             copy_python=copy_path_python,
+            export=export_path,
         ),
         Pane(
             key="entries",
@@ -122,6 +126,7 @@ PAGE: Final = DashboardPage(
             load=load_bundle_check,
             draw=draw_bundle_check,
             reads=("bundle", "trust"),
+            copy_python=copy_bundle_python,
         ),
         Pane(key="drawer", load=load_drawer, draw=draw_drawer, reads=("entry",)),
     ),

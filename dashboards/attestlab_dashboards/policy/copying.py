@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Final
 
 from attestlab_dashboards.policy.documents import list_thresholds, parse
@@ -11,12 +12,13 @@ _FIND_LEAVES: Final = """def leaves(when):
     parts = when.get("all") or when.get("any") or [when["not"]] if "attr" not in when else []
     return [leaf for part in parts for leaf in leaves(part)] or [when]
 """
-_FIND_THRESHOLD: Final = """threshold = next(
+_FIND_THRESHOLDS: Final = """thresholds = [
     (rule["id"], leaf["attr"], leaf["op"])
     for rule in lab.policies.get(policy).document["rules"]
     for leaf in leaves(rule["when"])
     if leaf["op"] in ("lt", "lte", "gt", "gte")
-)"""
+]"""
+_FIND_NEWEST: Final = "(newest,) = lab.sql('select max(created_at) as at from decisions')"
 
 
 def _name_policy(state: PolicyState) -> str:
@@ -29,33 +31,55 @@ def _name_policy(state: PolicyState) -> str:
 
 
 def _write_options(state: PolicyState) -> str:
+    """Write the replaced policy and the window, which `_find_window` prepares."""
     options = []
     if state.draft and state.policy and state.policy != NEW_POLICY:
         options.append(f"replaces={state.policy!r}")
-    if state.since:
+    if state.window != "all":
+        options.append("since=since")
+    elif state.since:
         options.append(f"since={state.since!r}")
+    if state.until:
+        options.append(f"until={(date.fromisoformat(state.until) + timedelta(days=1)).isoformat()!r}")
     return "".join(f", {each}" for each in options)
+
+
+def _find_window(state: PolicyState) -> list[str]:
+    """Write how to find the beginning of a window of so many days, which ends at the newest decision."""
+    if state.window == "all":
+        return []
+    days = int(state.window.removesuffix("d"))
+    return ["from datetime import timedelta", _FIND_NEWEST, f"since = newest['at'] - timedelta(days={days})"]
 
 
 def copy_simulation(state: PolicyState) -> str:
     """Write the simulation."""
     by = list(state.by)
-    return (
-        f"report = lab.policies.simulate({_name_policy(state)}{_write_options(state)}, by={by!r})\n"
-        "assert report.self_check.unexpected_flips == 0\nreport.flips.df()"
-    )
+    simulation = f"report = lab.policies.simulate({_name_policy(state)}{_write_options(state)}, by={by!r})"
+    check = "assert report.self_check.unexpected_flips == 0"
+    return "\n".join([*_find_window(state), simulation, check, "report.flips.df()"])
 
 
 def copy_sweep(state: PolicyState) -> str:
     """Write the sweep of the chosen threshold; without one, of the first that the document has."""
-    lines = [f"policy = {_name_policy(state)}"]
-    chosen = state.sweep or next((each.key for each in list_thresholds(parse(state.draft))), "")
-    if chosen:
-        lines.append(f"threshold = {tuple(chosen.split('|'))!r}")
+    return _write_sweep(state, (state.sweep,))
+
+
+def copy_map(state: PolicyState) -> str:
+    """Write the sweep of two thresholds at once: the chosen ones, else the first that the document has."""
+    return _write_sweep(state, (state.sweep, state.second))
+
+
+def _write_sweep(state: PolicyState, chosen: tuple[str, ...]) -> str:
+    known = [each.key for each in list_thresholds(parse(state.draft)) if each.key not in chosen]
+    keys = [each or (known.pop(0) if known else "") for each in chosen]
+    lines = [*_find_window(state), f"policy = {_name_policy(state)}"]
+    if state.draft or all(keys):
+        lines.append(f"thresholds = {[tuple(each.split('|')) for each in keys if each]!r}")
     else:
-        lines += [_FIND_LEAVES, _FIND_THRESHOLD]
-    lines += [f"report = lab.policies.sweep(policy, threshold{_write_options(state)})", "report.sweep.df()"]
-    return "\n".join(lines)
+        lines += [_FIND_LEAVES, _FIND_THRESHOLDS]
+    lines += [f"report = lab.policies.sweep(policy, *thresholds[:{len(keys)}]{_write_options(state)})"]
+    return "\n".join([*lines, "report.sweep.df()"])
 
 
 def copy_analysis(state: PolicyState) -> str:

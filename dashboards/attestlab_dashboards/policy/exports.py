@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import BaseModel
+
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.queries import load_replay, load_sweep
 from attestlab_dashboards.policy.state import PolicyState
 
@@ -23,16 +26,55 @@ def export_part(name: str) -> Callable[[Lab, PolicyState], Records[Any]]:
     return export
 
 
+class IssuerFlips(BaseModel):
+    """How many decisions about an issuer flip each way."""
+
+    issuer_id: str
+    issuer: str
+    newly_allowed: int
+    newly_denied: int
+
+
+def export_issuers(lab: Lab, state: PolicyState) -> Records[IssuerFlips]:
+    """Export the flips by issuer.
+
+    Raises:
+        NotFound: the flips cannot be counted by issuer.
+    """
+    _require_report(lab, state)
+    history = load_history(lab, state)
+    if history is None:
+        raise NotFound("issuers", "of these decisions")
+    rows = (
+        IssuerFlips(issuer_id=issuer_id, issuer=name, newly_allowed=flips.opened, newly_denied=flips.closed)
+        for issuer_id, name, flips in history.by_issuer
+    )
+    return Records(rows, IssuerFlips)
+
+
 def export_sweep(lab: Lab, state: PolicyState) -> Records[Any]:
     """Export the results for every value of the threshold.
 
     Raises:
         NotFound: the draft has no threshold.
     """
+    return _export_sweep(lab, state, 1)
+
+
+def export_map(lab: Lab, state: PolicyState) -> Records[Any]:
+    """Export the results for every pair of values of two thresholds.
+
+    Raises:
+        NotFound: the draft has fewer thresholds.
+    """
+    return _export_sweep(lab, state, 2)
+
+
+def _export_sweep(lab: Lab, state: PolicyState, count: int) -> Records[Any]:
     _require_report(lab, state)
-    report = load_sweep(lab, state, 1).report
+    report = load_sweep(lab, state, count).report
     if report is None or report.sweep is None:
-        raise NotFound("threshold", "of the draft")
+        raise NotFound("threshold" if count == 1 else "second threshold", "of the draft")
     return report.sweep
 
 

@@ -20,9 +20,9 @@ from attestlab_dashboards.policy import (
     transitions,
 )
 from attestlab_dashboards.policy.actions import ACTIONS
-from attestlab_dashboards.policy.copying import copy_analysis, copy_decision, copy_simulation, copy_sweep
+from attestlab_dashboards.policy.copying import copy_analysis, copy_decision, copy_map, copy_simulation, copy_sweep
 from attestlab_dashboards.policy.events import EVENTS
-from attestlab_dashboards.policy.exports import export_part, export_sweep
+from attestlab_dashboards.policy.exports import export_issuers, export_map, export_part, export_sweep
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, Sweep
 from attestlab_dashboards.policy.state import PolicyState
 
@@ -114,6 +114,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         5,
         summary.load_summary,
         hits.draw_issuers,
+        export=export_issuers,
     ),
     _pane(
         "curve",
@@ -134,6 +135,8 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         _load_map,
         curves.draw_map,
         reads=(*REPLAY_FIELDS, "sweep", "second"),
+        export=export_map,
+        copy_python=copy_map,
     ),
     _pane(
         "rules",
@@ -162,6 +165,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         4,
         activation.load_readiness,
         activation.draw_activation,
+        copy_python=copy_analysis,
     ),
     Pane(key="example", load=examples.load_example, draw=examples.draw_example, reads=(*REPLAY_FIELDS, "example")),
     Pane(key="dialog", load=activation.load_dialog, draw=activation.draw_dialog, reads=(*REPLAY_FIELDS, "dialog")),

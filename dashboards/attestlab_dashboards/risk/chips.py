@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -15,6 +15,11 @@ from attestlab_dashboards.widgets import chip, option_list
 
 
 def draw_chips(state: RiskState, _facts: Facts) -> Markup:
+    """Draw the filters before anything is loaded: an issuer is still called by its id."""
+    return draw_named_chips({}, state)
+
+
+def draw_named_chips(names: Mapping[str, str], state: RiskState) -> Markup:
     """Draw the windows, the choices of kind and score, and a removable chip for each other filter."""
     windows = (
         chip(window.label, ev="window", v=name, pressed=name == state.window) for name, window in WINDOWS.items()
@@ -31,12 +36,13 @@ def draw_chips(state: RiskState, _facts: Facts) -> Markup:
             [_draw_select("Entity", "kind", state.kind, kinds), _draw_select("Score", "score", scores, bands)]
         ),
         removable=join(
-            chip(label, ev="clear", v=name, pressed=True, removable=True) for name, label in _list_removable(state)
+            chip(label, ev="clear", v=name, pressed=True, removable=True)
+            for name, label in _list_removable(state, names)
         ),
     )
 
 
-def _list_removable(state: RiskState) -> Iterator[tuple[str, str]]:
+def _list_removable(state: RiskState, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if state.source:
         yield "source", f"Source: {name_of(state.source)}"
     if state.type:
@@ -45,7 +51,7 @@ def _list_removable(state: RiskState) -> Iterator[tuple[str, str]]:
         yield "time", write_span(state.since, state.until)
     if state.about:
         entity = read_entity_key(state.about)
-        yield "about", f"About {kind_of(entity.type)} {label_of(entity, {})}"
+        yield "about", f"About {kind_of(entity.type)} {label_of(entity, names)}"
 
 
 def _draw_select(label: str, ev: str, value: str, choices: Sequence[tuple[str, str]]) -> Markup:

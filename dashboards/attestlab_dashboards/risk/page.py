@@ -8,12 +8,12 @@ from attestlab_dashboards.pages import DashboardPage, Pane
 from attestlab_dashboards.risk.actions import ACTIONS
 from attestlab_dashboards.risk.answer import draw_answer
 from attestlab_dashboards.risk.cases import draw_cases, read_cases
-from attestlab_dashboards.risk.chips import draw_chips
+from attestlab_dashboards.risk.chips import draw_chips, draw_named_chips
 from attestlab_dashboards.risk.drawer import draw_drawer
 from attestlab_dashboards.risk.events import EVENTS
 from attestlab_dashboards.risk.graph import draw_graph, read_graph
 from attestlab_dashboards.risk.kpis import draw_kpis
-from attestlab_dashboards.risk.queries import case_list, entities, graph, overview, timeline, what_if
+from attestlab_dashboards.risk.queries import case_list, entities, graph, names, overview, timeline, what_if
 from attestlab_dashboards.risk.queries.answer import copy_answer_sql, load_answer
 from attestlab_dashboards.risk.queries.profile import load_profile
 from attestlab_dashboards.risk.snippets import copy_graph_python, export_signals
@@ -45,6 +45,13 @@ PAGE: Final = DashboardPage(
             draw=draw_kpis,
             reads=overview.READS,
             copy_sql=overview.copy_overview_sql,
+        ),
+        Pane(
+            key="chips",
+            load=names.load_chip_names,
+            draw=draw_named_chips,
+            reads=("about",),
+            is_optional=True,
         ),
         Pane(
             key="when",
@@ -87,6 +94,7 @@ PAGE: Final = DashboardPage(
             draw=draw_graph,
             reads=graph.READS,
             copy_python=copy_graph_python,
+            export=graph.export_links,
         ),
         Pane(
             key="what_if",
@@ -97,6 +105,9 @@ PAGE: Final = DashboardPage(
             draw=draw_what_if,
             reads=what_if.READS,
             copy_python=what_if.copy_what_if_python,
+            is_long=True,
+            expects=what_if.describe_work,
+            export=what_if.export_curve,
         ),
         Pane(
             key="cases",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from attestlab import Lab
-from attestlab_dashboards.issuers.queries import drift, key_lanes, key_loss, listing, overview, trail
+from attestlab_dashboards.issuers.queries import drift, key_lanes, key_loss, listing, overview, requests, trail
 from attestlab_dashboards.issuers.queries.impact import load_impact
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.requests import load_open_requests
@@ -217,3 +217,12 @@ def test_an_export_has_the_rows_of_the_filters(ann: Lab) -> None:
     assert list(frame["name"]) == ["Canton Archive", "Northfield University"]
     assert len(drift.export_drift(ann, ALL).df()) == 2
     assert len(key_lanes.export_lanes(ann, state).df()) == 3
+
+
+def test_the_export_of_open_requests_has_those_that_wait(ann: Lab) -> None:
+    frame = requests.export_open_requests(ann, ALL).df()
+    found = requests.load_open_requests(ann, ALL).requests
+
+    assert list(frame["id"]) == [str(each.id) for each in found]
+    assert len(found) > 0
+    exec(requests.write_requests_python(ALL), {"lab": ann})

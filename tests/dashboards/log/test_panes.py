@@ -16,6 +16,8 @@ from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.log.fsck_record import FsckSummary
 from attestlab_dashboards.log.drawer import dump_bytes, load_drawer
 from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries
+from attestlab_dashboards.log.evidence import load_evidence
+from attestlab_dashboards.log.exports import export_path, export_steps
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
 from attestlab_dashboards.pages import Pane
@@ -248,3 +250,25 @@ def test_copied_sql_gives_the_rows_of_the_export(demo_lab: Lab, key: str) -> Non
     assert pane.export is not None
 
     assert list(demo_lab.sql(pane.copy_sql(state))) == list(pane.export(demo_lab, state))
+
+
+@pytest.mark.parametrize("find", ["", "document"])
+def test_the_proofs_are_exported_as_they_are_drawn(demo_lab: Lab, find: str) -> None:
+    attested = next(each for each in demo_lab.attestations if each.document_hash)
+    state = LogState(find=str(attested.document_hash) if find else "")
+    evidence = load_evidence(demo_lab, state)
+    assert evidence.examination is not None
+    assert evidence.path is not None
+
+    steps, path = export_steps(demo_lab, state).df(), export_path(demo_lab, state).df()
+
+    assert list(steps["state"]) == [each.state.value for each in evidence.examination.steps]
+    assert len(steps) == 8
+    assert list(path["hash"]) == [each.hash.hex() for each in evidence.path.siblings]
+    assert path["node"].iloc[-1] == evidence.path.root.hex()
+
+
+def test_a_search_without_a_result_has_no_proof_to_export(demo_lab: Lab) -> None:
+    for export in (export_steps, export_path):
+        with pytest.raises(NotFound):
+            export(demo_lab, LogState(find="nothing-1"))

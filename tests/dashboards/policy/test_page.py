@@ -249,7 +249,7 @@ def test_a_long_draft_says_where_it_is_kept(story: PolicyStory) -> None:
     assert "this is the stored version" in draw(story, lost, "kpis")
 
 
-@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.export])
+@pytest.mark.parametrize("key", ["matrix", "sankey", "segments", "rules", "examples", "curve"])
 def test_an_export_has_the_rows_of_the_report(story: PolicyStory, key: str) -> None:
     export = find(key).export
     assert export is not None
@@ -259,9 +259,32 @@ def test_an_export_has_the_rows_of_the_report(story: PolicyStory, key: str) -> N
     expected = sweep if key == "curve" else getattr(report, parts[key])
 
     assert expected is not None
-    table = export(story.ann, PolicyState(draft=DRAFT)).arrow()
+    assert export(story.ann, PolicyState(draft=DRAFT)).arrow().equals(expected.arrow())
 
-    assert table.equals(expected.arrow())
+
+def test_the_export_of_two_thresholds_has_a_row_for_each_pair(story: PolicyStory) -> None:
+    export = find("map").export
+    assert export is not None
+    frame = export(story.ann, PolicyState(draft=TWO)).df()
+
+    assert len(frame) == frame["value"].nunique() * frame["second_value"].nunique() > 1
+
+
+def test_the_export_by_issuer_has_the_flips_of_the_report(story: PolicyStory) -> None:
+    export = find("issuers").export
+    assert export is not None
+    report = story.ann.policies.simulate({"toml": DRAFT}, replaces=story.policy)
+    frame = export(story.ann, PolicyState(draft=DRAFT)).df()
+
+    assert frame["newly_allowed"].sum() == report.newly_allowed
+    assert frame["newly_denied"].sum() == report.newly_denied
+    assert set(frame["issuer"]) <= {each.name for each in story.ann.issuers.list()}
+
+
+@pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.export])
+def test_an_export_refuses_a_draft_that_it_cannot_replay(story: PolicyStory, key: str) -> None:
+    export = find(key).export
+    assert export is not None
     lost = PolicyState.from_query(PolicyState(draft="x" * 3_000).to_query())[0]
     with pytest.raises(AttestLabError, match="too long"):
         export(story.ann, lost)
@@ -270,7 +293,11 @@ def test_an_export_has_the_rows_of_the_report(story: PolicyStory, key: str) -> N
 
 
 @pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.copy_python])
-@pytest.mark.parametrize("state", [PolicyState(), PolicyState(draft=DRAFT)], ids=["stored", "draft"])
+@pytest.mark.parametrize(
+    "state",
+    [PolicyState(), PolicyState(draft=DRAFT), PolicyState(draft=DRAFT, window="30d", until="2026-11-02")],
+    ids=["stored", "draft", "window"],
+)
 def test_what_is_copied_runs_as_it_stands(story: PolicyStory, key: str, state: PolicyState) -> None:
     copy = find(key).copy_python
     assert copy is not None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
+from html import unescape
 from typing import Any
 
 import pytest
@@ -145,6 +146,39 @@ def test_what_is_exported_is_what_the_filters_select(story_lab: Lab, state: Risk
     shown = find("kpis").load(story_lab, state).now.signals
 
     assert len(export(story_lab, state)) == shown
+
+
+@pytest.mark.parametrize("key", ["graph", "what_if"])
+def test_what_is_not_a_query_is_exported_as_it_is_drawn(story_lab: Lab, key: str) -> None:
+    pane, state = find(key), RiskState(window="30d", rule_score=60.0)
+    assert pane.export is not None
+    data = pane.load(story_lab, state)
+    rows = data.graph.edges if key == "graph" else data.result.curve
+
+    assert len(rows) > 0
+    assert pane.export(story_lab, state).arrow().equals(rows.arrow())
+
+
+def test_a_long_what_if_says_what_it_does_and_can_be_cancelled(story_lab: Lab) -> None:
+    pane = find("what_if")
+    assert pane.expects is not None
+
+    signals = len(story_lab.sql("select id from signals"))
+    assert (PAGE.has_long_loads, pane.is_long) == (True, True)
+    assert pane.expects(story_lab, RiskState()) == f"{signals:,} recorded signals are decided again."
+
+
+def test_the_chip_of_an_issuer_has_its_name(story_lab: Lab) -> None:
+    issuer = next(iter(story_lab.issuers.list()))
+    state = RiskState(about=f"issuer:{issuer.id}")
+
+    assert issuer.name not in str(PAGE.chips(state, FACTS))  # nothing is loaded yet
+    assert f"About Issuer {issuer.name}" in words_of(draw(story_lab, state, ["chips"])["chips"])
+    assert find("chips").is_optional
+
+
+def words_of(markup: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", "", markup))
 
 
 def test_the_matrix_is_that_of_the_simulation(own_lab: Lab) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.core.errors import PermissionDenied
 from attestlab_dashboards.issuers.queries.instant import read_now
@@ -36,9 +37,21 @@ def load_open_requests(lab: Lab, _state: IssuerState) -> OpenRequests:
     return OpenRequests(now, viewer, tuple(found), read_names(lab, {str(each.target_issuer_id) for each in found}))
 
 
+def export_open_requests(lab: Lab, _state: IssuerState) -> Records[IssuerRequestHandle]:
+    """Export the requests that are open.
+
+    Raises:
+        PermissionDenied: the person may not see them.
+    """
+    return Records((request for status in OPEN for request in lab.issuers.requests(status=status)), IssuerRequestHandle)
+
+
 def write_requests_python(_state: IssuerState) -> str:
-    """Write the call of the facade that lists all requests."""
-    return "lab.issuers.requests().df()"
+    """Write the calls of the facade that list them; without any, `IssuerRequest` has the columns."""
+    return (
+        f"requests = [each for status in {OPEN!r} for each in lab.issuers.requests(status=status)]\n"
+        "[(each.type, each.target_issuer_id, each.status, each.reason) for each in requests]"
+    )
 
 
 def read_all_requests(lab: Lab) -> dict[str, IssuerRequestHandle]:

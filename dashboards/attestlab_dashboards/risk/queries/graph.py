@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.risk import GraphHandle
 from attestlab.core.errors import NotFound
 from attestlab.risk.rules import Entity, EntityType
@@ -40,6 +41,18 @@ def load_graph(lab: Lab, state: RiskState) -> EntityGraphView | None:
         return None
     issuers = [node.id for node in graph.nodes if node.type == EntityType.ISSUER]
     return EntityGraphView(focus, graph, load_issuer_names(lab, issuers), bool(state.graph), answer)
+
+
+def export_links(lab: Lab, state: RiskState) -> Records[Any]:
+    """Export the links of the graph.
+
+    Raises:
+        NotFound: no entity stands out, so there is no graph.
+    """
+    view = load_graph(lab, state)
+    if view is None:
+        raise NotFound("graph", "of these filters")
+    return view.graph.edges
 
 
 def _find_focus(answer: RiskAnswer, state: RiskState) -> Entity | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.risk import RiskSimulationHandle
 from attestlab_dashboards.risk.queries.cells import read_text
 from attestlab_dashboards.risk.queries.context import load_context
@@ -36,6 +37,17 @@ def load_what_if(lab: Lab, state: RiskState) -> WhatIf:
     score = threshold if state.rule_score is None else state.rule_score
     result = lab.signals.simulate(build_rules(state, score, threshold), threshold=(RULE_ID, "signal.score"))
     return WhatIf(result, threshold, score, [read_text(row, "source") for row in lab.sql(_SOURCES)])
+
+
+def describe_work(lab: Lab, _state: RiskState) -> str:
+    """Describe what a simulation has to do."""
+    (row,) = lab.sql("SELECT count(*) AS count FROM signals")
+    return f"{int(str(row['count'])):,} recorded signals are decided again."
+
+
+def export_curve(lab: Lab, state: RiskState) -> Records[Any]:
+    """Export the confusion matrix for each threshold of the rule."""
+    return load_what_if(lab, state).result.curve
 
 
 def build_rules(state: RiskState, score: float, threshold: float) -> list[Rule]:
