@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from support.browser import needs_chromium
 from support.dashboards.clicks import Mouse
-from support.dashboards.demo_server import MEMBER, OWNER, DemoServer
+from support.dashboards.demo_server import LEAVER, MEMBER, OWNER, DemoServer
 from support.dashboards.windows import (
     READY,
     WAIT_MS,
@@ -172,6 +172,24 @@ def test_sign_out_closes_the_other_windows(windows: Windows) -> None:
         first.click("text=Sign out")
         first.wait_for_url("**/dash/sign-in*", timeout=WAIT_MS)
         second.wait_for_url("**/dash/sign-in*", timeout=WAIT_MS)
+
+
+def test_who_is_removed_is_out_of_all_their_windows(windows: Windows, demo: DemoServer) -> None:
+    """The first window that asks the service notices it; the other ones end with it, before the regular check."""
+    with windows.browser.new_context(storage_state=windows.sign_in(LEAVER)) as profile:
+        idle, used = profile.new_page(), profile.new_page()
+        for page, path in ((idle, "issuers"), (used, "risk")):
+            page.set_default_timeout(WAIT_MS)
+            page.goto(f"{windows.url}/dash/{path}")
+            page.wait_for_selector(READY)
+        with demo.connect() as lab:
+            leaver = lab.as_(LEAVER, password=demo.made["people_password"]).me()
+            lab._client.delete(f"/v1/users/{leaver.id}")
+        used.get_by_role("button", name="24 hours", exact=True).click()
+        used.wait_for_url("**/dash/sign-in?next=*")
+        idle.wait_for_url("**/dash/sign-in?next=*")
+
+        assert used.url.endswith("risk%3Fwindow%3D24h")
 
 
 @pytest.mark.parametrize("kind", ["attestation.minted", pytest.param("", marks=pytest.mark.soak)])

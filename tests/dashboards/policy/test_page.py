@@ -12,9 +12,11 @@ import pytest
 from attestlab import AttestLabError
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Facts, Pane
+from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
+from attestlab_dashboards.policy.queries import load_replay
 from attestlab_dashboards.policy.rule_table import MINUS
 from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, PolicyState
 from attestlab_dashboards.safe import text
@@ -303,3 +305,15 @@ def test_what_is_copied_runs_as_it_stands(story: PolicyStory, key: str, state: P
     assert copy is not None
 
     exec(compile(copy(state), "<copied>", "exec"), {"lab": story.ann})  # our own text, as a person would paste it
+
+
+def test_what_is_copied_asks_about_the_window_of_the_page(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT, policy=str(story.policy.id), window="30d", until="2026-12-01")
+    shown = load_replay(story.ann, state).report
+    copied: dict[str, Any] = {"lab": story.ann}
+    exec(compile(copy_simulation(state), "<copied>", "exec"), copied)
+
+    assert shown is not None
+    assert shown.window.from_ is not None
+    assert copied["report"].window == shown.window
+    assert (copied["report"].newly_allowed, copied["report"].newly_denied) == (shown.newly_allowed, shown.newly_denied)

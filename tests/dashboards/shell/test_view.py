@@ -16,7 +16,8 @@ import pytest
 from markupsafe import Markup
 
 from attestlab import Lab
-from attestlab.core.errors import AuthInvalid
+from attestlab.client.asynchronous.calls import VerbCancelled
+from attestlab.core.errors import AuthInvalid, Unavailable
 from attestlab_dashboards.pages import DashboardPage, Facts, Pane
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.sessions import BrowserSession
@@ -72,12 +73,12 @@ class Window:
         self,
         load: Callable[[Lab, WordState], str],
         *,
-        scope: str = "",
         draw: Callable[[str, WordState], Markup] = draw_word,
+        **options: Any,
     ) -> None:
         self.sent: list[Mapping[str, Any]] = []
         self.ended = 0
-        pane = Pane(key="answer", load=load, draw=draw, reads=("word",), scope=scope)
+        pane = Pane(key="answer", load=load, draw=draw, reads=("word",), **options)
         page = DashboardPage(
             path="log",
             name="Words",
@@ -239,6 +240,22 @@ def test_retry_loads_a_failed_pane_again(open_window: Callable[..., Window]) -> 
         return window
 
     assert asyncio.run(story()).shown()[1:] == ["word"]
+
+
+@pytest.mark.parametrize("error", [Unavailable("The service stops."), VerbCancelled("The verb was cancelled.")])
+def test_an_optional_pane_that_fails_changes_nothing(open_window: Callable[..., Window], error: Exception) -> None:
+    def fail(_lab: Lab, _state: WordState) -> str:
+        raise error
+
+    async def story(*, is_optional: bool) -> Window:
+        window = open_window(fail, is_optional=is_optional)
+        window.receive({"hello": ""})
+        await window.finish()
+        return window
+
+    optional, usual = (asyncio.run(story(is_optional=each)) for each in (True, False))
+    assert (optional.shown(), optional.numbers()) == ([], [1])
+    assert len(usual.shown()) == 1
 
 
 def test_a_pane_without_its_scope_is_not_even_loaded(open_window: Callable[..., Window]) -> None:

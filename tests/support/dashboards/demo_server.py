@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from support.timeouts import WAIT_TIMEOUT_S
 WORLD = "served"  # in the name of its cache
 OWNER, ADMIN, REVIEWER = (address for address, _, _ in PEOPLE)
 MEMBER = "mia@demo.example"
+LEAVER = "leo@demo.example"  # whom a test removes
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,15 @@ class DemoServer:
 
 
 @contextmanager
-def serve_demo(folder: Path, *, caches: Path) -> Iterator[DemoServer]:
-    """Serve a copy of the world on a free port; `caches` is the folder that keeps the world."""
+def serve_demo(
+    folder: Path, *, caches: Path, prepare: Callable[[Path], None] = lambda data: None
+) -> Iterator[DemoServer]:
+    """Serve a copy of the world on a free port; `caches` is the folder that keeps the world.
+
+    Before it is served, `prepare` may change the copy.
+    """
     copy_world(WORLD, folder / "data", build_world, caches=caches)
+    prepare(folder / "data")
     with serve_folder(folder) as server:
         yield server
 
@@ -69,16 +76,23 @@ def serve_folder(folder: Path) -> Iterator[DemoServer]:
 
 
 def build_world(folder: Path) -> None:
-    """Create the demo as `attestlab demo` does, with a fourth person, who has few scopes.
+    """Create the demo as `attestlab demo` does, with a person who has few scopes, and one who leaves.
 
     Its records are in the lake, so that no page waits for an export.
     """
+    served.load_credentials(folder)
+    add_person(folder, MEMBER, name="Mia Lindt", role=Role.MEMBER)
+    add_person(folder, LEAVER, name="Leo Marti", role=Role.ADMIN)
+    with closing(Installation.open(Settings(data=folder, database_url=None))) as lab:
+        lab.lake.export()
+
+
+def add_person(folder: Path, email: str, *, name: str, role: Role) -> None:
+    """Add a person with the password of the others to the demo in a folder that no server serves."""
     made = served.load_credentials(folder)
-    lab = Installation.open(Settings(data=folder, database_url=None))
     tenant = TenantCreated(UUID(str(made["tenant_id"])), UUID(str(made["org_id"])), "", "", "")
-    add_user(lab, tenant, MEMBER, str(made["people_password"]), name="Mia Lindt", roles=Role.MEMBER.value)
-    lab.lake.export()
-    lab.close()
+    with closing(Installation.open(Settings(data=folder, database_url=None))) as lab:
+        add_user(lab, tenant, email, str(made["people_password"]), name=name, roles=role.value)
 
 
 def find_shared_folder(own: Path) -> Path:

@@ -78,11 +78,12 @@ class Windows:
         if person not in self._signed_in:
             with self.browser.new_context() as profile:
                 page = profile.new_page()
+                page.set_default_timeout(WAIT_MS)
                 page.goto(f"{self.url}/dash/sign-in?next=/dash/nowhere")  # no page is drawn for it
                 page.fill("input[name=email]", person)
                 page.fill("input[name=password]", self.server.made["people_password"])
                 page.click("button.primary")
-                page.wait_for_url("**/dash/nowhere", timeout=WAIT_MS)
+                page.wait_for_url("**/dash/nowhere")
                 self._signed_in[person] = profile.storage_state()
         return self._signed_in[person]
 

@@ -1,0 +1,73 @@
+"""A person with a keyboard alone: Tab reaches all that a mouse can use, Esc leads back, and nothing traps the focus."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from attestlab_dashboards.page_list import PAGES
+from support.browser import needs_chromium
+from support.dashboards.page_scripts import WATCH_FOCUS
+from support.dashboards.windows import Windows, read_number, wait_for_redraw
+
+pytestmark = needs_chromium
+
+ALL = [pytest.param(page.path, marks=pytest.mark.soak if page.path != "log" else ()) for page in PAGES]
+# What opens the drawer or dialog of each page.
+OPENERS = {
+    "risk": "[data-pane=who] tr[data-row] button.al-open",
+    "policy": "[data-pane=activation] button[data-ev=dialog]",
+    "log": "[data-pane=entries] tr[data-row] button.al-open",
+    "issuers": "[data-pane=issuers] button.is-act",
+}
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_tab_reaches_all_that_a_mouse_can_use_and_shows_where_it_is(windows: Windows, path: str) -> None:
+    with windows.visit(f"/dash/{path}") as page:
+        stops = page.evaluate(WATCH_FOCUS)
+        for _ in range(stops + 3):
+            page.keyboard.press("Tab")
+        found = page.evaluate("window.walk()")
+
+    assert stops > 40
+    assert found == {"missed": [], "unseen": []}
+
+
+@pytest.mark.parametrize("path", OPENERS)
+def test_esc_closes_what_enter_opened_and_the_focus_returns(windows: Windows, path: str) -> None:
+    with windows.visit(f"/dash/{path}") as page:
+        opener = page.locator(OPENERS[path]).first
+        key = opener.get_attribute("data-key")
+        opener.focus()
+        press(page, "Enter")
+        assert page.locator("[role=dialog] :focus, [role=dialog]:focus").count() == 1
+        press(page, "Escape")
+        assert page.locator("[role=dialog]").count() == 0
+        assert key
+        assert page.locator(":focus").last.get_attribute("data-key") == key
+
+
+@pytest.mark.parametrize("path", ["issuers?ask=add"])
+def test_a_dialog_keeps_the_focus_both_ways(windows: Windows, path: str) -> None:
+    with windows.visit(f"/dash/{path}") as page:
+        page.locator("[role=dialog] button").last.focus()
+        page.keyboard.press("Tab")
+        assert page.locator("[role=dialog] :focus").count() == 1
+        page.keyboard.press("Shift+Tab")
+        assert page.locator("[role=dialog] button:focus").count() == 1
+
+
+def test_a_drawer_lets_the_focus_out(windows: Windows) -> None:
+    with windows.visit("/dash/log?entry=3") as page:
+        page.locator(".al-drawer a, .al-drawer button").last.focus()
+        page.keyboard.press("Tab")
+
+        assert page.locator(".al-drawer :focus").count() == 0
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key, and wait for the state that follows."""
+    before = read_number(page)
+    page.keyboard.press(key)
+    wait_for_redraw(page, before)

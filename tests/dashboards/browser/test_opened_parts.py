@@ -1,0 +1,65 @@
+"""Drawers, dialogs and menus are as accessible as the pages: light and dark, on a desk and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page
+
+from support.browser import SERIOUS, list_violations, needs_chromium
+from support.dashboards.clicks import Mouse
+from support.dashboards.windows import DESK, PHONE, Windows, has_sideways_scrolling, list_failed_panes
+
+pytestmark = needs_chromium
+
+
+def open_first(target: str) -> Callable[[Page], None]:
+    """Return what clicks an element, and waits for what it opens."""
+    return lambda page: Mouse(page).click(target)
+
+
+def ask_in_drawer(page: Page) -> None:
+    """Ask for a suspension in the drawer of an issuer, as on a phone, whose table has no buttons."""
+    mouse = Mouse(page)
+    mouse.click("[data-pane=issuers] tr[data-row] button.al-open")
+    mouse.click("[data-pane=issuer] button[data-v^='suspend:']")
+
+
+def open_menus(page: Page) -> None:
+    """Open each menu of a pane, and that of the person."""
+    for menu in page.locator("details:visible > summary").all():
+        menu.click()
+
+
+OPENED: Final[Mapping[str, tuple[str, Callable[[Page], None]]]] = {
+    "an entity": ("risk?kind=user", open_first("[data-pane=who] tr[data-row] button.al-open")),
+    "menus": ("risk", open_menus),
+    "a dialog of activation": ("policy", open_first("[data-pane=activation] button[data-ev=dialog]")),
+    "a draft with an error": ("policy?policy=new&category=MINT", open_menus),
+    "an entry": ("log", open_first("[data-pane=entries] tr[data-row] button.al-open")),
+    "an issuer": ("issuers", open_first("[data-pane=issuers] tr[data-row] button.al-open")),
+    "a suspension": ("issuers?status=ACTIVE", ask_in_drawer),
+    "a registration": ("issuers?ask=add", lambda page: None),
+}
+LOOKS: Final = [
+    pytest.param("light", DESK, id="desk"),
+    pytest.param("dark", PHONE, marks=pytest.mark.soak, id="dark-phone"),
+]
+
+
+@pytest.mark.parametrize(("scheme", "viewport"), LOOKS)
+@pytest.mark.parametrize(
+    "part", [pytest.param(each, marks=[] if each == "an entity" else pytest.mark.soak) for each in OPENED]
+)
+def test_axe_finds_nothing_serious_in_an_opened_part(
+    windows: Windows, part: str, scheme: str, viewport: dict[str, int]
+) -> None:
+    path, open_part = OPENED[part]
+    options = {"color_scheme": scheme, "viewport": viewport, "reduced_motion": "reduce"}
+    with windows.visit(f"/dash/{path}", **options) as page:
+        open_part(page)
+        assert list_failed_panes(page) == []
+        assert list_violations(page, *SERIOUS) == []
+        assert not has_sideways_scrolling(page)
