@@ -11,6 +11,7 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.simulation.shapes import SweptOut
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.queries import load_replay, load_sweep
 from attestlab_dashboards.policy.state import PolicyState
@@ -52,7 +53,7 @@ def export_issuers(lab: Lab, state: PolicyState) -> Records[IssuerFlips]:
     return Records(rows, IssuerFlips)
 
 
-def export_sweep(lab: Lab, state: PolicyState) -> Records[Any]:
+def export_sweep(lab: Lab, state: PolicyState) -> Records[SweptOut]:
     """Export the results for every value of the threshold.
 
     Raises:
@@ -61,7 +62,7 @@ def export_sweep(lab: Lab, state: PolicyState) -> Records[Any]:
     return _export_sweep(lab, state, 1)
 
 
-def export_map(lab: Lab, state: PolicyState) -> Records[Any]:
+def export_map(lab: Lab, state: PolicyState) -> Records[SweptOut]:
     """Export the results for every pair of values of two thresholds.
 
     Raises:
@@ -70,7 +71,7 @@ def export_map(lab: Lab, state: PolicyState) -> Records[Any]:
     return _export_sweep(lab, state, 2)
 
 
-def _export_sweep(lab: Lab, state: PolicyState, count: int) -> Records[Any]:
+def _export_sweep(lab: Lab, state: PolicyState, count: int) -> Records[SweptOut]:
     _require_report(lab, state)
     report = load_sweep(lab, state, count).report
     if report is None or report.sweep is None:

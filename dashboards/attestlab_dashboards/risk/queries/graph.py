@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.risk import GraphHandle
 from attestlab.core.errors import NotFound
+from attestlab.risk.entities.shapes import EdgeOut
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.risk.queries.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.queries.names import load_issuer_names
@@ -43,7 +44,7 @@ def load_graph(lab: Lab, state: RiskState) -> EntityGraphView | None:
     return EntityGraphView(focus, graph, load_issuer_names(lab, issuers), bool(state.graph), answer)
 
 
-def export_links(lab: Lab, state: RiskState) -> Records[Any]:
+def export_links(lab: Lab, state: RiskState) -> Records[EdgeOut]:
     """Export the links of the graph.
 
     Raises:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.risk import RiskSimulationHandle
+from attestlab.simulation.risk.shapes import CurvePointOut
 from attestlab_dashboards.risk.queries.cells import read_text
 from attestlab_dashboards.risk.queries.context import load_context
 from attestlab_dashboards.risk.state import RiskState
@@ -45,7 +46,7 @@ def describe_work(lab: Lab, _state: RiskState) -> str:
     return f"{int(str(row['count'])):,} recorded signals are decided again."
 
 
-def export_curve(lab: Lab, state: RiskState) -> Records[Any]:
+def export_curve(lab: Lab, state: RiskState) -> Records[CurvePointOut]:
     """Export the confusion matrix for each threshold of the rule."""
     return load_what_if(lab, state).result.curve
 
