@@ -9,7 +9,7 @@ import duckdb
 
 from attestlab.core.errors import AttestLabError
 from attestlab.lake.datasets import SIGNALS
-from attestlab.lake.trusted_connections import ExportedView, TrustedConnections
+from attestlab.lake.trusted_connections import ExportedFacts, TrustedConnections
 from attestlab.risk.analysis.conditions import build_condition
 from attestlab.risk.signals.service import ExportedNumbers
 from attestlab.risk.signals.store import SignalFilter
@@ -26,23 +26,24 @@ def find_signals(
     If the lake is damaged, busy or ahead of the records, nothing is found and the end is 0.
     """
     try:
-        with trusted.open_exported(tenant_id, SIGNALS) as view:
-            return ExportedNumbers(_read_numbers(view, filter_, before, limit), view.end)
+        with trusted.open_exported(tenant_id, SIGNALS) as exported:
+            return ExportedNumbers(_read_numbers(exported, filter_, before, limit), exported.parts.end)
     except (AttestLabError, duckdb.Error, OSError):
         return ExportedNumbers([], 0)
 
 
-def _read_numbers(view: ExportedView, filter_: SignalFilter, before: int, limit: int) -> Sequence[int]:
-    """Search ever longer ranges, the newest first: DuckDB skips the row groups outside of a range.
+def _read_numbers(exported: ExportedFacts, filter_: SignalFilter, before: int, limit: int) -> Sequence[int]:
+    """Search ever longer ranges, the newest first.
 
-    A range begins where a part does, so that no part is searched twice.
+    A range consists of whole parts, so that no part is searched twice, and each query opens the parts of its range.
     """
-    condition, numbers = build_condition(filter_), list[int]()
-    query = f"SELECT seq FROM signals WHERE {condition.sql} AND seq >= ? AND seq < ? ORDER BY seq DESC LIMIT ?"
-    end, length = min(before, view.end), FIRST_RANGE
+    condition, chain, numbers = build_condition(filter_), exported.parts.chain, list[int]()
+    end, length = min(before, exported.parts.end), FIRST_RANGE
     while end > 0 and len(numbers) < limit:
-        first = max((start for start in view.starts if start <= end - length), default=0)
-        found = view.connection.execute(query, [*condition.values, first, end, limit - len(numbers)])
+        first = max((part.first for part in chain if part.first <= end - length), default=0)
+        facts = exported.select_from([part for part in chain if first <= part.first < end])
+        query = f"SELECT seq FROM ({facts}) WHERE {condition.sql} AND seq < ? ORDER BY seq DESC LIMIT ?"
+        found = exported.connection.execute(query, [*condition.values, end, limit - len(numbers)])
         numbers += [number for (number,) in found.fetchall()]
         end, length = first, length * RANGE_GROWTH
     return numbers

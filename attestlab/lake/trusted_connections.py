@@ -46,12 +46,20 @@ class DatasetSnapshot(NamedTuple):
     unexported: pa.Table
 
 
-class ExportedView(NamedTuple):
-    """A connection with a view of the facts whose numbers are below `end`, and the first number of each part."""
+class ExportedFacts(NamedTuple):
+    """The exported facts of a data set that a tenant may see, and a connection that reads them."""
 
     connection: duckdb.DuckDBPyConnection
-    end: int
-    starts: Sequence[int]
+    dataset: Dataset
+    parts: Parts
+    tenant_id: UUID
+
+    def select_from(self, chain: Sequence[LakePart]) -> str:
+        """Return SQL for the tenant's rows of some of the parts.
+
+        DuckDB opens these only; each takes it a millisecond.
+        """
+        return _select_parts(self.dataset, chain, self.tenant_id)
 
 
 class TrustedConnections:
@@ -81,8 +89,8 @@ class TrustedConnections:
             yield connection
 
     @contextmanager
-    def open_exported(self, tenant_id: UUID, dataset: Dataset) -> Iterator[ExportedView]:
-        """Open a connection with a view of the exported facts alone.
+    def open_exported(self, tenant_id: UUID, dataset: Dataset) -> Iterator[ExportedFacts]:
+        """Open a connection to the exported facts alone.
 
         Raises:
             Conflict: the lake is ahead of the records.
@@ -92,8 +100,7 @@ class TrustedConnections:
         with self._storage.read() as connection:
             require_not_ahead(parts, store.sequence_length(connection, dataset.numbering, tenant_id), dataset)
         with self._cursor() as connection, translate_read_errors():
-            _create_view(connection, DatasetSnapshot(dataset, parts, dataset.table([])), tenant_id)
-            yield ExportedView(connection, parts.end, [part.first for part in parts.chain])
+            yield ExportedFacts(connection, dataset, parts, tenant_id)
 
     def close(self) -> None:
         """Close the instance; the next call opens another."""
@@ -138,16 +145,15 @@ def _create_view(connection: duckdb.DuckDBPyConnection, snapshot: DatasetSnapsho
     """Create the view of a data set: its parts with the tenant's filter, and the facts that only the records have."""
     name, members = snapshot.dataset.name, []
     if snapshot.parts.chain:
-        members.append(_select_parts(snapshot, tenant_id))
+        members.append(_select_parts(snapshot.dataset, snapshot.parts.chain, tenant_id))
     if snapshot.unexported.num_rows or not members:
         connection.register(f"{name}_unexported", snapshot.unexported)
         members.append(f"SELECT * FROM {name}_unexported")
     connection.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL BY NAME '.join(members)}")
 
 
-def _select_parts(snapshot: DatasetSnapshot, tenant_id: UUID | None) -> str:
+def _select_parts(dataset: Dataset, chain: Sequence[LakePart], tenant_id: UUID | None) -> str:
     """Return SQL for the rows of the parts. DuckDB accepts no parameters in a view, so the values are literals."""
-    dataset, chain = snapshot.dataset, snapshot.parts.chain
     names = [*dataset.columns, *_context_columns(dataset, chain)]
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
     files = ", ".join(literal(str(part.path)) for part in chain)
