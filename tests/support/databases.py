@@ -68,8 +68,10 @@ def replace_postgres_database(postgres_url: str, name: str, *, template: str) ->
 def temporary_postgres_database(postgres_url: str, *, template: str = "template1") -> Iterator[str]:
     """One that is dropped again: a thousand of them, at ten megabytes each, make every test wait for the disk."""
     url = create_postgres_database(postgres_url, template=template)
-    yield url
-    execute_as_administrator(postgres_url, f"DROP DATABASE {database_name(url)} WITH (FORCE)")
+    try:
+        yield url
+    finally:
+        execute_as_administrator(postgres_url, f"DROP DATABASE {database_name(url)} WITH (FORCE)")
 
 
 def database_name(url: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,12 +64,13 @@ class InstallationTemplate:
 
     @contextmanager
     def open_in(self, folder: Path, clock: Clock) -> Iterator[Installation]:
-        """An open copy, which knows its operator."""
-        with self.copy_to(folder) as settings:
-            lab = Installation.open(settings, clock=clock)
+        """An open copy, which knows its operator.
+
+        It is closed also when a check after the test fails: a later test would be blamed for its connections.
+        """
+        with self.copy_to(folder) as settings, closing(Installation.open(settings, clock=clock)) as lab:
             lab.operator = lab.orgs.service_caller(self.made.tenant.tenant_id)  # type: ignore[attr-defined]
             yield lab
-            lab.close()
 
 
 @cache
