@@ -1,17 +1,22 @@
-"""The figures of the dashboards. The people, the loads and both processes share one machine, as do all figures."""
+"""The figures of the dashboards. The people, the loads and both processes share one machine, as do all figures.
+
+BENCH_PARTS names the parts to measure, of `person`, `browser`, `crowd` and `memory`; by default all of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from time import sleep
 
+from benchmarks.dashboards.browser import measure_pages
 from benchmarks.dashboards.crowd import LOOK_S, PAGES, PEOPLE, Crowd, list_filters
 from benchmarks.dashboards.person import OpenPage, Person
 from benchmarks.dashboards.world import SIGNALS, DashboardWorld, serve_world
@@ -33,10 +38,18 @@ _CROWD = f"{PEOPLE} people"
 
 def figures(folder: Path) -> Iterator[Figure]:
     """Yield all figures; the server writes to `folder`."""
+    parts: dict[str, Callable[[DashboardWorld], Iterable[Figure]]] = {
+        "person": lambda world: asyncio.run(_measure_one_person(world)),
+        "browser": _measure_browser,
+        "crowd": _measure_crowd,
+        "memory": _measure_memory,
+    }
+    chosen = os.environ.get("BENCH_PARTS", ",".join(parts)).split(",")
+    if unknown := set(chosen) - set(parts):
+        raise ValueError(f"BENCH_PARTS names no part {', '.join(sorted(unknown))}; the parts are {', '.join(parts)}.")
     with serve_world(folder / "data") as world:
-        yield from asyncio.run(_measure_one_person(world))
-        yield from _measure_crowd(world)
-        yield from _measure_memory(world)
+        for name in chosen:
+            yield from parts[name](world)
 
 
 async def _measure_one_person(world: DashboardWorld) -> list[Figure]:
@@ -55,6 +68,12 @@ async def _measure_one_person(world: DashboardWorld) -> list[Figure]:
             page.close()
     await person.close()
     return found
+
+
+def _measure_browser(world: DashboardWorld) -> Iterator[Figure]:
+    for path, waits in measure_pages(world):
+        for name, waits_ms in waits.items():
+            yield from _describe_waits(f"{path}_browser_{name}", f"Chromium, {SIGNALS:,} signals", waits_ms)
 
 
 def _describe_openings(path: str, pages: list[OpenPage]) -> Iterator[Figure]:

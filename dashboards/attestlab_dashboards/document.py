@@ -49,9 +49,11 @@ class ShellPage(MaterialPage):
             main=[pn.Column(body, sizing_mode="stretch_width")],
             sx=_SX,
         )
-        # It shows the state of the whole server: every callback of any person would update every open page.
+        # It follows the state of the whole server, which every callback of any person would send to every open page,
+        # and which keeps the page for as long as the process lives. To follow another parameter ends that; to set a
+        # value does not.
         with edit_readonly(self):
-            self.busy = False
+            self.busy = self.param.theme_toggle
 
     def _populate_template_variables(self, template_variables: dict[str, Any]) -> None:
         super()._populate_template_variables(template_variables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from functools import partial
 from importlib import import_module
@@ -263,9 +264,14 @@ def run() -> None:
 
 
 def _load_libraries() -> None:
-    """Load what the first page needs, while its person signs in."""
+    """Load what the first page needs, while its person signs in; what is loaded then stays.
+
+    The collector of garbage, which frees closed windows, leaves it out: otherwise it would stop all windows for a
+    fraction of a second, and run so rarely that many windows wait for it.
+    """
     for name in ("pyarrow.ipc", "pyarrow.parquet"):
         import_module(name)
+    gc.freeze()
 
 
 def _use_own_socket() -> None:
