@@ -101,7 +101,7 @@ def require_text_alone(page: Page) -> None:
     assert page.locator(TRACES).evaluate_all("all => all.map((one) => one.outerHTML.slice(0, 200))") == []
 
 
-@pytest.mark.parametrize("path", ["risk?cases=all", "issuers?sort=-last", "policy?policy=new", "log"])
+@pytest.mark.parametrize("path", ["risk?kind=session", "issuers?sort=-last", "policy?policy=new", "log"])
 def test_lists_of_hostile_texts_are_text(hostile: tuple[Windows, list[HostileObjects]], path: str) -> None:
     windows, _ = hostile
     with windows.visit(f"/dash/{path}", person=HOSTILE_PERSON, bypass_csp=True) as page:

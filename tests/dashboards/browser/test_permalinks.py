@@ -41,8 +41,8 @@ def choose_type_page_and_entry(mouse: Mouse) -> None:
 
 
 @_choose("issuers")
-def choose_tier_order_and_key(mouse: Mouse) -> None:
-    mouse.choose("[data-pane=chips] select[data-ev=tier]", "BASIC")
+def choose_status_and_order(mouse: Mouse) -> None:
+    mouse.choose("[data-pane=chips] select[data-ev=status]", "ACTIVE")
     mouse.click("[data-pane=issuers] button[data-ev=sort][data-key='sort:name']")
 
 
