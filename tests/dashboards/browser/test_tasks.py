@@ -77,7 +77,7 @@ def test_who_caused_the_spike(tasks: Tasks) -> None:
     assert int(escalated[2].replace(",", "")) >= 10
 
 
-def test_which_issuers_failures_rose(tasks: Tasks) -> None:
+def test_which_issuers_failures_rose(tasks: Tasks, lab: Lab) -> None:
     with tasks.begin("Which issuer's failures rose?", "risk") as mouse:
         mouse.click("[data-pane=what] button[data-ev=facet_kind][data-v=issuer]")
         first = mouse.page.locator("[data-pane=who] tr[data-row]").first
@@ -86,7 +86,7 @@ def test_which_issuers_failures_rose(tasks: Tasks) -> None:
         mouse.press("Everything of this entity", "[data-pane=drawer]")
         tiles, chips = mouse.read_pane("kpis"), mouse.read_pane("chips")
 
-    assert f"About Issuer {entity.removeprefix('issuer:')}" in chips
+    assert f"About Issuer {lab.issuers[entity.removeprefix('issuer:')].name}" in chips
     escalated = re.search(r"Escalated ([\d,]+) (\+[\d,]+ %|none)", tiles)
     assert escalated is not None, tiles
     assert int(escalated[1].replace(",", "")) > 0
