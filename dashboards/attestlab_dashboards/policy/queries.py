@@ -255,15 +255,16 @@ def _choose_thresholds(choices: tuple[RuleThreshold, ...], state: PolicyState, c
 
 
 def load_proof(lab: Lab, state: PolicyState) -> Proof:
-    """Prove what is true of the text for every possible context, and compare it with the active version."""
-    return share(lab).get(("proof", *_take(state, REPLAY_FIELDS)), lambda: _prove(lab, state))
+    """Prove what is true of the text for every possible context, and compare it with the active version.
 
-
-def _prove(lab: Lab, state: PolicyState) -> Proof:
+    The proof knows no decisions, so one serves for every window of them.
+    """
     replay = load_replay(lab, state)
     if replay.report is None:
         return Proof(replay, None)
-    return Proof(replay, lab.policies.analyze(replay.about.source, against=replay.about.active))
+    about = replay.about
+    key = ("proof", *_take(state, (*TEXT_FIELDS, "run")))
+    return Proof(replay, share(lab).get(key, lambda: lab.policies.analyze(about.source, against=about.active)))
 
 
 def _paths(lab: Lab) -> frozenset[str]:

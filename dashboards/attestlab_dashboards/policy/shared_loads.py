@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from attestlab import Lab
 
 Answer = TypeVar("Answer")
-_MAX_ANSWERS: Final = 12  # of one window
+_MAX_ANSWERS: Final = 40  # of one window; a window without a filter needs 14, and each filter 8 others
 _LOCK: Final = threading.Lock()
 _LOADS: Final[WeakKeyDictionary[Lab, SharedLoads]] = WeakKeyDictionary()
 
@@ -35,8 +35,9 @@ class SharedLoads:
             is_ours = future is None
             if future is None:
                 future = self._answers[key] = Future()
-                while len(self._answers) > _MAX_ANSWERS:
-                    self._answers.popitem(last=False)
+            self._answers.move_to_end(key)
+            while len(self._answers) > _MAX_ANSWERS:
+                self._answers.popitem(last=False)  # the one that was used longest ago
         if is_ours:
             self._fill(key, future, load, is_long)
         return cast(Answer, future.result())

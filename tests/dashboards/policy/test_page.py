@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from attestlab import AttestLabError
+from attestlab import AttestLabError, Lab
+from attestlab.client.collections.policies import PolicyCollection
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Facts, Pane
 from attestlab_dashboards.policy.copying import copy_simulation
@@ -18,6 +19,7 @@ from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
 from attestlab_dashboards.policy.queries import load_replay
 from attestlab_dashboards.policy.rule_table import MINUS
+from attestlab_dashboards.policy.shared_loads import forget
 from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, PolicyState
 from attestlab_dashboards.safe import text
 from support.policy_story import ACTIVE, DRAFT, PolicyStory, add_rule, list_issuers, make_context
@@ -317,3 +319,28 @@ def test_what_is_copied_asks_about_the_window_of_the_page(story: PolicyStory) ->
     assert shown.window.from_ is not None
     assert copied["report"].window == shown.window
     assert (copied["report"].newly_allowed, copied["report"].newly_denied) == (shown.newly_allowed, shown.newly_denied)
+
+
+def test_another_window_replays_the_text_and_asks_nothing_else_again(
+    story: PolicyStory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    for kind, verbs in ((PolicyCollection, ("list", "get", "attributes", "analyze", "simulate")), (Lab, ("me",))):
+        for verb in verbs:
+            monkeypatch.setattr(kind, verb, note_calls(getattr(kind, verb), asked))
+    forget(story.ann)
+
+    for day in range(1, 7):
+        begun = len(asked)
+        draw(story, PolicyState(draft=DRAFT, since=f"2026-10-0{day}"))
+
+    assert {"list", "get", "attributes", "analyze"} <= set(asked[:begun])
+    assert set(asked[begun:]) == {"simulate", "me"}
+
+
+def note_calls(verb: Any, asked: list[str]) -> Any:
+    def call(*arguments: Any, **options: Any) -> Any:
+        asked.append(verb.__name__)
+        return verb(*arguments, **options)
+
+    return call

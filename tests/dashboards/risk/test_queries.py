@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
@@ -9,6 +11,7 @@ from attestlab import Lab
 from attestlab_dashboards.risk.queries import entities, graph, overview, profile
 from attestlab_dashboards.risk.queries.answer import load_answer
 from attestlab_dashboards.risk.queries.case_list import load_cases
+from attestlab_dashboards.risk.queries.names import IssuerNames
 from attestlab_dashboards.risk.state import RiskState
 from support.risk_story import BURST, BURST_DAY, DEVICE, HOSTILE_USER, NEWEST
 
@@ -224,3 +227,22 @@ def test_cases_are_those_of_the_verb(story_lab: Lab) -> None:
     assert {case.id for case in found.cases} <= {str(case.id) for case in story_lab.cases.list(status="open")}
     assert found.count == found.open_count == len(list(story_lab.cases.list(status="open")))
     assert load_cases(story_lab, RiskState(cases="resolved")).cases == []
+
+
+def test_the_names_of_issuers_are_asked_once_a_minute(story_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    issuer = next(iter(story_lab.issuers.list()))
+    real, now = Lab.sql, 0.0
+
+    def ask(lab: Lab, query: str, parameters: Any = None) -> Any:
+        asked.append(parameters["ids"])
+        return real(lab, query, parameters)
+
+    monkeypatch.setattr(Lab, "sql", ask)
+    names = IssuerNames(lambda: now)
+    found = [names.load(story_lab, ids) for ids in ([str(issuer.id)], [str(issuer.id), "no issuer"], ["no issuer"], [])]
+    now = 61.0
+    names.load(story_lab, ["no issuer"])
+
+    assert found == [{str(issuer.id): issuer.name}, {str(issuer.id): issuer.name}, {}, {}]
+    assert asked == [[str(issuer.id)], ["no issuer"], ["no issuer"]]
