@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from httpx._transports import default
 
 from attestlab import Lab
 from attestlab.client.asynchronous.calls import VerbCancelled
@@ -84,6 +86,22 @@ def test_a_cancelled_load_leaves_the_service(tmp_path: Path) -> None:
             return met
 
     assert asyncio.run(run()) == ["/v1/auth/login", "/v1/policies/simulate", "left"]
+
+
+def test_the_doors_of_a_person_load_no_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their socket carries no TLS; the system's certificates take 0.8 MiB each time, on the event loop as well."""
+    created: list[object] = []
+    create = default.create_ssl_context
+    monkeypatch.setattr(default, "create_ssl_context", lambda *given, **named: created.append(create(*given, **named)))
+
+    async def run() -> None:
+        async with serve_slowly(tmp_path) as (configuration, _met):
+            door = await run_in_thread(lambda: PersonalDoor(configuration, "ann@x.example", "p", address="127.0.0.1"))
+            door.cancellable_lab()
+            door.close()
+
+    asyncio.run(run())
+    assert [cast(ssl.SSLContext, each).get_ca_certs() for each in created] == [[], []]
 
 
 def test_a_load_that_waits_for_its_turn_never_begins() -> None:
