@@ -11,6 +11,7 @@ from support.dashboards.windows import Windows, read_number, wait_for_redraw
 
 pytestmark = needs_chromium
 
+PARTS_OF_DATES = 30  # more than all further stops of a page: month, day, year, hour, minute and calendar of each field
 # What opens the drawer or dialog of each page.
 OPENERS = {
     "risk": "[data-pane=who] tr[data-row] button.al-open",
@@ -20,11 +21,13 @@ OPENERS = {
 }
 
 
-@pytest.mark.parametrize("path", ["log"])
+@pytest.mark.parametrize(
+    "path", ["log", *(pytest.param(path, marks=pytest.mark.soak) for path in OPENERS if path != "log")]
+)
 def test_tab_reaches_all_that_a_mouse_can_use_and_shows_where_it_is(windows: Windows, path: str) -> None:
     with windows.visit(f"/dash/{path}") as page:
         stops = page.evaluate(WATCH_FOCUS)
-        for _ in range(stops + 3):
+        for _ in range(stops + PARTS_OF_DATES):
             page.keyboard.press("Tab")
         found = page.evaluate("window.walk()")
 
