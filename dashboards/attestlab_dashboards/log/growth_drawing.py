@@ -76,9 +76,9 @@ def _round_up(number: int) -> int:
     """Round up to a number whose quarters are round.
 
     >>> [_round_up(number) for number in (1, 39, 20_412)]
-    [4, 40, 40000]
+    [4, 40, 24000]
     """
-    quarters = (int(f"{factor}{'0' * power}") for power in range(19) for factor in (1, 2, 3, 5))
+    quarters = (int(f"{factor}{'0' * power}") for power in range(19) for factor in (1, 2, 3, 4, 5, 6, 8))
     return next(4 * quarter for quarter in quarters if 4 * quarter >= number)
 
 
