@@ -21,7 +21,8 @@ class NameServer:
     """`texts` are the TXT records by name; it fails while `is_broken`; `asked` is every name that it was asked for.
 
     `addresses` are what a name's A and AAAA records come from, a function that each question calls.
-    While `is_silent` it answers nothing; `speak` answers what it was asked meanwhile.
+    While `is_silent` it answers nothing; `speak` answers what it was asked meanwhile. A question that a client sends
+    again, because it waited longer than it wanted (RFC 1035 section 4.2.1), is answered as before and counted once.
     """
 
     address: str
@@ -32,6 +33,7 @@ class NameServer:
     is_silent: bool = False
     unanswered: list[tuple[bytes, Any]] = field(default_factory=list)
     socket: socket.socket | None = None
+    answers: dict[bytes, bytes] = field(default_factory=dict)
 
     def receive(self, question: bytes, client: Any) -> None:
         """Answer, or keep the question for later."""
@@ -39,7 +41,9 @@ class NameServer:
             self.asked.append(_name_of(dns.message.from_wire(question)))
             self.unanswered.append((question, client))
         else:
-            self._send(self.answer(question), client)
+            if question not in self.answers:
+                self.answers[question] = self.answer(question)
+            self._send(self.answers[question], client)
 
     def speak(self) -> None:
         """Answer what came in the silence, and what comes from now on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 import ssl
@@ -81,11 +82,11 @@ def serve_receiver(
     tls: ssl.SSLContext | None = None,
     address: str = "127.0.0.1",
     host: str | None = None,
-    port: int = 0,
+    listening: socket.socket | None = None,
 ) -> Iterator[Receiver]:
     """Accept connections until left, and handle each in a thread of its own."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.create_server((address, port), family=family, backlog=512) as listening:
+    with listening or _listen(address) as listening:
+        address = listening.getsockname()[0]
         shown = host or (f"[{address}]" if ":" in address else address)
         receiver = Receiver(shown, listening.getsockname()[1], "https" if tls else "http")
         accepting = threading.Thread(target=_accept, args=(listening, handle, receiver, tls))
@@ -96,6 +97,28 @@ def serve_receiver(
             receiver.over.set()
             listening.shutdown(socket.SHUT_RDWR)
             accepting.join(WAIT_TIMEOUT_S)
+
+
+def listen_on_one_port(*addresses: str) -> list[socket.socket]:
+    """Listen on several addresses, on a port that is free on all of them."""
+    while True:
+        listening = [_listen(addresses[0])]
+        port = listening[0].getsockname()[1]
+        try:
+            for address in addresses[1:]:
+                listening.append(_listen(address, port))
+        except OSError as error:
+            for one in listening:
+                one.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return listening
+
+
+def _listen(address: str, port: int = 0) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.create_server((address, port), family=family, backlog=512)
 
 
 def _accept(listening: socket.socket, handle: Handler, receiver: Receiver, tls: ssl.SSLContext | None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from ipaddress import ip_address
 
 import httpcore
@@ -19,7 +18,7 @@ from attestlab.webhooks.host_resolution import PublicHostResolver
 from attestlab.webhooks.http_transport import HttpTransport, OutgoingRequest, ReceiverResponse, SendFailed
 from support.name_server import NameServer, serve_dns
 from support.receiver_urls import refused_urls
-from support.receivers import Receiver, accept_everything, respond, serve_receiver
+from support.receivers import Receiver, accept_everything, listen_on_one_port, respond, serve_receiver
 from support.timeouts import WAIT_TIMEOUT_S
 
 NAME = "receiver.example"
@@ -34,9 +33,11 @@ PUBLIC = ("93.184.215.14", "2606:4700:4700::1111")
 @pytest.fixture
 def canary() -> Iterator[Receiver]:
     """A service on loopback that nothing may reach, also on IPv6 at the same port."""
-    with ExitStack() as stack:
-        found = stack.enter_context(serve_receiver(accept_everything))
-        stack.enter_context(serve_receiver(_count_on(found), address="::1", port=found.port))
+    v4, v6 = listen_on_one_port("127.0.0.1", "::1")
+    with (
+        serve_receiver(accept_everything, listening=v4) as found,
+        serve_receiver(_count_on(found), listening=v6),
+    ):
         yield found
 
 
@@ -48,7 +49,9 @@ def _count_on(canary: Receiver) -> Callable[[object], None]:
 
 
 @pytest.fixture
-def names() -> Iterator[NameServer]:
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
+    """A name server whose client numbers its questions, so that no two of them look like one that is sent again."""
+    monkeypatch.setattr("dns.entropy.random_16", itertools.count(1).__next__)
     with serve_dns() as server:
         yield server
 
@@ -161,9 +164,10 @@ def test_a_hundred_rebinds_reach_public_addresses_only(canary: Receiver, names: 
 
 def test_a_hundred_rebinds_never_leave_the_vetted_address(names: NameServer) -> None:
     """With real connections: 127.0.0.2 is allowed here, and 0.0.0.0 leads to the canary on 127.0.0.1."""
+    vetted, forbidden = listen_on_one_port("127.0.0.2", "127.0.0.1")
     with (
-        serve_receiver(respond("200 OK", "Connection: close"), address="127.0.0.2") as receiver,
-        serve_receiver(accept_everything, port=receiver.port) as canary,
+        serve_receiver(respond("200 OK", "Connection: close"), listening=vetted) as receiver,
+        serve_receiver(accept_everything, listening=forbidden) as canary,
     ):
         turns = itertools.cycle([["127.0.0.2"], ["0.0.0.0"], ["::ffff:127.0.0.1"], ["127.0.0.2", "0.0.0.0"]])
         answers = iter(lambda: next(turns), None)
