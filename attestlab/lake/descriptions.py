@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from uuid import UUID
 
 import duckdb
@@ -15,7 +13,6 @@ from attestlab.lake.datasets import Dataset
 from attestlab.lake.jobs import LakeConnectionInfo
 from attestlab.lake.json_rows import describe_columns
 from attestlab.lake.named_views import is_readable
-from attestlab.lake.trusted_connections import TrustedConnections
 from attestlab.lake.views import LakeView
 from attestlab.policy.attribute_registry import build_registry, load_own_attributes
 
@@ -32,16 +29,11 @@ def describe_datasets(info: LakeConnectionInfo, scopes: frozenset[str]) -> bytes
     exported = {each.name: each for view in readable for each in view.sources if isinstance(each, Dataset)}
     with (
         queries.open_records(info.records).read() as records,
-        _open_trusted(info.records, info.folder).open(info.tenant_id, *exported.values()) as connection,
+        queries.open_trusted(info.records, info.folder).open(info.tenant_id, *exported.values()) as connection,
     ):
         _register_current_rows(connection, records, readable, info.tenant_id)
         items = [_describe(connection, records, view, info.tenant_id) for view in readable]
     return orjson.dumps({"items": items})
-
-
-@cache
-def _open_trusted(records: str, folder: Path) -> TrustedConnections:
-    return TrustedConnections(queries.open_records(records), folder)
 
 
 def _register_current_rows(

@@ -24,6 +24,7 @@ from attestlab.lake.sealed_connections import require_one_query, restore_duckdb_
 
 if TYPE_CHECKING:
     from attestlab.lake.relations import TenantLake
+    from attestlab.lake.trusted_connections import TrustedConnections
 
 MAX_MEMORY_BYTES = 1 << 30  # in addition to the memory of the process at its start
 MAX_RESULT_BYTES = 1 << 28  # of the returned rows
@@ -91,7 +92,16 @@ def open_lake(info: LakeConnectionInfo) -> TenantLake:
     """Open a tenant's view of a lake in a child process."""
     from attestlab.lake.relations import TenantLake
 
-    return TenantLake(open_records(info.records), info.folder, info.tenant_id)
+    trusted = open_trusted(info.records, info.folder)
+    return TenantLake(open_records(info.records), info.folder, info.tenant_id, trusted=trusted)
+
+
+@cache
+def open_trusted(records: str, folder: Path) -> TrustedConnections:
+    """Open the connections to a lake that the jobs of a child process share, and their memory of unexported facts."""
+    from attestlab.lake.trusted_connections import TrustedConnections
+
+    return TrustedConnections(open_records(records), folder)
 
 
 @contextmanager

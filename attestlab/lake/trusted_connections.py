@@ -67,7 +67,9 @@ class TrustedConnections:
 
     def __init__(self, storage: Storage, folder: Path) -> None:
         self._storage, self._folder = storage, folder
-        self._unexported = UnexportedFacts()
+        self.unexported = UnexportedFacts()
+        """The facts that no part has yet, remembered for all connections of this process, sealed ones too."""
+
         self._instance: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.Lock()
 
@@ -126,7 +128,7 @@ class TrustedConnections:
             for dataset, exported in zip(wanted, parts, strict=True):
                 end = store.sequence_length(connection, dataset.numbering, tenant_id)
                 require_not_ahead(exported, end, dataset)
-                unexported = self._unexported.read(connection, dataset, tenant_id, first=exported.end, end=end)
+                unexported = self.unexported.read(connection, dataset, tenant_id, first=exported.end, end=end)
                 snapshots.append(DatasetSnapshot(dataset, exported, unexported))
             return snapshots
 

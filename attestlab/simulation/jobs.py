@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from attestlab.core.clock import FixedClock
@@ -38,6 +39,13 @@ def simulate(
 
 def open_lake(place: Mapping[str, object]) -> tuple[Storage, Lake]:
     """Open the records and the lake of an installation, as `Lake.connection_info` describes them."""
-    storage, rows_a_part = open_records(str(place["records"])), place["rows_a_part"]
+    rows_a_part = place["rows_a_part"]
     assert isinstance(rows_a_part, int)
-    return storage, Lake(storage=storage, folder=Path(str(place["folder"])), rows_a_part=rows_a_part)
+    return _open_lake(str(place["records"]), str(place["folder"]), rows_a_part)
+
+
+@cache
+def _open_lake(records: str, folder: str, rows_a_part: int) -> tuple[Storage, Lake]:
+    """Open a lake once in this process, so that its jobs share what it remembers of unexported facts."""
+    storage = open_records(records)
+    return storage, Lake(storage=storage, folder=Path(folder), rows_a_part=rows_a_part)

@@ -81,7 +81,13 @@ def test_all_tenants_are_read_on_request_only(half_exported: LakeScenario) -> No
         pass
 
 
+def read_sealed(scenario: LakeScenario) -> int:
+    """Count the signals on a connection for a caller's own SQL."""
+    return len(scenario.lab.lake(scenario.owner.caller).signals)
+
+
 def test_unexported_fact_is_read_once(half_exported: LakeScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections of both kinds share what they have read."""
     ranges: list[tuple[int, int]] = []
 
     def count_rows(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[RiskSignalRecord]:
@@ -93,6 +99,7 @@ def test_unexported_fact_is_read_once(half_exported: LakeScenario, monkeypatch: 
     before = read_trusted(half_exported, half_exported.owner, "signals").num_rows
     half_exported.owner.report()
 
+    assert read_sealed(half_exported) == before + 1
     assert read_trusted(half_exported, half_exported.owner, "signals").num_rows == before + 1
     assert len(ranges) == 2
     assert ranges[1] == (ranges[0][1], ranges[0][1] + 1)
