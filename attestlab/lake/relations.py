@@ -245,9 +245,7 @@ class TenantLake:
         """
         length = store.sequence_length(connection, dataset.numbering, self._tenant_id)
         require_not_ahead(parts, length, dataset)
-        unexported = self._trusted.unexported.read(
-            connection, dataset, self._tenant_id, first=parts.end, end=length
-        )
+        unexported = self._trusted.unexported.read(connection, dataset, self._tenant_id, first=parts.end, end=length)
         schema = _schema(dataset, parts.chain, unexported.schema.names)
         unexported = pa.table(
             {name: _column_or_nulls(unexported, name, schema) for name in schema.names}, schema=schema

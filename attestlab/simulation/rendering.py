@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attestlab.policy.rendering import render_counterfactual
 from attestlab.simulation.service import SimulationRun
@@ -21,7 +21,8 @@ def render_simulation(signed: SignedReport, run: SimulationRun) -> SimulationOut
             "contexts": run.report.contexts,
             "counterfactual": None if run.counterfactual is None else render_counterfactual(run.counterfactual),
             "rules": [RuleEffectOut.model_validate(row) for row in run.rules],
-            "sweep": None if run.sweep is None else [_render_sweep_row(row) for row in run.sweep],
+            "sweep": None if run.sweep is None else _render_sweep(run.sweep),
+            "sweeps": list(map(_render_sweep, run.sweeps)),
         }
     )
 
@@ -29,6 +30,10 @@ def render_simulation(signed: SignedReport, run: SimulationRun) -> SimulationOut
 def render_report(signed: SignedReport) -> KeptReportOut:
     """Render a report as it was stored."""
     return KeptReportOut(report_digest=signed.digest, report=dict(signed.content), signature=signed.signature)
+
+
+def _render_sweep(rows: Sequence[Mapping[str, object]]) -> list[SweptOut]:
+    return list(map(_render_sweep_row, rows))
 
 
 def _render_sweep_row(row: Mapping[str, object]) -> SweptOut:

@@ -39,7 +39,8 @@ async def _run(
         start=body.from_,
         end=body.to,
         by=body.by,
-        sweep=[(each.rule_id, each.attribute, each.op) for each in body.sweep],
+        sweep=[each.name for each in body.sweep],
+        sweeps=[[each.name for each in named] for named in body.sweeps],
         points=body.points,
         counterfactual=body.counterfactual,
     )

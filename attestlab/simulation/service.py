@@ -56,6 +56,7 @@ class SimulationOptions(TypedDict, total=False):
     end: datetime | None
     by: Sequence[str]
     sweep: Sequence[ThresholdName]
+    sweeps: Sequence[Sequence[ThresholdName]]
     points: int
     counterfactual: str | None
 
@@ -64,13 +65,14 @@ class SimulationRun(NamedTuple):
     """A report that is not stored yet, and additional results.
 
     `groups` are as of `Simulation.decide`, `rules` have coverage and marginal effect; `sweep` and `counterfactual` are
-    None unless requested.
+    None unless requested, and `sweeps` has the rows of each requested one.
     """
 
     report: ComposedReport
     groups: Sequence[Mapping[str, object]]
     rules: Sequence[Mapping[str, object]]
     sweep: Sequence[Mapping[str, object]] | None
+    sweeps: Sequence[Sequence[Mapping[str, object]]]
     counterfactual: Counterfactual | None
 
 
@@ -126,6 +128,7 @@ class Simulations:
         end: datetime | None = None,
         by: Sequence[str] = (),
         sweep: Sequence[ThresholdName] = (),
+        sweeps: Sequence[Sequence[ThresholdName]] = (),
         points: int = 200,
         counterfactual: str | None = None,
         is_cancelled: Callable[[], bool] = lambda: False,
@@ -135,7 +138,8 @@ class Simulations:
 
         It stops as soon as `is_cancelled` returns true, which another thread checks many times a second.
 
-        The sweep of one or two thresholds has about so many `points`.
+        The sweep of one or two thresholds has about so many `points`; further `sweeps` have as many, and read the
+        history once for all of them.
 
         Raises:
             NotFound, Conflict, ValidationFailed: see `of`; or the decision is not in the history.
@@ -149,13 +153,15 @@ class Simulations:
             self._open(draft, start, end, by, None, caller) as simulation,
             simulation.session.deadline(self.time_limit_s, message, is_cancelled=is_cancelled),
         ):
-            sweep_rows = _run_sweep(simulation, sweep, points)  # first, so that an invalid one costs little
+            # The sweeps come first, so that an invalid one costs little.
+            sweep_rows = _run_sweep(simulation, sweep, points) if sweep else None
+            further = [_run_sweep(simulation, each, points, f"/sweeps/{number}") for number, each in enumerate(sweeps)]
             counterfactual_change = None if counterfactual is None else simulation.counterfactual(counterfactual)
             report = self.compose(simulation, draft, caller=caller)
             effects = {row["rule"]: row for row in simulation.marginal().rows()}
             rule_effects = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
             groups = simulation.decide().rows()
-            return SimulationRun(report, groups, rule_effects, sweep_rows, counterfactual_change)
+            return SimulationRun(report, groups, rule_effects, sweep_rows, further, counterfactual_change)
 
     def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> ComposedReport:
         """Compose the report of a simulation, without storing it.
@@ -268,10 +274,8 @@ class Simulations:
         )
 
 
-def _run_sweep(simulation: Simulation, sweep: Sequence[ThresholdName], points: int) -> list[dict[str, object]] | None:
-    if not sweep:
-        return None
-    if len(sweep) == 1:
-        rule_id, attribute, *op = sweep[0]
-        return simulation.sweep(rule_id, attribute, op=op[0] if op else None, points=points).rows()
-    return simulation.sweep2(sweep[0], sweep[1], points=max(1, int(points**0.5))).rows()
+def _run_sweep(
+    simulation: Simulation, named: Sequence[ThresholdName], points: int, field: str = "/sweep"
+) -> list[dict[str, object]]:
+    of_each = points if len(named) == 1 else max(1, int(points**0.5))
+    return simulation.sweep_thresholds(named, points=of_each, field=field).rows()

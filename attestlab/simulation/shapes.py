@@ -1,5 +1,6 @@
 """Wire models of simulations (CONTRACT section 9)."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -18,6 +19,11 @@ class ThresholdIn(In):
     attribute: Annotated[str, Field(max_length=PATH_LENGTH)]
     op: Literal["lt", "lte", "gt", "gte"] | None = None
 
+    @property
+    def name(self) -> tuple[str, str, str | None]:
+        """The threshold as a simulation names it."""
+        return self.rule_id, self.attribute, self.op
+
 
 class SimulateIn(In):
     """A document, or the id of a policy whose newest version is simulated; with both, the document replaces that
@@ -30,6 +36,10 @@ class SimulateIn(In):
     to: Moment | None = None
     by: Paths
     sweep: Annotated[list[ThresholdIn], Field(max_length=2, default_factory=list)]
+    sweeps: Annotated[
+        list[Annotated[list[ThresholdIn], Field(min_length=1, max_length=2)]],
+        Field(max_length=4, default_factory=list),
+    ]
     points: Annotated[int, Field(ge=1, le=1_000)] = 200
     counterfactual: Annotated[str | None, Field(max_length=64)] = None
 
@@ -181,6 +191,7 @@ class SimulationOut(ReportOut):
     counterfactual: CounterfactualOut | None
     rules: list[RuleEffectOut]
     sweep: list[SweptOut] | None
+    sweeps: Sequence[list[SweptOut]]
 
 
 class KeptReportOut(Out):

@@ -151,7 +151,7 @@ class Simulation:
         Raises:
             ValidationFailed: the rule has no such threshold, or several; or `points` is less than 1.
         """
-        return self._sweep([Threshold.find(self.scenario.rules, rule_id, attribute, op)], points)
+        return self.sweep_thresholds([(rule_id, attribute, op)], points=points)
 
     def sweep2(self, first: ThresholdName, second: ThresholdName, *, points: int = POINTS_OF_TWO) -> Frame:
         """Return the results for pairs of values of two thresholds, each `(rule_id, attribute)` or `(rule_id,
@@ -162,12 +162,20 @@ class Simulation:
         Raises:
             ValidationFailed: a rule has no such threshold, or several; both are the same; `points` is less than 1.
         """
-        found = [
-            Threshold.find(self.scenario.rules, *named, field=f"/sweep/{n}") for n, named in enumerate((first, second))
-        ]
-        if found[0] == found[1]:
-            raise ValidationFailed.of("/sweep/1", "same_threshold", "Both thresholds are the same; sweep it alone.")
-        return self._sweep(found, points)
+        return self.sweep_thresholds([first, second], points=points)
+
+    def sweep_thresholds(self, named: Sequence[ThresholdName], *, points: int, field: str = "/sweep") -> Frame:
+        """Do the same as `sweep` for one name, as `sweep2` for two; `field` is where a request has them, for errors."""
+        rules = self.scenario.rules
+        found = [Threshold.find(rules, *each, field=f"{field}/{number}") for number, each in enumerate(named)]
+        if len(found) > 1 and found[0] == found[1]:
+            raise ValidationFailed.of(f"{field}/1", "same_threshold", "Both thresholds are the same; sweep it alone.")
+        if type(points) is not int or points < 1:
+            raise ValidationFailed.of(
+                "/points", "points", f"{points!r} is not a number of points; use a whole number of at least 1."
+            )
+        self._require(self.by)
+        return self.session.frame(sweep_sql(self.scenario, found, points=points))
 
     def coverage(self) -> Frame:
         """Return how often each rule of the draft matches (`hits`) and decides in it (`decisive`); 0 hits: never
@@ -249,14 +257,6 @@ class Simulation:
         """Return how many decisions store nothing about the risk that the draft tests: `{entity, decisions}`."""
         tested = self.scenario.draft.policy.attributes()
         return risk_coverage.count_without_risk(self.session, self.history, tested)
-
-    def _sweep(self, thresholds: list[Threshold], points: int) -> Frame:
-        if type(points) is not int or points < 1:
-            raise ValidationFailed.of(
-                "/points", "points", f"{points!r} is not a number of points; use a whole number of at least 1."
-            )
-        self._require(self.by)
-        return self.session.frame(sweep_sql(self.scenario, thresholds, points=points))
 
     def _attributes(self, paths: Sequence[str] = ()) -> dict[str, Attribute]:
         return {**self._registered_attributes((*self.by, *paths)), **self.sets.attributes()}

@@ -100,6 +100,18 @@ def test_response_includes_sweep(key: httpx.Client) -> None:
     assert next(each for each in both if each["values"] == [50, 400])["allowed"] == 3
 
 
+def test_further_sweeps_equal_those_that_are_asked_for_alone(key: httpx.Client) -> None:
+    old = {"rule_id": "old", "attribute": "key.age_days"}
+    lower = {**RAW, "rules": [*RAW["rules"], make_rule("old", "DENY", make_condition("key.age_days", "gt", 300), 1)]}
+    asked = [[AGE], [AGE, old], [old]]
+
+    together = simulated(key, policy=lower, sweeps=asked, points=100)
+
+    alone = [simulated(key, policy=lower, sweep=each, points=100)["sweep"] for each in asked]
+    assert (together["sweeps"], together["sweep"]) == (alone, None)
+    assert simulated(key, policy=lower)["sweeps"] == []
+
+
 def test_points_limit_the_sweep(key: httpx.Client) -> None:
     few = simulated(key, policy=RAW, sweep=[AGE], points=1)["sweep"]
 
@@ -179,6 +191,10 @@ def test_policy_is_simulated_and_activated_end_to_end(tenant_clients: TenantClie
         ({"policy": RAW, "sweep": [AGE, {"rule_id": "none", "attribute": "key.age_days"}]}, "/sweep/1/rule_id"),
         ({"policy": RAW, "sweep": [{**AGE, "op": "gt"}]}, "/sweep/0/attribute"),
         ({"policy": RAW, "sweep": [{**AGE, "op": "eq"}]}, "/sweep/0/op"),
+        ({"policy": RAW, "sweeps": [[AGE], [AGE, {**AGE, "rule_id": "none"}]]}, "/sweeps/1/1/rule_id"),
+        ({"policy": RAW, "sweeps": [[AGE], [AGE, AGE]]}, "/sweeps/1/1"),
+        ({"policy": RAW, "sweeps": [[]]}, "/sweeps/0"),
+        ({"policy": RAW, "sweeps": [[AGE]] * 5}, "/sweeps"),
         ({"policy": {**RAW, "rules": []}}, "/rules"),
         ({"policy": RAW, "from": "yesterday"}, "/from"),
         ({"policy": RAW, "sweep": [AGE], "points": 0}, "/points"),

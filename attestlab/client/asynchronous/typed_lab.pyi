@@ -7,7 +7,7 @@ verbs are awaited instead. An index that is no slice finds one object, by its id
 # mypy: disable-error-code="override, overload-overlap"
 
 import builtins
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -577,6 +577,8 @@ class AsyncPolicyNoun:
         since: When | None = None,
         until: When | None = None,
         by: Iterable[str] | str = (),
+        sweeps: Iterable[Sequence[Threshold]] = (),
+        points: int = 200,
     ) -> AsyncSimulation:
         """Replay a policy or a draft over the tenant's past decisions."""
     def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 from uuid import UUID
 
@@ -119,6 +119,8 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         since: When | None = None,
         until: When | None = None,
         by: Iterable[str] | str = (),
+        sweeps: Iterable[Sequence[Threshold]] = (),
+        points: int = 200,
     ) -> SimulationHandle:
         """Replay a policy or a draft over the tenant's past decisions.
 
@@ -127,6 +129,9 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
             replaces: the stored policy that a draft would replace; otherwise it joins the policies in force.
             since: of the first decision; `until` of the first one that is left out.
             by: attributes to count the flips by, at most three.
+            sweeps: at most four sweeps of one threshold or of two, each as of `sweep`; all of them read the history
+                once, and their results are in `sweeps` in the same order.
+            points: how many values each sweep has at most.
 
         >>> active = lab.policies.get("Employment checks")
         >>> draft = active.document | {"default_effect": "ALLOW"}
@@ -135,7 +140,9 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         (173, 0)
         """
         body = self._name_draft(policy, replaces)
-        return simulate(self._client, body, since=since, until=until, by=by)
+        wanted = arguments.iterate(sweeps, name="sweeps", of="sweeps, each a list of thresholds")
+        options = {"sweeps": list(map(_read_thresholds, wanted)), "points": points}
+        return simulate(self._client, body, since=since, until=until, by=by, options=options)
 
     def sweep(
         self,
@@ -163,11 +170,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         3  243.0     104       0
         4  364.0     458       0
         """
-        if not 1 <= len(thresholds) <= MAX_THRESHOLDS:
-            raise ValidationFailed(
-                f"A sweep varies 1 or 2 thresholds, not {len(thresholds)}. Pass ('rule', 'attribute')."
-            )
-        options = {"sweep": [_read_threshold(each) for each in thresholds], "points": points}
+        options = {"sweep": _read_thresholds(thresholds), "points": points}
         body = self._name_draft(policy, replaces)
         return simulate(self._client, body, since=since, until=until, by=(), options=options)
 
@@ -281,6 +284,13 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
                 raise ValidationFailed("`replaces` belongs to a draft. Pass a stored policy alone.")
             body["policy_id"] = find_policy_id(self._client, replaces)
         return body
+
+
+def _read_thresholds(thresholds: object) -> list[dict[str, object]]:
+    if not isinstance(thresholds, list | tuple) or not 1 <= len(thresholds) <= MAX_THRESHOLDS:
+        given = len(thresholds) if isinstance(thresholds, list | tuple) else arguments.show(thresholds)
+        raise ValidationFailed(f"A sweep varies 1 or 2 thresholds, not {given}. Pass ('rule', 'attribute').")
+    return list(map(_read_threshold, thresholds))
 
 
 def _read_threshold(threshold: object) -> dict[str, object]:

@@ -164,6 +164,7 @@ class SimulationHandle(SimulationOut, Handle):
     groups: Records[GroupOut]
     rules: Records[RuleEffectOut]
     sweep: SweptValues | None
+    sweeps: list[SweptValues]
 
     def _repr_html_(self) -> str:
         return card_contents.draw_simulation(self)

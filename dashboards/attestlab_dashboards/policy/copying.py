@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from attestlab_dashboards.policy.documents import list_thresholds, parse
+from attestlab_dashboards.policy.queries import POINTS
 from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
 
 _FIND_LEAVES: Final = """def leaves(when):
@@ -78,7 +79,7 @@ def _write_sweep(state: PolicyState, chosen: tuple[str, ...]) -> str:
         lines.append(f"thresholds = {[tuple(each.split('|')) for each in keys if each]!r}")
     else:
         lines += [_FIND_LEAVES, _FIND_THRESHOLDS]
-    lines += [f"report = lab.policies.sweep(policy, *thresholds[:{len(keys)}]{_write_options(state)})"]
+    lines += [f"report = lab.policies.sweep(policy, *thresholds[:{len(keys)}], points={POINTS}{_write_options(state)})"]
     return "\n".join([*lines, "report.sweep.df()"])
 
 

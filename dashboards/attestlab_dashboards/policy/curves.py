@@ -25,10 +25,10 @@ _TICKS: Final = 5
 def draw_curve(data: Sweep, state: PolicyState) -> Markup:
     """Draw the share that is denied, newly allowed and newly denied for every value of the threshold."""
     missing = _draw_if_no_sweep(data, 1)
-    if missing is not None or data.report is None:
+    if missing is not None or data.values is None:
         return missing or NOTHING
     chosen = data.chosen[0]
-    rows = sorted(data.report.sweep or (), key=lambda row: row.values[0])
+    rows = sorted(data.values, key=lambda row: row.values[0])
     return html(
         '{choice}{chart}<p class="sub" data-tip-line>{line}</p>',
         choice=_draw_choice("Threshold", "sweep", data.choices, chosen),
@@ -41,7 +41,7 @@ def _draw_if_no_sweep(data: Sweep, wanted: int) -> Markup | None:
     missing = draw_if_missing(data.replay)
     if missing is not None:
         return missing
-    if data.report is not None and data.report.sweep:
+    if data.values:
         return None
     words = "no threshold" if not data.chosen else "only one threshold"
     why = "A sweep varies the number of a comparison with <, ≤, > or ≥ of an enabled rule."
@@ -224,9 +224,9 @@ def _draw_target(row: SweptOut, x: float, xs: Sequence[float]) -> Markup:
 def draw_map(data: Sweep, state: PolicyState) -> Markup:
     """Draw the share that is denied for every pair of values of two thresholds."""
     missing = _draw_if_no_sweep(data, 2)
-    if missing is not None or data.report is None:
+    if missing is not None or data.values is None:
         return missing or NOTHING
-    rows = list(data.report.sweep or ())
+    rows = list(data.values)
     others = [each for each in data.choices if each != data.chosen[0]]
     return html(
         '{choice}{chart}<p class="sub" data-tip-line>{line}</p>',

@@ -40,6 +40,11 @@ class RuleThreshold(NamedTuple):
         """The threshold as the state of the page names it."""
         return f"{self.rule}|{self.attribute}|{self.op}"
 
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """The threshold as a sweep names it."""
+        return self.rule, self.attribute, self.op
+
 
 def parse(text: str) -> Json | None:
     """Parse a document; None if it is no TOML."""

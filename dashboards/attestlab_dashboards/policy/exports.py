@@ -73,10 +73,10 @@ def export_map(lab: Lab, state: PolicyState) -> Records[SweptOut]:
 
 def _export_sweep(lab: Lab, state: PolicyState, count: int) -> Records[SweptOut]:
     _require_report(lab, state)
-    report = load_sweep(lab, state, count).report
-    if report is None or report.sweep is None:
+    values = load_sweep(lab, state, count).values
+    if values is None:
         raise NotFound("threshold" if count == 1 else "second threshold", "of the draft")
-    return report.sweep
+    return values
 
 
 def _require_report(lab: Lab, state: PolicyState) -> SimulationHandle:

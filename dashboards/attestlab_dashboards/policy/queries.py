@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, NamedTuple
@@ -13,6 +13,7 @@ from attestlab.client.handles.policies import (
     PolicyHandle,
     PolicySummaryHandle,
     SimulationHandle,
+    SweptValues,
     VersionHandle,
 )
 from attestlab.core.errors import NotFound, ValidationFailed
@@ -23,8 +24,7 @@ from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
 
 MAX_POLICIES: Final = 200  # in the list of policies
-CURVE_POINTS: Final = 200
-MAP_POINTS: Final = 400
+POINTS: Final = 400  # of a curve, and of a map in all
 TEMPLATE: Final = """name = "Mint: minimum trust"
 category = "MINT"
 target_type = "TENANT_DEFAULT"
@@ -95,21 +95,30 @@ class PolicyText:
         return str((self.document or {}).get("category", "MINT"))
 
 
+Thresholds = tuple[RuleThreshold, ...]
+"""Those that one sweep varies."""
+
+
 class DraftReplay(NamedTuple):
-    """A simulation of the text; or, if the service refuses the text, its errors."""
+    """A simulation of the text; or, if the service refuses the text, its errors.
+
+    Attributes:
+        swept: the sweeps that the same simulation made, by their thresholds.
+    """
 
     about: PolicyText
     report: SimulationHandle | None
     problems: tuple[DraftProblem, ...]
+    swept: Mapping[Thresholds, SweptValues]
 
 
 class Sweep(NamedTuple):
-    """A sweep of one threshold or of two; `report` is None if the text has too few, or is refused."""
+    """A sweep of one threshold or of two; `values` is None if the text has too few, or is refused."""
 
     replay: DraftReplay
-    chosen: tuple[RuleThreshold, ...]
-    choices: tuple[RuleThreshold, ...]
-    report: SimulationHandle | None
+    chosen: Thresholds
+    choices: Thresholds
+    values: SweptValues | None
 
 
 class Proof(NamedTuple):
@@ -163,14 +172,28 @@ def _replay(lab: Lab, state: PolicyState) -> DraftReplay:
     about = load_text(lab, state)
     since, until = find_window(lab, state)
     by = [path for path in state.by if path in _paths(lab)]
+    stored = None if about.is_draft else about.policy
+    sweeps = _list_sweeps(about, state)
     try:
-        if about.policy is not None and not about.is_draft:
-            return DraftReplay(about, lab.policies.simulate(about.policy, since=since, until=until, by=by), ())
-        replaces = about.policy
-        report = lab.policies.simulate(about.source, replaces=replaces, since=since, until=until, by=by)
+        report = lab.policies.simulate(
+            about.source if stored is None else stored,
+            replaces=about.policy if stored is None else None,
+            since=since,
+            until=until,
+            by=by,
+            sweeps=[[each.name for each in chosen] for chosen in sweeps],
+            points=POINTS,
+        )
     except ValidationFailed as error:
-        return DraftReplay(about, None, read_problems(about.text, error))
-    return DraftReplay(about, report, ())
+        return DraftReplay(about, None, read_problems(about.text, error), {})
+    return DraftReplay(about, report, (), dict(zip(sweeps, report.sweeps, strict=True)))
+
+
+def _list_sweeps(about: PolicyText, state: PolicyState) -> list[Thresholds]:
+    """List what the page shows of the text: the curve of one threshold, and the map of two."""
+    choices = _list_choices(about)
+    chosen = [_choose_thresholds(choices, state, count) for count in (1, 2)]
+    return [each for count, each in enumerate(chosen, 1) if len(each) == count]
 
 
 def read_problems(text: str, error: ValidationFailed) -> tuple[DraftProblem, ...]:
@@ -225,27 +248,30 @@ def _sweep(lab: Lab, state: PolicyState, count: int) -> Sweep:
     chosen = _choose_thresholds(choices, state, count)
     if len(chosen) < count:
         return Sweep(replay, chosen, choices, None)
+    return Sweep(replay, chosen, choices, replay.swept.get(chosen) or _sweep_alone(lab, state, replay.about, chosen))
+
+
+def _sweep_alone(lab: Lab, state: PolicyState, about: PolicyText, chosen: Thresholds) -> SweptValues | None:
+    """Sweep thresholds that were chosen after the replay."""
     since, until = find_window(lab, state)
-    points = CURVE_POINTS if count == 1 else MAP_POINTS
-    named = [(each.rule, each.attribute, each.op) for each in chosen]
-    replaces = replay.about.policy
+    named = [each.name for each in chosen]
     report = share(lab).get(
-        ("swept", replay.about.text, *named, since, until, state.run),
+        ("swept", about.text, *named, since, until, state.run),
         lambda: lab.policies.sweep(
-            replay.about.source, *named, points=points, replaces=replaces, since=since, until=until
+            about.source, *named, points=POINTS, replaces=about.policy, since=since, until=until
         ),
         is_long=True,
     )
-    return Sweep(replay, chosen, choices, report)
+    return report.sweep
 
 
-def _list_choices(about: PolicyText) -> tuple[RuleThreshold, ...]:
+def _list_choices(about: PolicyText) -> Thresholds:
     """List the thresholds of the text, those that the active version does not have first."""
     old = set(list_thresholds(about.active))
     return tuple(sorted(list_thresholds(about.document), key=lambda each: each in old))
 
 
-def _choose_thresholds(choices: tuple[RuleThreshold, ...], state: PolicyState, count: int) -> tuple[RuleThreshold, ...]:
+def _choose_thresholds(choices: Thresholds, state: PolicyState, count: int) -> Thresholds:
     first = next((each for each in choices if each.key == state.sweep), choices[0] if choices else None)
     if first is None or count == 1:
         return () if first is None else (first,)
