@@ -27,9 +27,10 @@ from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import context_columns, queries, store, views
 from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
+from attestlab.lake.decoded_parts import DECODED
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
 from attestlab.lake.jobs import LakeConnectionInfo, Parameters
-from attestlab.lake.parts import LakePart, Parts, column_names, find_parts
+from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
 from attestlab.lake.sealed_connections import Tables, open_sealed, translate_read_errors
 from attestlab.lake.trusted_connections import TrustedConnections
 from attestlab.lake.views import LakeView, Source
@@ -250,13 +251,27 @@ class TenantLake:
         unexported = pa.table(
             {name: _column_or_nulls(unexported, name, schema) for name in schema.names}, schema=schema
         )
-        if not parts.chain:
-            return [unexported]
-        exported = datasets.dataset(
-            [str(part.path) for part in parts.chain], schema=schema, format=_CHECKSUMMED_PARQUET
-        )
-        owned = compute.field("tenant_id") == str(self._tenant_id)
-        return [exported if dataset.is_public else exported.filter(owned), unexported]
+        return [*self._exported(dataset, parts, schema), unexported]
+
+    def _exported(self, dataset: Dataset, parts: Parts, schema: pa.Schema) -> Tables:
+        """Return the caller's rows of the parts: as tables if this process has decoded them, else as one data set."""
+        owner = None if dataset.is_public else str(self._tenant_id)
+
+        def open_parts(chain: Sequence[LakePart]) -> datasets.Dataset:
+            files = [str(part.path) for part in chain]
+            opened = datasets.dataset(files, schema=schema, format=_CHECKSUMMED_PARQUET)
+            return opened if owner is None else opened.filter(compute.field("tenant_id") == owner)
+
+        variant = (owner, tuple(schema.names))
+        try:
+            decoded = DECODED.read(parts, variant, lambda part: open_parts([part]).to_table())
+        except pa.ArrowMemoryError:
+            raise
+        except (OSError, pa.ArrowException):
+            raise report_unreadable_part() from None
+        if decoded is not None:
+            return [pa.concat_tables(decoded)]
+        return [open_parts(parts.chain)] if parts.chain else []
 
 
 def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -> pa.Schema:
