@@ -32,6 +32,7 @@ async def _run(
 ) -> SimulationRun:
     """Run the simulation, which takes seconds, without a lock; only storing its report waits for the writer.
 
+    One of a long history, or of large policies, runs in a child process, in turn with others of the tenant.
     A disconnected client cancels it: a report is found only by its digest, which is in the response.
     """
     options = SimulationOptions(
@@ -44,12 +45,12 @@ async def _run(
         points=body.points,
         counterfactual=body.counterfactual,
     )
-    if await processes.is_needed(request, executor, caller):
+    is_long = await executor.run_in_thread(simulations.has_long_history, caller)
+    if is_long or await processes.is_needed(request, executor, caller):
         limit_s = simulations.time_limit_s
         policy = encode_policy(body.policy or body.policy_id)
-        with simulations.concurrency.acquire():
-            arguments = (lake.connection_info, policy, options, limit_s, caller, clock.now())
-            return await processes.run(request, caller, jobs.simulate, *arguments, timeout_s=limit_s + jobs.START_S)
+        arguments = (lake.connection_info, policy, options, limit_s, caller, clock.now())
+        return await processes.run(request, caller, jobs.simulate, *arguments, timeout_s=limit_s + jobs.START_S)
     document = parse_body_or_id(body.policy, body.policy_id)
     gone = request.disconnect_event()
     return await executor.run_in_thread(

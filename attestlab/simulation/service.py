@@ -22,6 +22,7 @@ from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.lake.service import Lake
+from attestlab.lake.store import Numbering, sequence_length
 from attestlab.orgs.rules import Caller
 from attestlab.policy import rules as policy_rules
 from attestlab.policy import store as policy_store
@@ -45,6 +46,7 @@ _TOO_LONG = (
     "The simulation took over {:g} s. With many decisions narrow it by from and to; "
     "with many or large rules simulate fewer of them at once, without sweep and by."
 )
+LONG_HISTORY = 20_000  # entries of a tenant's audit trail, which has every decision and every mint
 MAX_CONCURRENT_SIMULATIONS = 2  # per process; each may take a gigabyte, and a thread of the shared pool
 
 
@@ -190,6 +192,11 @@ class Simulations:
             deed = AuditContext(caller.tenant_id, caller, "simulation_report.create", report.made_at, facts)
             audited_write.insert(tx, store.reports, report.to_record(caller.actor_id), deed)
         return SignedReport(report.digest, report.content, self.key.sign(report.content, typ=TYP))
+
+    def has_long_history(self, caller: Caller) -> bool:
+        """Whether the tenant's simulations take so long that other requests would notice (`LONG_HISTORY`)."""
+        with self.storage.read() as connection:
+            return sequence_length(connection, Numbering.TRAIL, caller.tenant_id) > LONG_HISTORY
 
     def get(self, digest: str, *, caller: Caller) -> SignedReport:
         """Return a report of the tenant, signed now.

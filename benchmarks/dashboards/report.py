@@ -30,6 +30,7 @@ API_ROUNDS = 6
 API_SECONDS = 5.0
 WARMUP_S = 0.5
 CONNECTIONS = 8
+PROBE_PAUSE_S = 0.02  # the probe shall not take a part of the processors of its own
 MEMORY_ROUNDS = 3
 DISCARD_S = 40.0  # Bokeh looks every 17 s for documents whose browser has been gone for 15 s
 _ALONE = "the same while no one clicks"
@@ -110,8 +111,8 @@ def _measure_crowd(world: DashboardWorld) -> Iterator[Figure]:
 
 @contextmanager
 def _probe(port: int) -> Iterator[Callable[[], float]]:
-    """Request /healthz without pause; the function returns the longest wait since its last call, in ms."""
-    command = [sys.executable, "-m", "benchmarks.stall.probe", str(port)]
+    """Request /healthz 50 times a second; the function returns the longest wait since its last call, in ms."""
+    command = [sys.executable, "-m", "benchmarks.stall.probe", str(port), str(PROBE_PAUSE_S)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def read_worst_ms() -> float:

@@ -1,4 +1,4 @@
-"""A process that requests `/healthz` without pause and reports the longest wait since the last report.
+"""A process that requests `/healthz` again and again, and reports the longest wait since the last report.
 
 For each line on stdin it prints one JSON line: `{"worst_ms", "median_ms", "count"}`. The probe first finishes its
 request in flight, so the report includes a stall that began before the line.
@@ -17,7 +17,7 @@ PAUSE_S = 0.002
 _TIMEOUT_S = 120.0
 
 
-def main(port: int) -> None:
+def main(port: int, pause_s: float = PAUSE_S) -> None:
     """Probe until stdin is closed."""
     probe, waits = format_request("GET", "/healthz").encode(), [0.0]
     connection = Connection(port)
@@ -31,7 +31,7 @@ def main(port: int) -> None:
             report = {"worst_ms": ordered[-1], "median_ms": ordered[len(ordered) // 2], "count": len(ordered)}
             print(json.dumps(report), flush=True)
             waits = [0.0]
-        sleep(PAUSE_S)
+        sleep(pause_s)
 
 
 def _wait_ms(connection: Connection, probe: bytes) -> float:
@@ -43,4 +43,4 @@ def _wait_ms(connection: Connection, probe: bytes) -> float:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *map(float, sys.argv[2:]))

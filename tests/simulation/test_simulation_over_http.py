@@ -21,6 +21,7 @@ from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.installation import Installation
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
+from attestlab.simulation import service
 from attestlab.simulation.store import reports
 from support.in_process_server import serve_in_thread
 from support.lake import corrupt_parquet
@@ -221,6 +222,23 @@ def test_timeout_and_excess_simulations_are_503(tenant_clients: TenantClients, k
     assert all(word in late.json()["message"] for word in ("narrow it by from and to", "rules", "sweep"))
     assert crowded.headers["Retry-After"] == "5"
     assert simulated(key, policy=RAW)["decided"] == 5
+
+
+@pytest.mark.both_engines
+def test_a_long_history_is_simulated_in_a_child_process_with_the_same_results(
+    tenant_clients: TenantClients, key: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"policy": RAW, "by": ["status"], "sweeps": [[AGE]]}
+    in_thread = simulated(key, **body)
+    monkeypatch.setattr(service, "LONG_HISTORY", 4)
+    assert tenant_clients.lab.workers._idle == []
+
+    in_child = simulated(key, **body)
+
+    assert len(tenant_clients.lab.workers._idle) == 1
+    differing = {"report_id", "made_at", "report_digest", "signature"}
+    assert {name for name in in_child if in_child[name] != in_thread[name]} <= differing
+    assert key.get(f"/v1/policies/simulations/{in_child['report_digest']}").status_code == 200
 
 
 class Endless:

@@ -30,7 +30,7 @@ from attestlab.core.errors import AttestLabError, Cancelled, Unavailable, WorkAb
 
 MAX_PROCESSES = 2
 MAX_WAITING = 16  # jobs of one tenant, including the running one
-IDLE_S = 60.0
+IDLE_S = 300.0  # a person who looks at a dashboard for minutes does not wait for another process to start
 MAX_PIECES_AHEAD = 8  # of a stream, taken from its process before the client has received them
 MAX_SLOWDOWN = 4  # how many times `timeout_s` a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
