@@ -7,13 +7,12 @@ service counts equal contexts, and `lab.policies.replay` decides each of them on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attestlab import Lab
-from attestlab.core.errors import PermissionDenied
+from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab_dashboards.policy.documents import Json, list_attributes
-from attestlab_dashboards.policy.queries import REPLAY_FIELDS, PolicyText, find_window, load_replay
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, PolicyText, Window, find_window, load_replay, load_text
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
 
@@ -70,19 +69,26 @@ def load_history(lab: Lab, state: PolicyState) -> FlipHistory | None:
 
 
 def _load_history(lab: Lab, state: PolicyState) -> FlipHistory | None:
-    replay = load_replay(lab, state)
-    document = replay.about.document
-    if replay.report is None or not replay.report.decided or document is None:
-        return None
-    paths = list_attributes(document, replay.about.active)
+    """Load them while the service replays the text: only what it says of an invalid text is waited for."""
     try:
-        groups = _count_contexts(lab, document, paths, find_window(lab, state))
-        names = _name_issuers(lab) if groups["issuer_id"].null_count < groups.num_rows else {}
+        return _replay_groups(lab, load_text(lab, state), find_window(lab, state))
     except PermissionDenied:
         return None
+    except ValidationFailed:
+        if load_replay(lab, state).report is None:
+            return None
+        raise
+
+
+def _replay_groups(lab: Lab, about: PolicyText, window: Window) -> FlipHistory | None:
+    if about.document is None:
+        return None
+    paths = list_attributes(about.document, about.active)
+    groups = _count_contexts(lab, about.document, paths, window)
     if not groups.num_rows or groups.num_rows > MAX_GROUPS:
         return None
-    before, after = _decide(lab, replay.about, groups, paths)
+    names = _name_issuers(lab) if groups["issuer_id"].null_count < groups.num_rows else {}
+    before, after = _decide(lab, about, groups, paths)
     rows = zip(*(groups[name].to_pylist() for name in ("bucket", "issuer_id", "n")), before, after, strict=True)
     return _tally([*rows], names)
 
@@ -91,9 +97,7 @@ def _name_issuers(lab: Lab) -> dict[str, str]:
     return {str(each["id"]): str(each["name"]) for each in lab.sql("select id, name from issuers")}
 
 
-def _count_contexts(
-    lab: Lab, document: Json, paths: tuple[str, ...], window: tuple[datetime | None, datetime | None]
-) -> pa.Table:
+def _count_contexts(lab: Lab, document: Json, paths: tuple[str, ...], window: Window) -> pa.Table:
     """Count the recorded decisions with equal values of these attributes, by time and issuer.
 
     A mint that no policy decided is one of them, with the issuer and key as they were then, as in a simulation.
@@ -151,6 +155,8 @@ def _decide(lab: Lab, about: PolicyText, groups: pa.Table, paths: tuple[str, ...
     after = lab.policies.replay(about.source, contexts).df()["allowed"].to_list()
     if about.active is None:
         return groups["allowed"].to_pylist(), after
+    if about.is_active:
+        return after, after
     return lab.policies.replay(about.active, contexts).df()["allowed"].to_list(), after
 
 

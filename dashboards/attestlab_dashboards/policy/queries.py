@@ -78,6 +78,13 @@ class PolicyText:
         return self.text != self.stored_text or self.version != newest or self.policy is None
 
     @property
+    def is_active(self) -> bool:
+        """Whether the text says what the active version does."""
+        if self.active is None or self.document is None:
+            return False
+        return Document.read(self.document).digest == Document.read(self.active).digest
+
+    @property
     def name(self) -> str:
         """What the page calls the text."""
         if self.policy is None:
@@ -94,6 +101,9 @@ class PolicyText:
         """The action that the policy decides about."""
         return str((self.document or {}).get("category", "MINT"))
 
+
+Window = tuple[datetime | None, datetime | None]
+"""Of the first decision, and of the first one that is left out; None is no bound."""
 
 Thresholds = tuple[RuleThreshold, ...]
 """Those that one sweep varies."""
@@ -210,7 +220,7 @@ def read_problems(text: str, error: ValidationFailed) -> tuple[DraftProblem, ...
     return tuple(sorted(found))
 
 
-def find_window(lab: Lab, state: PolicyState) -> tuple[datetime | None, datetime | None]:
+def find_window(lab: Lab, state: PolicyState) -> Window:
     """Find the window; one of so many days ends at the newest decision, and one without bounds has them all."""
     since = _read_day(state.since) if state.since else None
     until = _read_day(state.until) + timedelta(days=1) if state.until else None

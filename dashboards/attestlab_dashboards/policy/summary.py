@@ -37,7 +37,8 @@ class Summary(NamedTuple):
 
 def load_summary(lab: Lab, state: PolicyState) -> Summary:
     """Load the replay, and when its flips happened."""
-    return Summary(load_replay(lab, state), load_history(lab, state))
+    history = load_history(lab, state)  # first: the service replays the text for another pane meanwhile
+    return Summary(load_replay(lab, state), history)
 
 
 def draw_answer(data: DraftReplay, _state: PolicyState) -> Markup:
