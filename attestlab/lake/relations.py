@@ -251,9 +251,9 @@ class TenantLake:
         unexported = pa.table(
             {name: _column_or_nulls(unexported, name, schema) for name in schema.names}, schema=schema
         )
-        return [*self._exported(dataset, parts, schema), unexported]
+        return [*self._open_parts(dataset, parts, schema), unexported]
 
-    def _exported(self, dataset: Dataset, parts: Parts, schema: pa.Schema) -> Tables:
+    def _open_parts(self, dataset: Dataset, parts: Parts, schema: pa.Schema) -> Tables:
         """Return the caller's rows of the parts: as tables if this process has decoded them, else as one data set."""
         owner = None if dataset.is_public else str(self._tenant_id)
 

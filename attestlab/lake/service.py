@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 SIGNALS_FOLDER = "signals"
 NOTHING_EXPORTED = ExportedNumbers([], 0)
 ROWS_A_PART = 10_000
-QUERY_PROCESSES = 2
+QUERY_PROCESSES = 3
+QUERIES_OF_A_TENANT = 2  # at once: several people of one tenant look at dashboards, and another tenant does not wait
 MERGED_LENGTHS = (100_000, 1_000_000)
 """Adjacent parts that are shorter than one of these lengths are merged as soon as they have it together."""
 
@@ -58,7 +59,7 @@ class Lake:
         self.rows_a_part = rows_a_part
         self.merged_lengths = merged_lengths
         self._storage = storage
-        self.workers = WorkerProcesses(processes=QUERY_PROCESSES)
+        self.workers = WorkerProcesses(processes=QUERY_PROCESSES, of_a_tenant=QUERIES_OF_A_TENANT)
         """Runs the queries of callers, which may take a gigabyte each; a second tenant does not wait for the first."""
 
     def __call__(self, caller: Caller) -> TenantLake:

@@ -104,6 +104,29 @@ def test_tenant_has_one_running_job_and_a_bounded_queue(tmp_path: Path) -> None:
     assert [type(each) for each in found] == [type(None)] * MAX_WAITING + [Unavailable]
 
 
+def test_tenant_has_as_many_running_jobs_as_the_pool_allows_and_others_do_not_wait(tmp_path: Path) -> None:
+    three, release = WorkerProcesses(3, of_a_tenant=2), tmp_path / "release"
+
+    async def crowd() -> tuple[list[str], list[str]]:
+        jobs = [
+            asyncio.create_task(
+                three.run(tenant, begin_and_wait_for, tmp_path / f"{tenant}{n}", release, timeout_s=TIMEOUT_S)
+            )
+            for n, tenant in enumerate(["a", "a", "a", "b"])
+        ]
+        while len(begun := sorted(path.name for path in tmp_path.iterdir())) < 3:
+            await asyncio.sleep(0.01)
+        release.touch()
+        await asyncio.gather(*jobs)
+        return begun, sorted(path.name for path in tmp_path.iterdir())
+
+    begun, done = asyncio.run(crowd())
+    three.close()
+
+    assert begun == ["a0", "a1", "b3"]
+    assert done == ["a0", "a1", "a2", "b3", "release"]
+
+
 @pytest.mark.usefixtures("started_workers")
 def test_dead_process_is_unavailable(workers: WorkerProcesses) -> None:
     with pytest.raises(Unavailable, match="died"):
@@ -123,6 +146,12 @@ def alone_in(folder: Path) -> None:
     folder.mkdir()  # fails where another job is at work
     time.sleep(0.005)
     folder.rmdir()
+
+
+def begin_and_wait_for(begun: Path, release: Path) -> None:
+    begun.touch()
+    while not release.exists():
+        time.sleep(0.005)
 
 
 def test_process_that_grew_too_large_ends_after_its_job(workers: WorkerProcesses) -> None:

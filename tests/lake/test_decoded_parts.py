@@ -122,20 +122,20 @@ def test_the_parts_used_longest_ago_are_forgotten(tmp_path: Path) -> None:
     assert memory.read(parts, "mine", decode) is None
 
 
-def test_a_changed_file_and_another_variant_are_decoded_anew(tmp_path: Path) -> None:
+def test_a_changed_file_and_another_variant_are_decoded_again(tmp_path: Path) -> None:
     parts, decoded = make_parts(tmp_path, 1), []
 
-    def decode_and_note(part: LakePart) -> pa.Table:
+    def decode_and_record(part: LakePart) -> pa.Table:
         decoded.append(part)
         return decode(part)
 
     memory = DecodedParts()
     for _ in range(3):
-        memory.read(parts, "mine", decode_and_note)
+        memory.read(parts, "mine", decode_and_record)
     assert len(decoded) == 1
-    assert memory.read(parts, "yours", decode_and_note) is None
+    assert memory.read(parts, "yours", decode_and_record) is None
     parts.chain[0].path.write_bytes(b"changed")
-    assert memory.read(parts, "mine", decode_and_note) is None
+    assert memory.read(parts, "mine", decode_and_record) is None
 
 
 def test_long_data_sets_and_parts_that_are_read_once_take_no_memory(

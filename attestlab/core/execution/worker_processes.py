@@ -1,8 +1,9 @@
 """A pool of low-priority child processes, for work that would hold Python's interpreter lock for over 20 ms.
 
 A thread is not enough for such work: after each wait the event loop would need up to five milliseconds to get the
-lock back, dozens of times for one mint. Each tenant runs one job at a time; its further jobs are queued. When a job
-exceeds its time or its client disconnects, its process is killed; the next job starts another process.
+lock back, dozens of times for one mint. Each tenant runs as many jobs at once as its pool allows, one by default; its
+further jobs are queued. When a job exceeds its time or its client disconnects, its process is killed; the next job
+starts another process.
 
 A job exceeds its time when its process has used `timeout_s` of processor time, and at the latest after four times
 `timeout_s` of elapsed time: on a busy machine, low-priority processes get little processor time.
@@ -19,7 +20,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Semaphore, Thread
@@ -51,14 +52,19 @@ class WorkerProcesses:
     """Runs module-level functions in child processes; `close` ends them.
 
     `run` is called on an event loop. `_lock` protects `_idle`.
+
+    Args:
+        processes: how many jobs run at once.
+        of_a_tenant: how many of them may be of one tenant, fewer than `processes`, so that no tenant waits for another.
     """
 
-    def __init__(self, processes: int = MAX_PROCESSES) -> None:
+    def __init__(self, processes: int = MAX_PROCESSES, *, of_a_tenant: int = 1) -> None:
         self._threads = ThreadPoolExecutor(processes, "attestlab-workers")
         self._blocking_slots = Semaphore(processes)
         self._idle: list[_Worker] = []
         self._lock = Lock()
         self._queues: dict[Hashable, _Queue] = {}
+        self._of_a_tenant = of_a_tenant
 
     async def run(
         self,
@@ -110,7 +116,7 @@ class WorkerProcesses:
 
     async def _run_in_turn(self, tenant: Hashable, job: _Job[Result], on_disconnect: OnDisconnect | None) -> Result:
         """Run a job after those of the same tenant."""
-        queue = self._queues.setdefault(tenant, _Queue())
+        queue = self._queues.setdefault(tenant, _Queue(asyncio.Semaphore(self._of_a_tenant)))
         if queue.jobs >= MAX_WAITING:
             raise Unavailable(
                 f"Too many large requests of this tenant are queued (limit {MAX_WAITING}). "
@@ -189,10 +195,10 @@ class WorkerProcesses:
 
 @dataclass
 class _Queue:
-    """The jobs of one tenant: one at a time, in the order of arrival."""
+    """The jobs of one tenant: a few at a time, in the order of arrival."""
 
+    turn: asyncio.Semaphore
     jobs: int = 0
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class _PieceQueue:
