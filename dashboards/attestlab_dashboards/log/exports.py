@@ -1,4 +1,4 @@
-"""What the inspector's proofs download: the eight steps, and the hashes of the audit path, as tables."""
+"""What the inspector's proofs download, as tables: the two heads' proof, the eight steps, the hashes of the path."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound
+from attestlab_dashboards.log.change import load_change
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.state import LogState
 
@@ -33,6 +34,34 @@ class PathRow(BaseModel):
     end: int
     hash: str
     node: str
+
+
+class BlockRow(BaseModel):
+    """A subtree of a consistency proof; it covers the entries `first` up to `end` (left out).
+
+    `head` is `older` for those of which the older head's root is computed; the newer one's is computed of all.
+    """
+
+    head: str
+    first: int
+    end: int
+    hash: str
+
+
+def export_change(lab: Lab, state: LogState) -> Records[BlockRow]:
+    """Export the hashes that prove that the newer tree begins with the older one.
+
+    Raises:
+        NotFound: there is no such proof.
+    """
+    change = load_change(lab, state)
+    if not change.blocks:
+        raise NotFound("proof that the log", f"of {change.newer.size} entries continues that of {change.older.size}")
+    rows = (
+        BlockRow(head="older" if each.is_old else "newer", first=each.first, end=each.end, hash=each.hash.hex())
+        for each in change.blocks
+    )
+    return Records(rows, BlockRow)
 
 
 def export_steps(lab: Lab, state: LogState) -> Records[StepRow]:

@@ -24,7 +24,7 @@ from attestlab_dashboards.log.drawer import draw_drawer, load_drawer
 from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries, select_growth
 from attestlab_dashboards.log.entries_table import draw_entries, tell_entries
 from attestlab_dashboards.log.evidence import load_evidence
-from attestlab_dashboards.log.exports import export_path, export_steps
+from attestlab_dashboards.log.exports import export_change, export_path, export_steps
 from attestlab_dashboards.log.growth_drawing import draw_growth
 from attestlab_dashboards.log.path_drawing import draw_path, tell_path
 from attestlab_dashboards.log.search_box import draw_search_box, draw_tiles_and_examples, load_tiles
@@ -74,6 +74,7 @@ PAGE: Final = DashboardPage(
             draw=draw_change,
             reads=_COMPARED,
             copy_python=copy_proof_python,
+            export=export_change,
             remember=remember_head,
         ),
         Pane(

@@ -22,7 +22,15 @@ from attestlab_dashboards.policy import (
 from attestlab_dashboards.policy.actions import ACTIONS
 from attestlab_dashboards.policy.copying import copy_analysis, copy_decision, copy_map, copy_simulation, copy_sweep
 from attestlab_dashboards.policy.events import EVENTS
-from attestlab_dashboards.policy.exports import export_issuers, export_map, export_part, export_sweep
+from attestlab_dashboards.policy.exports import (
+    export_conditions,
+    export_decision,
+    export_issuers,
+    export_map,
+    export_part,
+    export_rules,
+    export_sweep,
+)
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, Sweep
 from attestlab_dashboards.policy.state import PolicyState
 
@@ -65,6 +73,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         7,
         queries.load_replay,
         editor.draw_editor,
+        export=export_rules,
         copy_python=copy_simulation,
     ),
     _pane(
@@ -75,6 +84,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         deciding.load_decision,
         decision_card.draw_decision,
         reads=deciding.DECIDING_FIELDS,
+        export=export_decision,
         copy_python=copy_decision,
     ),
     _pane(
@@ -165,6 +175,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         4,
         activation.load_readiness,
         activation.draw_activation,
+        export=export_conditions,
         copy_python=copy_analysis,
     ),
     Pane(key="example", load=examples.load_example, draw=examples.draw_example, reads=(*REPLAY_FIELDS, "example")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
@@ -14,10 +15,11 @@ import attestlab
 from attestlab import Lab
 from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.log.fsck_record import FsckSummary
+from attestlab.log.merkle.hashing import node_hash
 from attestlab_dashboards.log.drawer import dump_bytes, load_drawer
 from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries
 from attestlab_dashboards.log.evidence import load_evidence
-from attestlab_dashboards.log.exports import export_path, export_steps
+from attestlab_dashboards.log.exports import export_change, export_path, export_steps
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
 from attestlab_dashboards.pages import Pane
@@ -266,6 +268,32 @@ def test_the_proofs_are_exported_as_they_are_drawn(demo_lab: Lab, find: str) -> 
     assert len(steps) == 8
     assert list(path["hash"]) == [each.hash.hex() for each in evidence.path.siblings]
     assert path["node"].iloc[-1] == evidence.path.root.hex()
+
+
+def test_the_exported_proof_covers_both_heads(demo_lab: Lab) -> None:
+    head = demo_lab.log.head()
+    frame = export_change(demo_lab, LogState(kept=KeptHead(20, demo_lab.log.consistency(20).from_root[7:]))).df()
+
+    assert list(frame["first"]) == [0, *frame["end"][:-1]]
+    assert frame["end"].iloc[-1] == head.tree_size
+    assert frame.loc[frame["head"] == "older", "end"].max() == 20
+    sizes = (frame["end"] - frame["first"]).tolist()
+    assert fold([*zip(sizes, map(bytes.fromhex, frame["hash"]), strict=True)]) == (bytes.fromhex(head.root_hash[7:]))
+
+
+def fold(blocks: list[tuple[int, bytes]]) -> bytes:
+    """Compute the root of blocks that stand next to each other (RFC 6962, 2.1)."""
+    if len(blocks) == 1:
+        return blocks[0][1]
+    half = 1 << ((sum(size for size, _ in blocks) - 1).bit_length() - 1)
+    covered = [*itertools.accumulate(size for size, _ in blocks)]
+    place = covered.index(half) + 1
+    return node_hash(fold(blocks[:place]), fold(blocks[place:]))
+
+
+def test_heads_without_a_proof_have_none_to_export(demo_lab: Lab) -> None:
+    with pytest.raises(NotFound, match="continues that of 1000000"):
+        export_change(demo_lab, LogState(kept=KeptHead(1_000_000, "00" * 32)))
 
 
 def test_a_search_without_a_result_has_no_proof_to_export(demo_lab: Lab) -> None:

@@ -14,6 +14,8 @@ from attestlab.client.collections.policies import PolicyCollection
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Facts, Pane
 from attestlab_dashboards.policy.copying import copy_simulation
+from attestlab_dashboards.policy.deciding import load_decision
+from attestlab_dashboards.policy.documents import describe_condition, list_rules, parse
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
@@ -283,6 +285,43 @@ def test_the_export_by_issuer_has_the_flips_of_the_report(story: PolicyStory) ->
     assert frame["newly_allowed"].sum() == report.newly_allowed
     assert frame["newly_denied"].sum() == report.newly_denied
     assert set(frame["issuer"]) <= {each.name for each in story.ann.issuers.list()}
+
+
+def test_the_rules_of_the_text_are_exported_in_words(story: PolicyStory) -> None:
+    export = find("draft").export
+    assert export is not None
+    rules = {str(rule["id"]): rule for rule in list_rules(parse(DRAFT))}
+    frame = export(story.ann, PolicyState(draft=DRAFT)).df().set_index("rule")
+
+    assert list(frame.index) == list(rules)
+    for name, rule in rules.items():
+        assert frame.loc[name, "effect"] == rule["effect"]
+        assert frame.loc[name, "priority"] == rule["priority"]
+        assert frame.loc[name, "condition"] == describe_condition(rule["when"])
+
+
+def test_the_decision_is_exported_comparison_by_comparison(story: PolicyStory) -> None:
+    export = find("decision").export
+    assert export is not None
+    state = PolicyState(draft=DRAFT, context=(("key.age_days", "400"),))
+    frame = export(story.ann, state).df()
+    decided = load_decision(story.ann, state).draft
+    assert decided is not None
+
+    assert set(frame["rule"]) == {each.id for each in decided.rules}
+    assert set(frame.loc[frame["decides"], "rule"]) == ({decided.matched_rule} if decided.matched_rule else set())
+    aged = frame[frame["comparison"].str.startswith("key.age_days")]
+    assert set(aged["value"]) == {"400"}
+    assert set(frame["truth"]) <= {"true", "false", "unknown"}
+
+
+def test_what_an_activation_requires_is_exported(story: PolicyStory) -> None:
+    export = find("activation").export
+    assert export is not None
+    frame = export(story.ann, PolicyState(draft=DRAFT)).df().set_index("condition")
+
+    assert frame.loc["Self-check", "holds"]
+    assert not frame.loc["A stored version", "holds"]
 
 
 @pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.export])
