@@ -84,6 +84,14 @@ def test_a_mapping_has_a_column_for_each_key() -> None:
     assert table["key.age_days"].to_pylist() == ["3.5", "old"]
 
 
+def test_a_mapping_has_its_known_keys_without_a_row() -> None:
+    records: Records[FlipOut] = Records([], FlipOut)
+    records.members = ("trust_tier", "target_id")
+
+    assert records.columns == ["from", "to", "count", "trust_tier", "target_id"]
+    assert len(records.df().merge(records.df(), on="target_id")) == 0
+
+
 def test_a_field_of_records_is_built_from_an_answer() -> None:
     class ReportPart(BaseModel):
         flips: Records[FlipOut]

@@ -32,10 +32,12 @@ _PLAIN = {bool: "bool", int: "int64", float: "double", str: "string", UUID: "str
 class Records(list[Part], Generic[Part]):
     """The parts of an answer, in its order: a list, and a table with one column for each field.
 
-    A nested object has a column for each of its fields; a mapping one for each of its keys; lists of objects are JSON.
+    A nested object has a column for each of its fields; a mapping one for each of its keys, those of `members` also
+    without a row; lists of objects are JSON.
     """
 
     shape: ClassVar[type[BaseModel] | None] = None  # of a class that has no parameter
+    members: Sequence[str] = ()
 
     def __init__(self, parts: Iterable[Part] = (), shape: type[BaseModel] | None = None) -> None:
         super().__init__(parts)
@@ -77,7 +79,7 @@ class Records(list[Part], Generic[Part]):
         with naming_extras():
             import pyarrow as pa
 
-        columns = dict(() if self._shape is None else _read_columns(self._shape, self))
+        columns = dict(() if self._shape is None else _read_columns(self._shape, self, self.members))
         return pa.table(columns)
 
     @property
@@ -93,31 +95,35 @@ class Records(list[Part], Generic[Part]):
         return str(self.df().to_html(notebook=True, max_rows=20))
 
 
-def _read_columns(shape: type[BaseModel], parts: Sequence[object], prefix: str = "") -> Iterator[tuple[str, pa.Array]]:
+def _read_columns(
+    shape: type[BaseModel], parts: Sequence[object], members: Sequence[str], prefix: str = ""
+) -> Iterator[tuple[str, pa.Array]]:
     """Yield the columns of parts of one shape; a part that is None has no value in any of them."""
     for name, field in shape.model_fields.items():
         label = f"{prefix}{field.serialization_alias or field.alias or name}"
         values = [None if part is None else getattr(part, name) for part in parts]
         kind = _read_kind(field.annotation, field)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _read_columns(kind, values, f"{label}_")
+            yield from _read_columns(kind, values, members, f"{label}_")
         elif kind is dict:
-            yield from _read_members(values)
+            yield from _read_members(values, members)
         else:
             yield label, _build_column(kind, values)
 
 
-def _read_members(values: Sequence[Mapping[str, object] | None]) -> Iterator[tuple[str, pa.Array]]:
-    """Yield a column for each key of the mappings; values of several types become text."""
+def _read_members(
+    values: Sequence[Mapping[str, object] | None], members: Sequence[str]
+) -> Iterator[tuple[str, pa.Array]]:
+    """Yield a column for each key of the mappings; values of several types, and no values, become text."""
     with naming_extras():
         import pyarrow as pa
 
-    for key in dict.fromkeys(key for value in values for key in value or ()):
+    for key in dict.fromkeys([*members, *(key for value in values for key in value or ())]):
         found = [None if value is None else value.get(key) for value in values]
         kinds = {type(each) for each in found if each is not None}
         if len(kinds) > 1 and not kinds <= {int, float}:
             found = [None if each is None else str(each) for each in found]
-        yield key, pa.array(found)
+        yield key, pa.array(found, None if kinds else pa.string())
 
 
 def _read_kind(annotation: object, field: FieldInfo | None = None) -> object:

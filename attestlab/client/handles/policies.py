@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 from uuid import UUID
+
+from pydantic import model_validator
 
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
@@ -165,6 +167,12 @@ class SimulationHandle(SimulationOut, Handle):
     rules: Records[RuleEffectOut]
     sweep: SweptValues | None
     sweeps: list[SweptValues]
+
+    @model_validator(mode="after")
+    def _name_segments(self) -> Self:
+        """Give the table of flips its columns also where no decision flips."""
+        self.flips.members = tuple(self.by)
+        return self
 
     def _repr_html_(self) -> str:
         return card_contents.draw_simulation(self)

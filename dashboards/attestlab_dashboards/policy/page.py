@@ -20,7 +20,14 @@ from attestlab_dashboards.policy import (
     transitions,
 )
 from attestlab_dashboards.policy.actions import ACTIONS
-from attestlab_dashboards.policy.copying import copy_analysis, copy_decision, copy_map, copy_simulation, copy_sweep
+from attestlab_dashboards.policy.copying import (
+    copy_analysis,
+    copy_decision,
+    copy_issuers,
+    copy_map,
+    copy_simulation,
+    copy_sweep,
+)
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.exports import (
     export_conditions,
@@ -125,6 +132,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         summary.load_summary,
         hits.draw_issuers,
         export=export_issuers,
+        copy_python=copy_issuers,
     ),
     _pane(
         "curve",

@@ -143,13 +143,18 @@ def load_text(lab: Lab, state: PolicyState) -> PolicyText:
     return share(lab).get(("text", *_take(state, TEXT_FIELDS)), lambda: _load_text(lab, state))
 
 
+def write_template(category: str) -> str:
+    """Write the text that a new policy of a category begins with; without one, a policy of mints."""
+    return TEMPLATE.replace('"MINT"', f'"{category}"') if category else TEMPLATE
+
+
 def _load_text(lab: Lab, state: PolicyState) -> PolicyText:
     listed = tuple(lab.policies.list(limit=MAX_POLICIES))
     listed = tuple(each for each in listed if state.category in ("", each.category) and each.status != "ARCHIVED")
     chosen = state.policy or next((str(each.id) for each in listed if each.status == "ACTIVE"), "")
     chosen = chosen or next((str(each.id) for each in listed), NEW_POLICY)
     if chosen == NEW_POLICY:
-        text = TEMPLATE.replace('"MINT"', f'"{state.category}"') if state.category else TEMPLATE
+        text = write_template(state.category)
         return PolicyText(listed, None, state.draft or text, text, 0, None, ())
     policy = lab.policies.get(chosen)
     versions = tuple(policy.versions())

@@ -13,16 +13,16 @@ from attestlab import AttestLabError, Lab
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Facts, Pane
-from attestlab_dashboards.policy.copying import copy_simulation
+from attestlab_dashboards.policy.copying import copy_simulation, copy_sweep
 from attestlab_dashboards.policy.deciding import load_decision
-from attestlab_dashboards.policy.documents import describe_condition, list_rules, parse
+from attestlab_dashboards.policy.documents import describe_condition, list_rules, list_thresholds, parse
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
-from attestlab_dashboards.policy.queries import load_replay
+from attestlab_dashboards.policy.queries import load_replay, load_sweep
 from attestlab_dashboards.policy.rule_table import MINUS
 from attestlab_dashboards.policy.shared_loads import forget
-from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, PolicyState
+from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, PolicyState
 from attestlab_dashboards.safe import text
 from support.policy_story import ACTIVE, DRAFT, PolicyStory, add_rule, list_issuers, make_context
 
@@ -287,6 +287,24 @@ def test_the_export_by_issuer_has_the_flips_of_the_report(story: PolicyStory) ->
     assert set(frame["issuer"]) <= {each.name for each in story.ann.issuers.list()}
 
 
+def test_copied_python_finds_the_issuers_that_the_pane_shows(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT)
+    copy, export = find("issuers").copy_python, find("issuers").export
+    assert copy is not None
+    assert export is not None
+    *lines, last = copy(state).splitlines()
+    names: dict[str, Any] = {"lab": story.ann}
+    exec("\n".join([*lines, f"found = {last}"]), names)
+    found = names["found"]
+    shown = export(story.ann, state).df()
+
+    for _, row in shown.iterrows():
+        own = found[found["target_id"] == row["issuer_id"]]
+        assert set(own["issuer"]) == {row["issuer"]}
+        assert own.loc[own["to"] == "ALLOW", "count"].sum() == row["newly_allowed"]
+        assert own.loc[own["to"] == "DENY", "count"].sum() == row["newly_denied"]
+
+
 def test_the_rules_of_the_text_are_exported_in_words(story: PolicyStory) -> None:
     export = find("draft").export
     assert export is not None
@@ -335,12 +353,17 @@ def test_an_export_refuses_a_draft_that_it_cannot_replay(story: PolicyStory, key
         export(story.ann, PolicyState(draft=WRONG))
 
 
+COPIED = {
+    "stored": PolicyState(),
+    "draft": PolicyState(draft=DRAFT),
+    "window": PolicyState(draft=DRAFT, window="30d", until="2026-11-02"),
+    "version": PolicyState(version=1),
+    "new": PolicyState(policy=NEW_POLICY, category="VERIFY"),
+}
+
+
 @pytest.mark.parametrize("key", [pane.key for pane in PAGE.panes if pane.copy_python])
-@pytest.mark.parametrize(
-    "state",
-    [PolicyState(), PolicyState(draft=DRAFT), PolicyState(draft=DRAFT, window="30d", until="2026-11-02")],
-    ids=["stored", "draft", "window"],
-)
+@pytest.mark.parametrize("state", COPIED.values(), ids=COPIED)
 def test_what_is_copied_runs_as_it_stands(story: PolicyStory, key: str, state: PolicyState) -> None:
     copy = find(key).copy_python
     assert copy is not None
@@ -348,16 +371,30 @@ def test_what_is_copied_runs_as_it_stands(story: PolicyStory, key: str, state: P
     exec(compile(copy(state), "<copied>", "exec"), {"lab": story.ann})  # our own text, as a person would paste it
 
 
-def test_what_is_copied_asks_about_the_window_of_the_page(story: PolicyStory) -> None:
-    state = PolicyState(draft=DRAFT, policy=str(story.policy.id), window="30d", until="2026-12-01")
+@pytest.mark.parametrize(
+    "state",
+    [
+        *COPIED.values(),
+        PolicyState(version=1, draft=DRAFT),
+        PolicyState(category="MINT", draft=TWO, sweep=list_thresholds(parse(TWO))[1].key),
+        PolicyState(version=1, sweep=list_thresholds(parse(ACTIVE))[-1].key),
+    ],
+)
+def test_what_is_copied_asks_what_the_page_shows(story: PolicyStory, state: PolicyState) -> None:
     shown = load_replay(story.ann, state).report
-    copied: dict[str, Any] = {"lab": story.ann}
-    exec(compile(copy_simulation(state), "<copied>", "exec"), copied)
+    simulated: dict[str, Any] = {"lab": story.ann}
+    exec(compile(copy_simulation(state), "<copied>", "exec"), simulated)
+    curve = load_sweep(story.ann, state, 1)
+    swept: dict[str, Any] = {"lab": story.ann}
+    exec(compile(copy_sweep(state), "<copied>", "exec"), swept)
 
     assert shown is not None
-    assert shown.window.from_ is not None
-    assert copied["report"].window == shown.window
-    assert (copied["report"].newly_allowed, copied["report"].newly_denied) == (shown.newly_allowed, shown.newly_denied)
+    report = simulated["report"]
+    assert report.window == shown.window
+    assert report.flips.arrow().equals(shown.flips.arrow())
+    assert report.transitions.arrow().equals(shown.transitions.arrow())
+    assert curve.values is not None
+    assert swept["report"].sweep.arrow().equals(curve.values.arrow())
 
 
 def test_another_window_replays_the_text_and_asks_nothing_else_again(
