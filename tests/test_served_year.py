@@ -16,7 +16,6 @@ from attestlab.core.db.tables import table_of
 from attestlab.core.records.audit import AuditEvent
 from attestlab.demos.history.year import BULK_TIME
 from attestlab.demos.people import PEOPLE
-from attestlab.embedded.demo_cache import copy_world
 from attestlab.governance.rules import RequestStatus
 from attestlab.identity.store import find_person_by_address
 from attestlab.installation import Installation
@@ -27,13 +26,13 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement.store import cases
 from attestlab.risk.signals.store import signals
 from attestlab.settings import Settings
-from support.dashboards.demo_server import WORLD, build_world, find_shared_folder
+from support.dashboards.demo_server import copy_demo
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("served") / "lab"
-    copy_world(WORLD, folder, build_world, caches=find_shared_folder(tmp_path_factory.getbasetemp()) / "caches")
+    copy_demo(folder, tmp_path_factory.getbasetemp())
     lab = Installation.open(Settings(data=folder, database_url=None))
     yield lab
     lab.close()
@@ -50,6 +49,7 @@ def issuers(served: Installation, caller: Caller) -> dict[str, IssuerWithKeys]:
     return {each.issuer.name: each for each in served.issuers.page(caller=caller)}
 
 
+@pytest.mark.soak
 def test_its_records_hold(served: Installation) -> None:
     assert list(fsck(served)) == []
 

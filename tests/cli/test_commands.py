@@ -22,6 +22,7 @@ import pytest
 import attestlab
 from attestlab.demos.people import PASSWORD
 from support.attestations import make_mint_body, mint
+from support.dashboards.demo_server import copy_demo
 from support.fork_server import run_command, start_command
 from support.issuers import register_issuer
 from support.server_process import COMMAND, ServerProcess, run_json_command
@@ -119,18 +120,25 @@ def find_roles(url: str, address: str, password: str) -> list[str]:
         return list(lab.as_(address, password=password).me().roles)
 
 
-def test_a_demo_prints_its_people_with_their_roles(tmp_path: Path) -> None:
-    with start_command("demo", "--port", "0", "--data", str(tmp_path / "demo")) as process:
+@pytest.fixture
+def demo_folder(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A demo that an earlier start has made."""
+    copy_demo(tmp_path / "demo", tmp_path_factory.getbasetemp())
+    return tmp_path / "demo"
+
+
+def test_a_demo_prints_its_people_with_their_roles(demo_folder: Path) -> None:
+    with start_command("demo", "--port", "0", "--data", str(demo_folder)) as process:
         printed = "".join(line for line, _ in zip(process.stdout, range(12), strict=False))
 
-    stored = json.loads((tmp_path / "demo" / "demo.json").read_text())
+    stored = json.loads((demo_folder / "demo.json").read_text())
     assert f"people    password {stored['people_password']}" in printed
     assert re.findall(r"^ +(\w+@demo\.example)  (\w+)$", printed, re.MULTILINE) == [*stored["people"].items()]
     assert stored["people_password"] != PASSWORD  # that of the demo in process is public
 
 
-def test_demo_serves_its_page_and_api(tmp_path: Path) -> None:
-    with start_command("demo", "--port", "0", "--data", str(tmp_path / "demo"), "--json") as process:
+def test_demo_serves_its_page_and_api(demo_folder: Path) -> None:
+    with start_command("demo", "--port", "0", "--data", str(demo_folder), "--json") as process:
         shown = json.loads(process.stdout.readline())
         found = httpx.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
         issuers = httpx.get(shown["url"] + "/v1/issuers", headers={"X-API-Key": shown["api_key"]}).json()["items"]
@@ -330,7 +338,9 @@ def test_any_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
 def test_demo_ignores_the_database_of_the_environment(tmp_path: Path) -> None:
     environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{tmp_path / 'precious.db'}", "TMPDIR": str(tmp_path)}
     with start_command("demo", "--port", "0", "--json", **environment) as process:
-        assert json.loads(process.stdout.readline())["url"]
+        shown = json.loads(process.stdout.readline())
+        with attestlab.connect(shown["url"], shown["api_key"]) as lab:
+            assert len(lab.issuers) == 8
 
     assert process.returncode == 0
     assert list(tmp_path.iterdir()) == [], "what it made for itself is gone with it"

@@ -151,7 +151,8 @@ BEHAVIOURS: dict[str, tuple[Handler, Expected]] = {
         write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
         Expected(None, "not valid HTTP"),
     ),
-    "reset before the request": (reset_at_once, Expected(None, ENDED)),
+    # Of these two, the faster side decides whether the connection ended or was never open.
+    "reset before the request": (reset_at_once, Expected(None, "The connection ")),
     "reset after the request": (reset_after_request, Expected(None, ENDED)),
     "closed without a response": (write(), Expected(None, ENDED)),
     "closed in the head": (write(b"HTTP/1.1 200 OK\r\nContent-Le"), Expected(None, ENDED)),

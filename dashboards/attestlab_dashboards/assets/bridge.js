@@ -201,12 +201,15 @@ export function render({ model, el }) {
   root.addEventListener("focusin", tip);
 
   document.addEventListener("keydown", (event) => {
-    const typing = (scope.activeElement ?? document.activeElement)?.matches?.("input, textarea, select");
+    const focused = scope.activeElement ?? document.activeElement;
+    const typing = focused?.matches?.("input, textarea, select");
     if (event.key === "Escape" && root.querySelector('[role="dialog"]')) send({ ev: "close", v: "" });
     if (event.key === "/" && !typing && !document.activeElement?.matches?.("input, textarea")) {
       event.preventDefault();
       (scope.querySelector("[data-search]") ?? document.querySelector("#al-search"))?.focus();
     }
+    const span = focused?.closest?.("[data-span]")?.dataset.span;
+    if (span && event.key === "Enter") send({ ev: event.shiftKey ? "extend" : "span", v: span });
     const dialog = root.querySelector('[role="dialog"][aria-modal="true"]');
     if (event.key === "Tab" && dialog) keepFocus(event, dialog);
   });

@@ -8,6 +8,7 @@ from attestlab.risk.rules import EntityType
 from attestlab_dashboards.formats import count, percent
 from attestlab_dashboards.risk.queries.answer import RiskAnswer, Suspects
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
+from attestlab_dashboards.risk.windows import write_bounds
 from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_span, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
 
@@ -29,12 +30,11 @@ def draw_answer(answer: RiskAnswer, state: RiskState) -> Markup:
 
 
 def _draw_peak(answer: RiskAnswer) -> Markup:
-    end = answer.start + answer.period.step
     times = answer.escalated / answer.usual if answer.usual else 0
     return html(
         'Escalations reached <button type="button" class="rk-link" data-ev="span" data-v="{span}" '
         'data-key="answer-span" title="Show only this time"><b>{escalated} {when}</b></button>, {usual}.',
-        span=f"{answer.start:%Y-%m-%dT%H:%MZ}/{end:%Y-%m-%dT%H:%MZ}",
+        span=write_bounds(answer.start, answer.start + answer.period.step),
         escalated=count(answer.escalated),
         when=_write_when(answer),
         usual=html("<b>{times}</b> times the usual {usual}", times=f"{times:.0f}", usual=f"{answer.usual:g}")

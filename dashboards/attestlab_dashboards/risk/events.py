@@ -9,6 +9,7 @@ from math import ceil
 from typing import Final
 
 from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.risk.windows import write_bounds
 
 Reducer = Callable[[RiskState, str], RiskState]
 _CLEARED: Final[Mapping[str, Mapping[str, str]]] = {
@@ -46,6 +47,14 @@ def choose_span(state: RiskState, value: str) -> RiskState:
     """Show a part of the window, `from/to`; without a value all of it."""
     since, _, until = value.partition("/")
     return state.change(**{"from": since, "to": until}, **_FIRST_PAGE)
+
+
+def extend_span(state: RiskState, value: str) -> RiskState:
+    """Extend the selected time to a part of the window, `from/to`; without a selection, select that part."""
+    added = choose_span(state, value)
+    if state.since is None or state.until is None or added.since is None or added.until is None:
+        return added
+    return choose_span(state, write_bounds(min(state.since, added.since), max(state.until, added.until)))
 
 
 def brush_time(state: RiskState, value: str) -> RiskState:
@@ -158,6 +167,7 @@ EVENTS: Final[Mapping[str, Reducer]] = {
     "kind": choose_kind,
     "score": choose_scores,
     "span": choose_span,
+    "extend": extend_span,
     "brush": brush,
     "brush_time": brush_time,
     "clear": clear_filter,

@@ -14,7 +14,7 @@ from attestlab_dashboards.risk.density_image import encode_density
 from attestlab_dashboards.risk.queries.overview import RiskOverview
 from attestlab_dashboards.risk.queries.timeline import RiskTimeline
 from attestlab_dashboards.risk.state import RiskState
-from attestlab_dashboards.risk.windows import Period, to_us
+from attestlab_dashboards.risk.windows import Period, to_us, write_bounds
 from attestlab_dashboards.risk.words import name_of, write_span, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty
@@ -33,7 +33,8 @@ def draw_when(timeline: RiskTimeline, state: RiskState) -> Markup:
     return html(
         '<div class="rk-when">{legend}{lanes}{axis}</div>'
         '<p class="rk-tip small muted" data-tip-line>Hover or Tab to a column for its numbers. Drag over the columns '
-        "to select a time, over the scores to select both; a double click selects all.</p>{selected}",
+        "to select a time, over the scores to select both; a double click selects all. On a column, Enter selects it, "
+        "and Shift+Enter all up to it.</p>{selected}",
         legend=_draw_legend(overview, state),
         lanes=join(lanes),
         axis=axes.draw_time_axis(overview.period),
@@ -97,6 +98,7 @@ def _draw_volume(overview: RiskOverview, state: RiskState) -> Markup:
 def _draw_column(overview: RiskOverview, place: int, top: float) -> Markup:
     counts = [values[place] for values in overview.series.values()]
     x, width = _place_bar(place, len(overview.period.steps))
+    start, tip = overview.period.time_of(overview.period.steps[place]), _write_tip(overview, place)
     floors = accumulate([0, *counts])
     bars = (
         axes.draw_rect(x, 100 * floor / top, width, 100 * count / top, f"f-{hue_of(name, overview.series)}")
@@ -104,9 +106,11 @@ def _draw_column(overview: RiskOverview, place: int, top: float) -> Markup:
         if count
     )
     return html(
-        '<g class="rk-column{css}" tabindex="0" data-tip="{tip}" data-key="column-{place}">{hit}{bars}</g>',
+        '<g class="rk-column{css}" role="button" tabindex="0" aria-label="{tip}" data-tip="{tip}" data-span="{span}" '
+        'data-key="column-{place}">{hit}{bars}</g>',
         css=_column_class(overview, place),
-        tip=_write_tip(overview, place),
+        tip=tip,
+        span=write_bounds(start, start + overview.period.step),
         place=place,
         hit=_draw_hit(place, len(overview.period.steps)),
         bars=join(bars),

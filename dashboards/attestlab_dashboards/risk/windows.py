@@ -79,6 +79,11 @@ def find_period(window: TimeWindow, newest: datetime, since: datetime | None, un
     return Period(start, end, since or start, until or end, window.step)
 
 
+def write_bounds(start: datetime, end: datetime) -> str:
+    """Write a part of a window as an event carries it: `from/to`, in whole minutes."""
+    return f"{start:%Y-%m-%dT%H:%MZ}/{end:%Y-%m-%dT%H:%MZ}"
+
+
 def to_us(value: datetime | timedelta) -> int:
     """Return a duration, or a time since 1970, in microseconds."""
     return (value - _EPOCH if isinstance(value, datetime) else value) // _MICROSECOND

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl, urlsplit
+
 import pytest
 from playwright.sync_api import Page
 
@@ -57,6 +59,24 @@ def test_a_dialog_keeps_the_focus_both_ways(windows: Windows, path: str) -> None
         assert page.locator("[role=dialog] :focus").count() == 1
         page.keyboard.press("Shift+Tab")
         assert page.locator("[role=dialog] button:focus").count() == 1
+
+
+def test_enter_selects_the_time_of_a_column_and_shift_enter_extends_it(windows: Windows) -> None:
+    with windows.visit("/dash/risk") as page:
+        columns = page.locator("[data-pane=when] [data-span]")
+        spans = [str(column.get_attribute("data-span")).split("/") for column in columns.all()]
+        columns.nth(5).focus()
+        press(page, "Enter")
+        assert read_span(page) == spans[5]
+        columns.nth(8).focus()
+        press(page, "Shift+Enter")
+        assert read_span(page) == [spans[5][0], spans[8][1]]
+
+
+def read_span(page: Page) -> list[str]:
+    """Return the two ends of the selected time in the address."""
+    query = dict(parse_qsl(urlsplit(page.url).query))
+    return [query["from"], query["to"]]
 
 
 def test_a_drawer_lets_the_focus_out(windows: Windows) -> None:

@@ -44,6 +44,17 @@ def test_a_brush_of_the_columns_leaves_the_scores() -> None:
     assert (state.since, state.min_score) == (datetime(2026, 10, 4, tzinfo=UTC), 60)
 
 
+def test_a_selected_time_is_extended_both_ways() -> None:
+    days = [f"2026-11-0{day}T00:00Z/2026-11-0{day + 1}T00:00Z" for day in range(1, 5)]
+    state = EVENTS["extend"](RiskState(), days[1])
+    assert (state.since, state.until) == (datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=UTC))
+
+    later, earlier = EVENTS["extend"](state, days[3]), EVENTS["extend"](state, days[0])
+
+    assert (later.since, later.until) == (state.since, datetime(2026, 11, 5, tzinfo=UTC))
+    assert (earlier.since, earlier.until) == (datetime(2026, 11, 1, tzinfo=UTC), state.until)
+
+
 def test_a_double_click_selects_all_again() -> None:
     brushed = EVENTS["brush"](RiskState(source="login"), f"0.5,0.6,0.7,0.9,{WINDOW}")
 

@@ -75,6 +75,11 @@ def serve_folder(folder: Path) -> Iterator[DemoServer]:
         process.kill()
 
 
+def copy_demo(target: Path, own: Path) -> None:
+    """Copy the world that the test processes of a run share to `target`; `own` is this process's temporary folder."""
+    copy_world(WORLD, target, build_world, caches=find_shared_folder(own) / "caches")
+
+
 def build_world(folder: Path) -> None:
     """Create the demo as `attestlab demo` does, with a person who has few scopes, and one who leaves.
 
