@@ -21,7 +21,10 @@ def draw_open_requests(open_requests: OpenRequests, _state: IssuerState) -> Mark
     """Draw all open requests."""
     if not open_requests.are_visible:
         return widgets.state(
-            "lock", "", "For people", html("Requests are shown to owners, admins, analysts and reviewers.")
+            "lock",
+            "",
+            "Your role does not see requests",
+            html("Requests are shown to owners, admins, analysts and reviewers."),
         )
     if not open_requests.requests:
         return widgets.empty("Nothing waits", "A change of an issuer's standing waits here for its second person.")

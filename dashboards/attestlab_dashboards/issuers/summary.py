@@ -108,7 +108,7 @@ def write_concentration(total: StandingCounts) -> str:
 
 def _draw_waiting(requests: OpenRequests) -> Kpi:
     if not requests.are_visible:
-        return Kpi(label="Waiting for approval", value="not shown", note="to people who signed in")
+        return Kpi(label="Waiting for approval", value="not shown", note="your role does not see requests")
     pending = [request for request in requests.requests if request.status == "PENDING"]
     ready = len(requests.requests) - len(pending)
     oldest = min((request.created_at for request in pending), default=None)

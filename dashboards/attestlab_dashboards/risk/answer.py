@@ -17,7 +17,7 @@ def draw_answer(answer: RiskAnswer, state: RiskState) -> Markup:
     """Draw the answer as one sentence whose bold words open what they name."""
     shown = write_span(answer.period.start, answer.period.end)
     if not answer.escalated:
-        return html("No signal was escalated: <b>{shown}</b>.", shown=shown)
+        return html("No signal was escalated in the time shown, <b>{shown}</b>.", shown=shown)
     if not answer.stands_out:
         return html(
             "Nothing stands out: at most <b>{escalated}</b> escalations {step} (usually {usual}), {when}.",
