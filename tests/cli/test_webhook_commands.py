@@ -54,7 +54,7 @@ def test_new_events_are_forwarded_signed_and_printed(
         with listen(service, receiver.url) as command:
             word, secret = command.stdout.readline().split()
             issuer = register_issuer(client)
-            line = command.stdout.readline().split()
+            line, after = command.stdout.readline().split(), command.stdout.readline().split()
             command.send_signal(signal.SIGINT)
             rest, errors = command.communicate()
 
@@ -62,7 +62,8 @@ def test_new_events_are_forwarded_signed_and_printed(
     assert word == "secret"
     assert (event.type, event.data["issuer_id"]) == ("issuer.created", issuer["id"])
     assert line[1:4] == ["issuer.created", event.id, "200"]
-    assert line[0].isdigit()
+    assert int(after[0]) == int(line[0]) + 1
+    assert after[1] == "key.created"
     assert (command.returncode, rest, errors) == (130, "", "attestlab: Interrupted.\n")
 
 

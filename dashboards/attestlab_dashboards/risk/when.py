@@ -91,7 +91,8 @@ def _draw_volume(overview: RiskOverview, state: RiskState) -> Markup:
         f"{formats.count(sum(totals))} signals; most, {formats.count(totals[most])}, "
         f"{write_step(overview.period.time_of(overview.period.steps[most]), overview.period)}"
     )
-    plot = _draw_plot(overview.period, join([axes.draw_grid(ticks), bars]), summary, brush="brush_time")
+    drawn = join([axes.draw_grid(ticks), bars])
+    plot = _draw_plot(overview.period, drawn, summary, brush="brush_time", role="group")
     return axes.draw_lane(axes.draw_scale(ticks), plot, "l")
 
 
@@ -211,11 +212,12 @@ def _draw_selected_box(period: Period, state: RiskState) -> Markup:
     return axes.draw_rect(start, state.min_score, end - start, state.max_score - state.min_score, "rk-selected")
 
 
-def _draw_plot(period: Period, drawn: Markup, summary: str, *, brush: str) -> Markup:
+def _draw_plot(period: Period, drawn: Markup, summary: str, *, brush: str, role: str = "img") -> Markup:
     return html(
-        '<svg class="rk-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{summary}" '
+        '<svg class="rk-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="{role}" aria-label="{summary}" '
         'data-brush="{brush}" data-x0="{first}" data-x1="{last}" data-y0="0" data-y1="100">'
         '<rect data-plot class="rk-hit" x="0" y="0" width="1000" height="100"/>{drawn}</svg>',
+        role=role,
         summary=summary,
         brush=brush,
         first=period.window_start.isoformat(),
