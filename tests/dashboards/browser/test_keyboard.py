@@ -37,7 +37,9 @@ def test_tab_reaches_all_that_a_mouse_can_use_and_shows_where_it_is(windows: Win
     assert found == {"missed": [], "unseen": []}
 
 
-@pytest.mark.parametrize("path", OPENERS)
+@pytest.mark.parametrize(
+    "path", ["risk", "issuers", *(pytest.param(path, marks=pytest.mark.soak) for path in ("policy", "log"))]
+)
 def test_esc_closes_what_enter_opened_and_the_focus_returns(windows: Windows, path: str) -> None:
     with windows.visit(f"/dash/{path}") as page:
         opener = page.locator(OPENERS[path]).first
