@@ -209,7 +209,10 @@ export function render({ model, el }) {
       (scope.querySelector("[data-search]") ?? document.querySelector("#al-search"))?.focus();
     }
     const span = focused?.closest?.("[data-span]")?.dataset.span;
-    if (span && event.key === "Enter") send({ ev: event.shiftKey ? "extend" : "span", v: span });
+    if (span && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      send({ ev: event.shiftKey ? "extend" : "span", v: span });
+    }
     const dialog = root.querySelector('[role="dialog"][aria-modal="true"]');
     if (event.key === "Tab" && dialog) keepFocus(event, dialog);
   });

@@ -23,11 +23,12 @@ _FIND_NEWEST: Final = "(newest,) = lab.sql('select max(created_at) as at from de
 
 
 def _name_chosen(state: PolicyState) -> str:
-    """Write the id of the chosen policy as an expression; without a choice, the one that the page begins with."""
+    """Write the chosen policy as an expression; without a choice, the one that the page begins with."""
     if state.policy:
         return repr(state.policy)
     category = f" and each.category == {state.category!r}" if state.category else ""
-    return f'next((each.id for each in lab.policies.list() if each.status == "ACTIVE"{category}), None)'
+    listed = f'each for each in lab.policies.list() if each.status != "ARCHIVED"{category}'
+    return f'min(({listed}), key=lambda each: each.status != "ACTIVE", default=None)'
 
 
 def _find_text(state: PolicyState) -> str:
@@ -36,7 +37,7 @@ def _find_text(state: PolicyState) -> str:
 
 
 def _name_policy(state: PolicyState) -> str:
-    """Write the policy as an expression: a draft as its text, an older version as its document, else its id."""
+    """Write the policy as an expression: a draft as its text, an older version as its document, else as stored."""
     if text := _find_text(state):
         return f'{{"toml": {text!r}}}'
     if state.version:

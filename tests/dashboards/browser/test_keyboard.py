@@ -73,6 +73,9 @@ def test_enter_selects_the_time_of_a_column_and_shift_enter_extends_it(windows: 
         columns.nth(8).focus()
         press(page, "Shift+Enter")
         assert read_span(page) == [spans[5][0], spans[8][1]]
+        columns.nth(2).focus()
+        press(page, "Space")
+        assert read_span(page) == spans[2]
 
 
 def read_span(page: Page) -> list[str]:

@@ -19,7 +19,7 @@ from attestlab_dashboards.policy.documents import describe_condition, list_rules
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
-from attestlab_dashboards.policy.queries import load_replay, load_sweep
+from attestlab_dashboards.policy.queries import load_replay, load_sweep, write_template
 from attestlab_dashboards.policy.rule_table import MINUS
 from attestlab_dashboards.policy.shared_loads import forget
 from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, PolicyState
@@ -395,6 +395,34 @@ def test_what_is_copied_asks_what_the_page_shows(story: PolicyStory, state: Poli
     assert report.transitions.arrow().equals(shown.transitions.arrow())
     assert curve.values is not None
     assert swept["report"].sweep.arrow().equals(curve.values.arrow())
+
+
+def test_copied_python_names_a_chosen_policy_and_its_window(story: PolicyStory) -> None:
+    state = PolicyState(draft=DRAFT, policy=str(story.policy.id), window="30d", until="2026-12-01")
+    shown = load_replay(story.ann, state).report
+    copied: dict[str, Any] = {"lab": story.ann}
+    exec(compile(copy_simulation(state), "<copied>", "exec"), copied)
+
+    assert shown is not None
+    assert shown.window.from_ is not None
+    assert copied["report"].window == shown.window
+    assert (copied["report"].newly_allowed, copied["report"].newly_denied) == (shown.newly_allowed, shown.newly_denied)
+
+
+def test_copied_python_begins_with_a_draft_where_no_policy_is_active(story: PolicyStory) -> None:
+    written = story.ann.policies.create({"toml": write_template("BUNDLE_EXPORT")})
+    state = PolicyState(category="BUNDLE_EXPORT")
+    forget(story.ann)
+    try:
+        shown = load_replay(story.ann, state).report
+        copied: dict[str, Any] = {"lab": story.ann}
+        exec(compile(copy_simulation(state), "<copied>", "exec"), copied)
+    finally:
+        written.archive()
+        forget(story.ann)
+
+    assert shown is not None
+    assert copied["report"].policy.id == shown.policy.id == written.id
 
 
 def test_another_window_replays_the_text_and_asks_nothing_else_again(
