@@ -123,7 +123,8 @@ class Dashboards:
         assert process.stdin is not None
         process.stdin.close()  # it ends with its standard input
         try:
-            await asyncio.wait_for(process.wait(), _STOP_S)
+            async with asyncio.timeout(_STOP_S):
+                await process.wait()
         except TimeoutError:
             with suppress(ProcessLookupError):  # it has just ended
                 process.kill()

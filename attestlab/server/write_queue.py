@@ -112,7 +112,8 @@ class WriteQueue:
             self._probe = self._loop.create_task(self.write(self.lab.storage.touch))
             self._probe.add_done_callback(_consume_error)
         try:
-            await asyncio.wait_for(asyncio.shield(self._probe), PROBE_TIMEOUT_S)
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                await asyncio.shield(self._probe)
         except Exception as error:
             raise Unavailable(CANNOT_WRITE) from error
         if (commit_error := self.lab.storage.commit_error) is not None:

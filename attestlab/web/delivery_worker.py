@@ -114,7 +114,8 @@ class DeliveryWorker(Generic[Due, Item, Outcome]):
                 await self._start_due_deliveries()
                 completed_round()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake_up.wait(), self._queue.poll_interval_s)
+                    async with asyncio.timeout(self._queue.poll_interval_s):
+                        await self._wake_up.wait()
                 self._wake_up.clear()
         finally:
             self._queue.on_enqueued.remove(self._wake_from_any_thread)

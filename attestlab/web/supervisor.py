@@ -14,6 +14,7 @@ from attestlab.web import logging_setup
 
 MIN_PAUSE_S = 1.0
 MAX_PAUSE_S = 30.0
+CANCEL_TIMEOUT_S = 2.0  # a cancelled task ends within milliseconds, unless it has a defect
 
 Round = Callable[[], None]
 Work = Callable[[Round], Awaitable[None]]
@@ -59,12 +60,18 @@ class Supervised:
         self._task = asyncio.create_task(self._run(), name=name)
 
     async def finish(self, *, within_s: float) -> None:
-        """Lets the task end by itself within `within_s` seconds, then cancels it; it is not restarted."""
+        """Lets the task end by itself within `within_s` seconds, then cancels it; it is not restarted.
+
+        A task that does not end within `CANCEL_TIMEOUT_S` of its cancellation is logged and left behind, because a
+        server that waits for it would never stop.
+        """
         self._stopping.set()
         if within_s:
             await asyncio.wait([self._task], timeout=within_s)
         self._task.cancel()
-        await asyncio.wait([self._task])
+        _, running = await asyncio.wait([self._task], timeout=CANCEL_TIMEOUT_S)
+        if running:
+            logging_setup.log_warning("task did not end", part=self.name, waited_s=CANCEL_TIMEOUT_S)
 
     async def _run(self) -> None:
         while not self._stopping.is_set():
@@ -85,7 +92,8 @@ class Supervised:
         logging_setup.log_part_failure(error, part=self.name)
         pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, self._max_pause_s)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), pause_s)
+            async with asyncio.timeout(pause_s):
+                await self._stopping.wait()
 
     def _complete_round(self) -> None:
         self.failure = None

@@ -89,7 +89,8 @@ class Dispatcher:
                     await write(self.dispatch)
                 completed_round()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(wake_up.wait(), POLL_INTERVAL_S)
+                    async with asyncio.timeout(POLL_INTERVAL_S):
+                        await wake_up.wait()
                 wake_up.clear()
         finally:
             self.on_published.remove(notify)

@@ -105,6 +105,7 @@ class Crowd:
 async def _wait(over: asyncio.Event, seconds: float) -> None:
     """Look at the answer, until the end at most."""
     try:
-        await asyncio.wait_for(over.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await over.wait()
     except TimeoutError:
         return
