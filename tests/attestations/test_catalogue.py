@@ -20,8 +20,6 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from support.claims import INVALID_CLAIMS, VALID_CLAIMS, claim_type_name, make_claims
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 # The specification's own table, so that a claim lost or renamed in ours is noticed here.
 SPECIFIED = """
 verifiable-id | full_name, employee_id, department, title, start_date
@@ -208,6 +206,7 @@ def test_claim_type_accepts_only_its_values(kind: str):
         assert judged(schema_id, {**make_claims(schema_id), claim: value}) == {claim}, value
 
 
+@pytest.mark.more_in_soak
 @pytest.mark.parametrize("schema_id", SCHEMA_IDS)
 def test_validation_agrees_with_the_published_schema(schema_id: str):
     """

@@ -296,6 +296,7 @@ SCORES = st.sampled_from([None, 0.0, 33.4999, 33.5, 61.5385, 79.9999, 80.0, 100.
 RISKS = st.tuples(SCORES, st.sampled_from([0, 1, 500, 501, 1_000]), st.booleans(), st.booleans())
 
 
+@pytest.mark.more_in_soak
 def test_every_decision_about_risk_is_reproduced(watched: Watched) -> None:
     """One by one in Python, and all together in SQL, whatever was known."""
     rules = [*RISKY, *DENIED, make_rule("quiet", "ALLOW", make_condition("risk.issuer.score", "lt", 33.5), 9)]

@@ -18,8 +18,6 @@ from attestlab.core.strict_json import parse_json
 from support.property_tests import examples
 from support.vectors import jcs_pairs
 
-pytestmark = pytest.mark.more_in_soak
-
 # Where code points and UTF-16 units sort apart: beside the surrogates' range, and beyond the first plane.
 texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\ud7ff\ue000\uffff\U00010000\U0010ffff"))
 floats = st.floats(allow_nan=False, allow_infinity=False) | st.floats(-1e22, 1e22) | st.floats(-1e-3, 1e-3)
@@ -35,6 +33,7 @@ def test_vectors_of_the_author_of_rfc_8785():
         assert canonical(parse_json(raw)) == expected, name
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(100, many=300), deadline=None)
 @given(documents)
 @example({"\ue000": 1, "\U00010000": 2, "\ud7ff": 3, "a": 4})

@@ -20,8 +20,6 @@ from support.lab_walk import CLAIMS, POLICY
 from support.new_labs import open_new_lab
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 DEEP: list[Any] = []
 for _ in range(5_000):
     DEEP = [DEEP]
@@ -128,6 +126,7 @@ def consume(result: object) -> None:
         next(result, None)
 
 
+@pytest.mark.more_in_soak
 @pytest.mark.parametrize("of", ["lab", *NOUNS, *OBJECTS])
 def test_a_verb_refuses_junk_in_one_line(
     subjects: dict[str, Any], valid: dict[str, Any], of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,8 +19,6 @@ from attestlab.mail.messages import Header, InvalidMessage, Message, Sender, com
 from attestlab.orgs import rules
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 MAIL_ID = UUID("01890000-0000-7000-8000-000000000000")
 LAB = Sender("AttestLab", "lab@lab.example")
 AT = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -107,6 +105,7 @@ def unencoded(written: bytes) -> str:
     return "".join(b64decode(word[10:-2]).decode() for word in words)
 
 
+@pytest.mark.more_in_soak
 @given(hostile)
 @settings(max_examples=examples(150, many=2000), deadline=None)
 def test_an_accepted_name_is_read_as_typed_and_injects_nothing(typed: str) -> None:
@@ -123,6 +122,7 @@ def test_an_accepted_name_is_read_as_typed_and_injects_nothing(typed: str) -> No
     require_exactly_ours(message, subject=f"Invitation to {name}", text=f"You are invited to {name}.\n")
 
 
+@pytest.mark.more_in_soak
 @given(st.text(max_size=40) | hostile)
 @settings(max_examples=examples(100, many=1500), deadline=None)
 def test_any_text_is_rejected_or_read_as_typed(typed: str) -> None:
@@ -135,6 +135,7 @@ def test_any_text_is_rejected_or_read_as_typed(typed: str) -> None:
     require_exactly_ours(message, subject=f"Invitation to {typed}", text=f"You are invited to {typed}.\n")
 
 
+@pytest.mark.more_in_soak
 @given(hostile)
 @settings(max_examples=examples(50, many=2000), deadline=None)
 def test_any_name_of_the_sender_is_read_as_typed(typed: str) -> None:

@@ -25,8 +25,6 @@ from support.policies.reference_evaluator import evaluate_naively
 from support.policies.strategies import json_conditions, json_policies, json_rules, raw_contexts
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 NORMALISED = ContextNormalizer(REGISTRY)
 MANY = settings(
     max_examples=examples(120, many=1_000),
@@ -86,6 +84,7 @@ def named(words: Sequence[int], names: Sequence[str]) -> list[str]:
     return [name for i, name in enumerate(names) if words and words[i // 64] >> i % 64 & 1]
 
 
+@pytest.mark.more_in_soak
 @MANY
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=6))
 def test_evaluator_and_sql_agree_with_naive_reference(
@@ -102,6 +101,7 @@ def test_evaluator_and_sql_agree_with_naive_reference(
     assert decided_by_sql(database, policy, values) == [(e[0], *e) for e in expected]
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=3))
 def test_z3_agrees_with_evaluator_on_one_context(raw: dict[str, Any], contexts: list[dict[str, Any]]) -> None:
@@ -113,6 +113,7 @@ def test_z3_agrees_with_evaluator_on_one_context(raw: dict[str, Any], contexts: 
         assert world.decides(policy, values) is evaluate(values).allowed
 
 
+@pytest.mark.more_in_soak
 @MANY
 @given(raw=json_policies(), context=raw_contexts())
 def test_explanation_marks_matching_rules(raw: dict[str, Any], context: dict[str, Any]) -> None:
@@ -123,6 +124,7 @@ def test_explanation_marks_matching_rules(raw: dict[str, Any], context: dict[str
     assert tuple(shown) == Evaluator(policy)(values).matched
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), context=raw_contexts())
 def test_de_morgan_holds_in_deny_rules(data: st.DataObject, context: dict[str, Any]) -> None:
@@ -135,6 +137,7 @@ def test_de_morgan_holds_in_deny_rules(data: st.DataObject, context: dict[str, A
         assert Evaluator(bind_document(one))(values) == Evaluator(bind_document(two))(values)
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), context=raw_contexts(), more=raw_contexts())
 def test_adding_a_value_never_unmatches_an_allow_rule(
@@ -149,6 +152,7 @@ def test_adding_a_value_never_unmatches_an_allow_rule(
     assert set(before.matched) <= set(after.matched)
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(raw=json_policies(), context=raw_contexts(), data=st.data())
 def test_written_rule_order_has_no_effect(raw: dict[str, Any], context: dict[str, Any], data: st.DataObject) -> None:

@@ -20,8 +20,6 @@ from support.policies.documents import bind_document, make_condition, make_docum
 from support.policies.strategies import json_policies
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 BASIC, YOUNG = make_condition("trust_tier", "eq", "BASIC"), make_condition("key.age_days", "lt", 90)
 OLD = make_condition("key.age_days", "gte", 90)
 
@@ -47,6 +45,7 @@ def every_context(policies: list[Policy]) -> list[Values] | None:
     ]
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(raw=json_policies(most=5))
 def test_findings_agree_with_exhaustive_search(raw: dict[str, Any]) -> None:
@@ -78,6 +77,7 @@ def test_findings_agree_with_exhaustive_search(raw: dict[str, Any]) -> None:
     assert bool(of_kind[FindingKind.DEFAULT_UNREACHABLE]) is all(decision.matched for decision, _ in decisions)
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(20, many=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=json_policies(most=3), other=json_policies(most=3))
 def test_comparison_agrees_with_exhaustive_search(one: dict[str, Any], other: dict[str, Any]) -> None:

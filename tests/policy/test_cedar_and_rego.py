@@ -21,8 +21,6 @@ from support.policies.documents import REGISTRY, bind_document, make_condition, 
 from support.policies.strategies import HOSTILE_TEXTS, json_policies, raw_contexts
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 NORMALISED = ContextNormalizer(REGISTRY)
 SOME = settings(max_examples=examples(30, many=100), deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -61,6 +59,7 @@ def by_us(policy: Policy, contexts: list[Values]) -> list[tuple[bool, set[str]]]
     return [(decision.allowed, set(decision.matched)) for decision in map(Evaluator(policy), contexts)]
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
 def test_cedar_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:
@@ -74,6 +73,7 @@ def test_cedar_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[di
     assert answers == by_us(policy, contexts)
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(raw=json_policies(), raws=st.lists(raw_contexts(), min_size=1, max_size=3))
 def test_rego_agrees_on_decision_and_matches(raw: dict[str, Any], raws: list[dict[str, Any]]) -> None:

@@ -17,8 +17,6 @@ from support.policies.documents import REGISTRY, bind_document, make_condition, 
 from support.policies.strategies import json_policies, raw_contexts
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 NORMALISED = ContextNormalizer(REGISTRY)
 
 
@@ -41,6 +39,7 @@ def fewest_by_trying_all(policies: PolicySet, values: Values, most: int = 2) -> 
     return None
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(30, many=100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(raws=st.lists(json_policies(most=3), min_size=1, max_size=2), context=raw_contexts())
 def test_counterfactual_is_minimal_and_reverses_decision(raws: list[dict[str, Any]], context: dict[str, Any]) -> None:

@@ -26,8 +26,6 @@ from support.policies.documents import REGISTRY, bind_document, make_document
 from support.policies.strategies import json_policies, raw_contexts
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 Rows = list[tuple[bool, str, int]]
 Asked = Callable[[Sequence[Values], str], Rows]
 NORMALISED = ContextNormalizer(REGISTRY)
@@ -110,6 +108,7 @@ def agree(ask: Asked, dialect: Dialect, raw: dict[str, Any], contexts: list[dict
     assert parse_groups(policy, found) == group_by_evaluator(policy, values)
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=12))
 def test_postgresql_counts_the_groups_that_the_evaluator_counts(
@@ -119,6 +118,7 @@ def test_postgresql_counts_the_groups_that_the_evaluator_counts(
     agree(postgres, Dialect.POSTGRESQL, raw, contexts)
 
 
+@pytest.mark.more_in_soak
 @pytest.mark.spark
 @FEW
 @given(raw=json_policies(), contexts=st.lists(raw_contexts(), min_size=1, max_size=12))

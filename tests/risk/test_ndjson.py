@@ -14,8 +14,6 @@ from attestlab.core.strict_json import parse_json
 from attestlab.risk.signals.ndjson import parse_line
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 REQUIRED = '"source":"s","signal_type":"t","score":1,"entity_type":"user","entity_id":"a"'
 ODD = (
@@ -56,6 +54,7 @@ def read_strictly(line: bytes) -> object:
     return document["details"]
 
 
+@pytest.mark.more_in_soak
 @given(VALUES)
 @settings(max_examples=examples(200, many=20_000), deadline=None)
 def test_a_line_is_accepted_if_and_only_if_the_strict_parser_accepts_it(value: str) -> None:

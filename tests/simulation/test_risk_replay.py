@@ -29,8 +29,6 @@ from support.risk_simulations import (
     make_rules,
 )
 
-pytestmark = pytest.mark.more_in_soak
-
 DAY, WEEK = 86_400, 604_800
 SOME = settings(
     max_examples=examples(10, many=400),
@@ -87,6 +85,7 @@ def histories(draw: st.DrawFn) -> list[PastSignal]:
     return signals
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(st.lists(conditions(), min_size=1, max_size=3), histories(), st.sampled_from([None, 1, 3_600]))
 def test_replay_equals_plain_evaluation(
@@ -113,6 +112,7 @@ def test_replay_equals_plain_evaluation(
     assert Counter({group[:4]: group.signals for group in tallies.groups}) == Counter(expected.values())
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(conditions(depth=1), histories(), st.sampled_from(["lt", "lte", "gt", "gte"]), st.sampled_from([0, 79.5, 80]))
 def test_curve_equals_plain_evaluation_with_each_value(

@@ -36,8 +36,6 @@ from support.simulations import (
     write_contexts,
 )
 
-pytestmark = pytest.mark.more_in_soak
-
 SOME = settings(
     max_examples=examples(10, many=25),
     deadline=None,
@@ -58,6 +56,7 @@ def trial_drawn(data: st.DataObject) -> Scenario:
     return make_scenario(draft, *others, replaced=replaced)
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), raw=CONTEXTS)
 def test_new_decisions_agree_with_evaluator(
@@ -75,6 +74,7 @@ def test_new_decisions_agree_with_evaluator(
     assert found == Counter((d.allowed, *deciding_policy_and_rule(d), d.matched_rules) for d in decisions)
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), raw=CONTEXTS)
 def test_comparison_is_difference_of_two_policy_sets(
@@ -110,6 +110,7 @@ def test_comparison_is_difference_of_two_policy_sets(
         )
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), raw=CONTEXTS)
 def test_coverage_and_marginal_agree_with_evaluator(

@@ -29,8 +29,6 @@ from support.simulations import (
     write_contexts,
 )
 
-pytestmark = pytest.mark.more_in_soak
-
 SOME = settings(
     max_examples=examples(10, many=30),
     deadline=None,
@@ -77,6 +75,7 @@ def counts_of(row: dict[str, Any]) -> tuple[int, int, int, int]:
     return (row["allowed"], row["denied"], row["opened"], row["closed"])
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), rows=ROWS, attribute=st.sampled_from(NUMBERS))
 def test_sweep_agrees_with_policies_of_each_constant(
@@ -101,6 +100,7 @@ def test_sweep_agrees_with_policies_of_each_constant(
     assert {each[attribute] for each in values if attribute in each} <= {row["value"] for row in swept}
 
 
+@pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), rows=ROWS, same=st.booleans())
 def test_sweep2_agrees_with_policies_of_each_pair(

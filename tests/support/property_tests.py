@@ -13,5 +13,5 @@ def register_soak_profile() -> None:
 
 
 def examples(few: int, *, many: int) -> int:
-    """`many` under `--hypothesis-profile soak`; a module that asks is marked `more_in_soak`."""
+    """`many` under `--hypothesis-profile soak`; a test that asks is marked `more_in_soak`."""
     return many if settings.get_current_profile_name() == SOAK else few

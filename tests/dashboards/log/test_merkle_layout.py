@@ -13,8 +13,6 @@ from attestlab.client.handles.log import parse_hash
 from attestlab_dashboards.log.merkle_layout import build_blocks, build_path
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 
 def entries(size: int) -> list[bytes]:
     return [str(number).encode() for number in range(size)]
@@ -59,6 +57,7 @@ def places(draw: st.DrawFn) -> tuple[int, int]:
     return draw(st.integers(0, size - 1)), size
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(100, many=3_000), deadline=None)
 @given(places())
 def test_each_sibling_covers_the_entries_that_its_hash_is_of(place: tuple[int, int]) -> None:
@@ -76,6 +75,7 @@ def test_each_sibling_covers_the_entries_that_its_hash_is_of(place: tuple[int, i
     assert (covered[0][0], covered[-1][1]) == (0, size)
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(100, many=3_000), deadline=None)
 @given(places())
 def test_each_block_covers_the_entries_that_its_hash_is_of(place: tuple[int, int]) -> None:
@@ -91,6 +91,7 @@ def test_each_block_covers_the_entries_that_its_hash_is_of(place: tuple[int, int
     assert (blocks[0].first, blocks[-1].end) == (0, newer)
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(50, many=1_000), deadline=None)
 @given(places(), st.integers(0, 63), st.integers(0, 255))
 def test_a_changed_hash_breaks_the_path_from_there_up(place: tuple[int, int], which: int, bit: int) -> None:

@@ -12,8 +12,6 @@ from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.state import ENTRY_TYPES, EVENTS, Flip, KeptHead, LogState
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
 INDEXES = st.integers(0, 2**63 - 1)
 STATES = st.builds(
@@ -31,6 +29,7 @@ STATES = st.builds(
 HOSTILE = ["", "-1", "9" * 40, "²", "1e3", "../..", "<script>", "\x00", "' OR 1=1", "x" * 5_000, "1.zz", "None"]
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(100, many=2_000))
 @given(STATES)
 def test_a_state_survives_its_address(state: LogState) -> None:
@@ -45,6 +44,7 @@ def test_the_search_of_every_page_is_read() -> None:
     assert LogState.from_query({"q": "12846"}) == (LogState(find="12846"), ())
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(50, many=1_000))
 @given(st.dictionaries(st.sampled_from([field.name for field in fields(LogState)]) | st.text(), st.text()))
 def test_any_query_gives_a_state_and_names_what_it_left_out(query: dict[str, str]) -> None:

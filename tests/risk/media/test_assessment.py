@@ -20,8 +20,6 @@ from support.content_credentials import sign_media
 from support.pictures import TAKEN_AT, make_camera_jpeg, make_exif, make_jpeg, make_mp4, make_png, resave
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 findings = st.builds(
     Finding,
     name=st.sampled_from("abc"),
@@ -32,6 +30,7 @@ findings = st.builds(
 )
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(30, many=1_000), deadline=None)
 @given(st.lists(findings, max_size=8))
 def test_factors_sum_exactly_to_the_score(found: list[Finding]) -> None:

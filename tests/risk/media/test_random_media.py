@@ -23,8 +23,6 @@ from support.pictures import (
 )
 from support.property_tests import examples
 
-pytestmark = pytest.mark.more_in_soak
-
 SMALL = make_jpeg(draw_scene(size=(136, 136)), quality=70)
 EXIF = make_exif(Software="x", Make="y", taken="2026:05:04 10:30:00", user_comment=b"ASCII\0\0\0z")
 XMP = make_source_type_xmp("digitalCapture")
@@ -51,12 +49,14 @@ def require_result_or_own_error(content: bytes) -> None:
     assert sum(factor.contribution for factor in assessment.factors) == assessment.score
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(60, many=4_000), deadline=None)
 @given(st.sampled_from(STARTS), st.binary(max_size=400))
 def test_random_bytes(start: bytes, rest: bytes) -> None:
     require_result_or_own_error(start + rest)
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(80, many=4_000), deadline=None, suppress_health_check=[HealthCheck.data_too_large])
 @given(st.sampled_from(FILES), changes, st.none() | st.integers(0, 1 << 20))
 def test_damaged_files(file: bytes, written: list[tuple[int, bytes]], cut: int | None) -> None:
