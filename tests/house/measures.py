@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import gc
 import io
 import json
 import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +43,7 @@ PRIVATE_WORDS = (
 _PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.IGNORECASE)
 _PRIVATE_IN_NAMES = {"whoever", "nobody", "everybody", "somebody", "anew", "likewise", "told", "beside"}
 _BOUND = re.compile(r"^_?(MOST|LONGEST|FEWEST|SHORTEST|LARGEST|SLOWEST|DEEPEST|WIDEST)(_|$)|_(AT_MOST|EVERY_S|EVERY)$")
+_WORD = re.compile(r"[A-Za-z_]{4,}")
 _IRREGULAR = {
     *(
         "told",
@@ -105,7 +108,30 @@ def source(path: Path) -> str:
 @cache
 def tree(path: Path) -> ast.Module:
     """Parse a module once."""
-    return ast.parse(source(path))
+    with paused_collector():
+        return ast.parse(source(path))
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """List the nodes of a module once; to walk its tree takes longer than to parse it."""
+    return tuple(ast.walk(tree(path)))
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """Collect no garbage: among a million nodes that all stay, it would take twice as long as parsing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def forget_trees() -> None:
+    """Free what was parsed: each later collection of all garbage would take a second longer."""
+    nodes.cache_clear()
+    tree.cache_clear()
 
 
 def python_files() -> list[Path]:
@@ -120,7 +146,7 @@ def bare_participles() -> Iterator[Place]:
     properties: a participle is the usual name of a state, as in `response.allowed`.
     """
     for path in MODULES:
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if _is_handler(node) or _is_boolean_property(node):
@@ -161,7 +187,8 @@ def private_words() -> Iterator[Place]:
             continue
         if _PRIVATE.search(source(path)):  # splitting a thousand files into tokens takes ten seconds
             yield from _words_in_texts(path)
-        yield from _words_in_names(path)
+        if any(word in source(path) for word in _PRIVATE_IN_NAMES):  # parsing them all takes five
+            yield from _words_in_names(path)
     for path in DOCUMENTS:
         yield from _words_in(path, 1, source(path))
     for path in NOTEBOOKS:
@@ -181,7 +208,7 @@ def _words_in(path: Path, line: int, text: str) -> Iterator[Place]:
 
 
 def _words_in_names(path: Path) -> Iterator[Place]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         is_named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         if is_named and _PRIVATE_IN_NAMES.intersection(node.name.split("_")):
             yield place(path, node.lineno, node.name)
@@ -190,7 +217,9 @@ def _words_in_names(path: Path) -> Iterator[Place]:
 def private_bounds() -> Iterator[Place]:
     """Find constants that name a bound or an interval otherwise than MAX_, MIN_, _TTL, _TIMEOUT_S or _INTERVAL_S."""
     for path in python_files():
-        for node in ast.walk(tree(path)):
+        if not any(map(_BOUND.search, _WORD.findall(source(path)))):
+            continue
+        for node in nodes(path):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and _BOUND.search(node.id):
                 yield place(path, node.lineno, node.id)
 
@@ -208,7 +237,7 @@ def long_document_lines() -> Iterator[Place]:
 def any_lines() -> Iterator[Place]:
     """Find lines of the packages on which `Any` is a type; imports of it are not counted."""
     for path in MODULES:
-        lines = {node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name) and node.id == "Any"}
+        lines = {node.lineno for node in nodes(path) if isinstance(node, ast.Name) and node.id == "Any"}
         yield from (place(path, line, "Any") for line in sorted(lines))
 
 
@@ -222,7 +251,7 @@ def function_median() -> int:
     lengths = sorted(
         (node.end_lineno or 0) - node.lineno + 1
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
     return lengths[len(lengths) // 2]
@@ -238,7 +267,7 @@ def private_attributes() -> Iterator[Place]:
     """Find private attributes that no module of the packages defines, so that they belong to a library."""
     ours = {name for path in MODULES for name in _defined(path)}
     for path in MODULES:
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in ours:
                 yield place(path, node.lineno, node.attr)
 
@@ -252,7 +281,7 @@ _DOCUMENTED = {"_make", "_replace", "_asdict", "_fields", "_exit", "_mapping", "
 
 
 def _defined(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):

@@ -66,13 +66,16 @@ def _is_query(side: ast.expr) -> bool:
             return False
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in FILES if str(path.relative_to(PACKAGE)) not in PUBLIC],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_no_secret_is_compared_with_an_operator(path: Path) -> None:
-    assert list(compared_in(path.read_text())) == []
+def test_no_secret_is_compared_with_an_operator() -> None:
+    names = {str(path.relative_to(PACKAGE)): path for path in FILES}
+    insecure = [
+        f"{name}, {found}"
+        for name, path in names.items()
+        if name not in PUBLIC
+        for found in compared_in(path.read_text())
+    ]
+
+    assert insecure == [], f"compare with hmac.compare_digest, or look the SHA-256 up: {insecure}"
 
 
 @pytest.mark.parametrize(
