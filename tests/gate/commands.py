@@ -19,7 +19,7 @@ HANG = ("--timeout", "180")  # no test of `make test` takes three minutes, howev
 REPEATS = 2
 REPEATS_MIN = 2
 LEFT_ITS_TIER = 2  # times over the bound; a busy machine inflates processor time, too
-MOST_NAMED = 10
+MAX_NAMED = 10
 NEW_SEEDS = ("--hypothesis-profile", "new-seeds")
 FULL_FORM = ("-m", "(soak or more_in_soak) and not spark", "--hypothesis-profile", "soak")
 
@@ -64,7 +64,7 @@ def run_test(gate: Gate) -> int:
 def _name_what_left_its_tier(measured: Measured, listed: Costs, representatives: Sequence[str]) -> None:
     known = {test for test, cost in listed[Form.BOUNDED].items() if cost >= tiers.CHEAP_BELOW_S} | {*representatives}
     left = {test: cost for test, cost in measured.costs.items() if cost >= LEFT_ITS_TIER * tiers.CHEAP_BELOW_S}
-    for test in sorted(left.keys() - known, key=left.__getitem__, reverse=True)[:MOST_NAMED]:
+    for test in sorted(left.keys() - known, key=left.__getitem__, reverse=True)[:MAX_NAMED]:
         say(f"Dear now: {test} used {left[test]:.1f} s of processor time; `make all` moves it into a shard.")
 
 

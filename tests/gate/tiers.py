@@ -16,7 +16,7 @@ from gate.costs import LISTED_FROM_S, Costs, Form
 CHEAP_BELOW_S = 0.3
 MATRIX_CASES = 7  # a function with so many cases of `LISTED_FROM_S` and more keeps three in `make test`
 SHARD_S = 480.0  # processor seconds of a shard's own tests; what is left of its limit is for folders that changed
-LARGEST_UNIT_S = 60.0
+MAX_UNIT_S = 60.0
 Key = TypeVar("Key")
 REPRESENTATIVES = Path(__file__).parents[1] / "representatives.toml"
 
@@ -106,7 +106,7 @@ def _split(form: Form, file: str, found: list[str], tests: Mapping[str, float]) 
     part: list[str] = []
     seconds = 0.0
     for test in found:
-        if part and seconds + tests[test] > LARGEST_UNIT_S:
+        if part and seconds + tests[test] > MAX_UNIT_S:
             yield Unit(form, file, tuple(part), seconds)
             part, seconds = [], 0.0
         part.append(test)

@@ -1,6 +1,6 @@
 """No wait swallows a cancellation: `asyncio.wait_for` does on Python 3.11, `asyncio.timeout` does not.
 
-A loop that waits with `wait_for` for an event may go on after it was cancelled, and a server that stops would wait for
+A loop that waits with `wait_for` for an event may run after it was cancelled, and a server that stops would wait for
 it. So our own code has `asyncio.timeout` alone, and the tests never give an event's `wait()` to `wait_for`.
 """
 

@@ -12,6 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gate import chance, tiers
 from gate.chance import Failure, Listed, judge
 from gate.changes import LANDING, Changes, find_changes, is_same_code
@@ -20,9 +23,6 @@ from gate.costs import Form, Measured, read_costs, read_measured, update_costs, 
 from gate.selecting import is_selected, read_selection, write_selection
 from gate.stages import CPU_S_PER_MINUTE
 from gate.tiers import Selection
-from hypothesis import given
-from hypothesis import strategies as st
-
 from support.timeouts import WAIT_TIMEOUT_S
 
 ROOT = Path(__file__).parents[2]
@@ -125,7 +125,7 @@ def repository(tmp_path: Path) -> Callable[..., None]:
     """Returns a function that runs git in a new repository, at a time."""
 
     def git(*arguments: str, at: datetime | None = None) -> None:
-        who = {f"GIT_{role}_{what}": "nobody" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        who = {f"GIT_{role}_{what}": "committer" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         dates = {f"GIT_{role}_DATE": at.isoformat() for role in ("AUTHOR", "COMMITTER")} if at else {}
         subprocess.run(
             ["git", *arguments], cwd=tmp_path, env={**os.environ, **who, **dates}, check=True, capture_output=True
@@ -250,7 +250,7 @@ def test_shards_are_equal_but_for_one_unit(dear: dict[str, float]) -> None:
     seconds = [
         shard.seconds for shard in tiers.cut_into_shards({Form.BOUNDED: {}, Form.FULL: dear, Form.NOTEBOOK: {}}, ())
     ]
-    assert max(seconds) - min(seconds) <= tiers.LARGEST_UNIT_S + 1e-6
+    assert max(seconds) - min(seconds) <= tiers.MAX_UNIT_S + 1e-6
 
 
 def test_what_is_taken_within_a_budget_is_the_cheapest() -> None:

@@ -63,7 +63,7 @@ class Project:
         environment = {
             **os.environ,
             **{
-                f"GIT_{who}_{what}": "nobody@lab.example"
+                f"GIT_{who}_{what}": "committer@lab.example"
                 for who in ("AUTHOR", "COMMITTER")
                 for what in ("NAME", "EMAIL")
             },

@@ -1,7 +1,7 @@
 """The dispatcher stops when it is cancelled, also in the moment in which an event wakes it.
 
 On Python 3.11 `asyncio.wait_for` swallows a cancellation that meets a finished wait. A server that received SIGTERM
-while events were published went on for ever.
+while events were published did not stop.
 """
 
 from __future__ import annotations
