@@ -72,7 +72,7 @@ def find_dear(bounded: Mapping[str, float], representatives: Collection[str]) ->
     """Return the tests that only shards run: dear by themselves, or the further cases of a dear matrix."""
     dear = {test for test, seconds in bounded.items() if seconds >= CHEAP_BELOW_S}
     matrices: dict[str, list[str]] = defaultdict(list)
-    for test in sorted(bounded.keys() - dear):
+    for test in sorted(test for test in bounded.keys() - dear if bounded[test] >= LISTED_FROM_S):
         matrices[test.partition("[")[0]].append(test)
     for cases in matrices.values():
         if len(cases) >= MATRIX_CASES:
