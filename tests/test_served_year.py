@@ -32,7 +32,7 @@ from support.dashboards.demo_server import copy_demo
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("served") / "lab"
-    copy_demo(folder, tmp_path_factory.getbasetemp())
+    copy_demo(folder)
     lab = Installation.open(Settings(data=folder, database_url=None))
     yield lab
     lab.close()

@@ -61,7 +61,7 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
     folder = TemporaryDirectory(prefix="attestlab-demo-")
     try:
         data = Path(folder.name) / "lab"
-        copy_world(f"{seed}{'' if history else '-new'}", data, partial(_build, seed=seed, history=history))
+        copy_demo(data, seed=seed, history=history)
         installation = Installation.open(Settings(data=data, database_url=None), clock=RunningClock(WORLD_END))
     except BaseException:
         folder.cleanup()
@@ -73,6 +73,11 @@ def _require_seed(seed: object) -> None:
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= MAX_SEED:
         shown = "out of range" if isinstance(seed, int) and not isinstance(seed, bool) else f"a {type(seed).__name__}"
         raise ValidationFailed(f"seed is {shown}, not a number from 0. Call attestlab.demo(seed=7).")
+
+
+def copy_demo(data: Path, *, seed: int = DEFAULT_SEED, history: bool = True) -> None:
+    """Copy the world of `demo` to the folder `data`, which does not exist yet."""
+    copy_world(f"{seed}{'' if history else '-new'}", data, partial(_build, seed=seed, history=history))
 
 
 def _build(folder: Path, *, seed: int, history: bool) -> None:

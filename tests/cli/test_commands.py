@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ import attestlab
 from attestlab.demos.people import PASSWORD
 from support.attestations import make_mint_body, mint
 from support.dashboards.demo_server import copy_demo
-from support.fork_server import run_command, start_command
+from support.fork_server import run_command, start_code, start_command
 from support.issuers import register_issuer
 from support.server_process import COMMAND, ServerProcess, run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
@@ -121,9 +122,9 @@ def find_roles(url: str, address: str, password: str) -> list[str]:
 
 
 @pytest.fixture
-def demo_folder(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_folder(tmp_path: Path) -> Path:
     """A demo that an earlier start has made."""
-    copy_demo(tmp_path / "demo", tmp_path_factory.getbasetemp())
+    copy_demo(tmp_path / "demo")
     return tmp_path / "demo"
 
 
@@ -335,15 +336,35 @@ def test_any_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
     assert counted == list(range(1, 21))
 
 
-def test_demo_ignores_the_database_of_the_environment(tmp_path: Path) -> None:
-    environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{tmp_path / 'precious.db'}", "TMPDIR": str(tmp_path)}
-    with start_command("demo", "--port", "0", "--json", **environment) as process:
-        shown = json.loads(process.stdout.readline())
-        with attestlab.connect(shown["url"], shown["api_key"]) as lab:
-            assert len(lab.issuers) == 8
+DEMO_WITH_THE_SHARED_WORLD = """
+import tempfile
+from attestlab.cli.main import main
+from attestlab.demos import served
+from support.dashboards.demo_server import copy_demo
 
-    assert process.returncode == 0
-    assert list(tmp_path.iterdir()) == [], "what it made for itself is gone with it"
+def copy_world(folder):
+    folder.rmdir()
+    copy_demo(folder)
+    return served.load_credentials(folder)
+
+tempfile.tempdir = None  # the place is looked up again
+served.create_world = copy_world
+main()
+"""
+
+
+def test_demo_ignores_the_database_of_the_environment() -> None:
+    """Nor does the creation of its world use it, which `build_world` checks where the tests' world is built."""
+    with tempfile.TemporaryDirectory() as place:  # short, because sockets are there, too
+        environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{place}/precious.db", "TMPDIR": place}
+        with start_code(DEMO_WITH_THE_SHARED_WORLD, "demo", "--port", "0", "--json", **environment) as process:
+            shown = json.loads(process.stdout.readline())
+            with attestlab.connect(shown["url"], shown["api_key"]) as lab:
+                assert len(lab.issuers) == 8
+            assert [*Path(place).glob("attestlab-demo-*/demo.json")] != []
+
+        assert process.returncode == 0
+        assert os.listdir(place) == [], "what it made for itself is gone with it"
 
 
 WITHOUT = "import sys; sys.modules[{!r}] = None; from attestlab.cli.main import main; main()"

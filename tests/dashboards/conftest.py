@@ -1,4 +1,4 @@
-"""The demo's cache for tests of the dashboards: a run builds each world once, and leaves the user's cache alone."""
+"""The demo's cache for tests of the dashboards, which leave the user's cache alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.dashboards.demo_server import find_shared_folder
+from support.demo_caches import use_demo_caches
 
 
 @pytest.fixture(scope="session")
-def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder of the demo's cache, which the test processes of a run share."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(find_shared_folder(tmp_path_factory.getbasetemp()) / "caches"))
+def caches() -> Iterator[None]:
+    """The folder of the demo's cache, which all test processes share."""
+    with use_demo_caches():
         yield

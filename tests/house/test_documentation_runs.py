@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.databases import temporary_postgres_database
+from support.demo_caches import use_demo_caches
 from support.documentation import (
     PAGES,
     ROOT,
@@ -49,6 +50,7 @@ def pages_with(*languages: str) -> list[object]:
 def documented(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[DocumentationRun]:
     """The one world of all pages, with the policy that docs/policies.md shows."""
     with (
+        use_demo_caches(),
         temporary_postgres_database(postgres_url) as database_url,
         open_documented_world(tmp_path_factory.mktemp("documented"), database_url) as made,
     ):

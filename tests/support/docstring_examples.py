@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from support.demo_caches import use_demo_caches
+
 Names = dict[str, object]
 
 
@@ -43,7 +45,7 @@ def demo_lab(example_folder: Path) -> Iterator[object]:
     """The demo that the examples share."""
     import attestlab
 
-    with attestlab.demo() as lab:
+    with use_demo_caches(), attestlab.demo() as lab:
         yield lab
 
 

@@ -181,11 +181,11 @@ class ForkedProcess:
 class ForkedCommand(ForkedProcess):
     """`attestlab ...` with pipes for its output, as `subprocess.Popen` gives them; SIGTERM ends it with its block."""
 
-    def __init__(self, fork_server: ForkServer, *arguments: str, **environment: str) -> None:
+    def __init__(self, fork_server: ForkServer, what: str, *arguments: str, **environment: str) -> None:
         (out, its_out), (errors, its_errors) = os.pipe(), os.pipe()
         with open(os.devnull) as nothing:
             streams = (nothing.fileno(), its_out, its_errors)
-            started = fork_server.start_with(streams, "attestlab", *arguments, environment=environment)
+            started = fork_server.start_with(streams, what, *arguments, environment=environment)
         super().__init__(fork_server, started.pid)
         os.close(its_out)
         os.close(its_errors)
@@ -225,7 +225,12 @@ def write_command(folder: Path) -> None:
 
 def start_command(*arguments: str, **environment: str) -> ForkedCommand:
     """Start `attestlab ...`, with these variables on top of the environment."""
-    return ForkedCommand(get_fork_server(), *arguments, **environment)
+    return ForkedCommand(get_fork_server(), "attestlab", *arguments, **environment)
+
+
+def start_code(code: str, *arguments: str, **environment: str) -> ForkedCommand:
+    """Start Python code, in whose `sys.argv` the arguments are those of `attestlab`."""
+    return ForkedCommand(get_fork_server(), "code", code, *arguments, **environment)
 
 
 def run_with(streams: Sequence[int | None], *arguments: str) -> tuple[int, str]:

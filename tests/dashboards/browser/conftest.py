@@ -8,15 +8,14 @@ import pytest
 from playwright.sync_api import Browser
 
 from support.browser import open_browser
-from support.dashboards.demo_server import DemoServer, find_shared_folder, serve_demo
+from support.dashboards.demo_server import DemoServer, serve_demo
 from support.dashboards.windows import Windows
 
 
 @pytest.fixture(scope="package")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     """A served demo with a year of history."""
-    shared = find_shared_folder(tmp_path_factory.getbasetemp())
-    with serve_demo(tmp_path_factory.mktemp("demo"), caches=shared / "caches") as server:
+    with serve_demo(tmp_path_factory.mktemp("demo")) as server:
         yield server
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from attestlab_dashboards.policy.state import encode_draft
 from support.browser import needs_chromium
 from support.dashboards.clicks import Mouse
-from support.dashboards.demo_server import find_shared_folder, serve_demo
+from support.dashboards.demo_server import serve_demo
 from support.dashboards.hostile import (
     HOSTILE_PERSON,
     PAYLOADS,
@@ -39,9 +39,8 @@ def hostile(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Windows, list[HostileObjects]]]:
     """Windows of a demo whose texts are code, and its objects."""
-    shared = find_shared_folder(tmp_path_factory.getbasetemp())
     folder = tmp_path_factory.mktemp("hostile")
-    with serve_demo(folder, caches=shared / "caches", prepare=add_hostile_person) as server:
+    with serve_demo(folder, prepare=add_hostile_person) as server:
         objects = write_payloads(server)
         windows = Windows(browser, server)
         yield windows, objects

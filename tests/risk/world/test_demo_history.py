@@ -5,37 +5,49 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
 from attestlab.core.clock import FixedClock
+from attestlab.demos.history import past_signals
+from attestlab.demos.history import year as year_module
 from attestlab.demos.history.everyday_signals import DAYS, draw_bursts, draw_everyday_signals
 from attestlab.demos.history.login_signals import read_scored_logins, score_logins
 from attestlab.demos.history.past_signals import SIGNALS
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.history.year import DECISIONS
-from attestlab.demos.world import DemoWorld, demo_world
+from attestlab.demos.world import demo_world
+from attestlab.embedded.demo import WORLD_END, copy_demo
+from attestlab.installation import Installation
 from attestlab.policy.store import decisions
 from attestlab.risk.enforcement.store import cases
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.recording import NUMBERED
 from attestlab.risk.signals.store import signals
+from attestlab.settings import Settings
+from support.demo_caches import use_demo_caches
 
 NOW = datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory):
-    made = demo_world(tmp_path_factory.mktemp("demo") / "lab", clock=FixedClock(NOW))
-    yield made
-    made.lab.close()
+def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """The world of `attestlab.demo()`, at its end."""
+    folder = tmp_path_factory.mktemp("demo") / "lab"
+    with use_demo_caches():
+        copy_demo(folder)
+    with closing(Installation.open(Settings(data=folder, database_url=None), clock=FixedClock(WORLD_END))) as lab:
+        yield lab
 
 
-def test_year_has_its_signals_and_decisions(world: DemoWorld):
-    with world.lab.storage.read() as connection:
+def test_year_has_its_signals_and_decisions(year: Installation):
+    with year.storage.read() as connection:
         count, first, last = connection.execute(
             select(func.count(), func.min(signals.c.occurred_at), func.max(signals.c.occurred_at))
         ).one()
@@ -45,38 +57,46 @@ def test_year_has_its_signals_and_decisions(world: DemoWorld):
         broken = list(NUMBERED.find_breaks(connection))
 
     assert (count, broken) == (SIGNALS, [])
-    assert timedelta(days=350) < NOW - first < timedelta(days=367)
-    assert timedelta(0) <= NOW - last < timedelta(days=2)
+    assert timedelta(days=350) < WORLD_END - first < timedelta(days=367)
+    assert timedelta(0) <= WORLD_END - last < timedelta(days=2)
     assert sum(number for _, number in decided) == DECISIONS
     assert all(number > DECISIONS / 10 for _, number in decided)
 
 
-def test_clock_is_the_callers_again_after_the_year(world: DemoWorld):
+def test_clock_is_the_callers_again_after_the_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whatever the year has; this one has few decisions, and the signals of its attacks only."""
+    monkeypatch.setattr(past_signals, "draw_everyday_signals", lambda *_, **__: [])
+    monkeypatch.setattr(past_signals, "read_scored_logins", list)
+    monkeypatch.setattr(year_module, "DECISIONS", year_module.WEEKS)
+    world = demo_world(tmp_path / "lab", clock=FixedClock(NOW))
+
     assert world.lab.clock.now() == NOW
     with world.lab.storage.read() as connection:
         world.lab.log.time.require_credible(connection)
     assert NOW - world.minted[-1][1].row.created_at < timedelta(days=1)
     assert NOW - world.minted[0][1].row.created_at > timedelta(days=350)
+    world.lab.close()
 
 
-def test_cases_have_outcomes_and_recent_ones_are_open(world: DemoWorld):
-    with world.lab.storage.read() as connection:
+def test_cases_have_outcomes_and_recent_ones_are_open(year: Installation):
+    with year.storage.read() as connection:
         rows = connection.execute(select(cases.c.outcome, cases.c.opened_at, cases.c.resolved_at)).all()
     outcomes = Counter(row.outcome for row in rows)
 
     assert outcomes["fraud"] > 100
     assert outcomes["legitimate"] > 100
     assert outcomes["inconclusive"] > 10
-    assert all(NOW - row.opened_at < timedelta(days=15) for row in rows if row.outcome is None)
+    assert all(WORLD_END - row.opened_at < timedelta(days=15) for row in rows if row.outcome is None)
     assert all(row.resolved_at > row.opened_at for row in rows if row.outcome)
 
 
-def test_graph_of_a_colluding_issuer_has_the_ring_of_its_holders(world: DemoWorld):
-    with world.lab.storage.read() as connection:
+def test_graph_of_a_colluding_issuer_has_the_ring_of_its_holders(year: Installation):
+    caller = year.orgs.service_caller(year.orgs.list_tenants()[0].id)
+    with year.storage.read() as connection:
         vouching = select(signals.c.entity_id).where(signals.c.source == "issuance").distinct()
         colluding = sorted(connection.execute(vouching).scalars())
 
-    graph = world.lab.risk.entities.graph(Entity(EntityType.ISSUER, colluding[0]), depth=1, caller=world.caller)
+    graph = year.risk.entities.graph(Entity(EntityType.ISSUER, colluding[0]), depth=1, caller=caller)
 
     (ring,) = graph.rings
     assert [each.id for each in ring.users] == [f"holder-{number}" for number in range(1, 5)]

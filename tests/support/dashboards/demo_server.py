@@ -1,15 +1,22 @@
-"""A served demo with a year of history: its world is built once for all test processes, and copied for each server."""
+"""A served demo with a year of history: its world is built once for all test processes, and copied for each server.
+
+A built world serves the runs of up to two hours, because its year ends when it is built, and pages show its last days.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 import attestlab
@@ -21,14 +28,17 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Role
 from attestlab.orgs.service import TenantCreated
 from attestlab.settings import Settings
+from support.demo_caches import find_demo_caches
 from support.fork_server import ForkedProcess, get_fork_server
 from support.identity import add_user
 from support.timeouts import WAIT_TIMEOUT_S
 
-WORLD = "served"  # in the name of its cache
+WORLD = "served"  # in the name of its cache, with the hour in which it is built
+HOUR_S = 3_600
 OWNER, ADMIN, REVIEWER = (address for address, _, _ in PEOPLE)
 MEMBER = "mia@demo.example"
 LEAVER = "leo@demo.example"  # whom a test removes
+_BUILT = re.compile(rf"-{WORLD}-(\d+)-\w+$")
 
 
 @dataclass(frozen=True)
@@ -49,14 +59,9 @@ class DemoServer:
 
 
 @contextmanager
-def serve_demo(
-    folder: Path, *, caches: Path, prepare: Callable[[Path], None] = lambda data: None
-) -> Iterator[DemoServer]:
-    """Serve a copy of the world on a free port; `caches` is the folder that keeps the world.
-
-    Before it is served, `prepare` may change the copy.
-    """
-    copy_world(WORLD, folder / "data", build_world, caches=caches)
+def serve_demo(folder: Path, *, prepare: Callable[[Path], None] = lambda data: None) -> Iterator[DemoServer]:
+    """Serve a copy of the world on a free port. Before it is served, `prepare` may change the copy."""
+    copy_demo(folder / "data")
     prepare(folder / "data")
     with serve_folder(folder) as server:
         yield server
@@ -75,17 +80,25 @@ def serve_folder(folder: Path) -> Iterator[DemoServer]:
         process.kill()
 
 
-def copy_demo(target: Path, own: Path) -> None:
-    """Copy the world that the test processes of a run share to `target`; `own` is this process's temporary folder."""
-    copy_world(WORLD, target, build_world, caches=find_shared_folder(own) / "caches")
+def copy_demo(target: Path) -> None:
+    """Copy the world that all test processes share to `target`, which does not exist yet."""
+    caches, hour = find_demo_caches(), int(time.time()) // HOUR_S
+    built = {int(match[1]): path for path in caches.glob("*/demo-*") if (match := _BUILT.search(path.name))}
+    usable = hour - 1 if hour - 1 in built else hour
+    copy_world(f"{WORLD}-{usable}", target, build_world, caches=caches)
+    for each in filter(lambda each: each < hour - 2, built):  # that no process can be copying
+        shutil.rmtree(built[each], ignore_errors=True)
 
 
 def build_world(folder: Path) -> None:
     """Create the demo as `attestlab demo` does, with a person who has few scopes, and one who leaves.
 
-    Its records are in the lake, so that no page waits for an export.
+    Its records are in the lake, so that no page waits for an export. It ignores the database of the environment, as
+    `attestlab demo` promises.
     """
-    served.load_credentials(folder)
+    with TemporaryDirectory() as other, patch.dict(os.environ, ATTESTLAB_DATABASE_URL=f"sqlite:///{other}/precious.db"):
+        served.load_credentials(folder)
+        assert os.listdir(other) == [], "the demo opened the database of the environment"
     add_person(folder, MEMBER, name="Mia Lindt", role=Role.MEMBER)
     add_person(folder, LEAVER, name="Leo Marti", role=Role.ADMIN)
     with closing(Installation.open(Settings(data=folder, database_url=None))) as lab:
@@ -98,11 +111,6 @@ def add_person(folder: Path, email: str, *, name: str, role: Role) -> None:
     tenant = TenantCreated(UUID(str(made["tenant_id"])), UUID(str(made["org_id"])), "", "", "")
     with closing(Installation.open(Settings(data=folder, database_url=None))) as lab:
         add_user(lab, tenant, email, str(made["people_password"]), name=name, roles=role.value)
-
-
-def find_shared_folder(own: Path) -> Path:
-    """Return the folder that the test processes of a run share; `own` is the temporary folder of this process."""
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 def find_dashboards(server_pid: int) -> list[int]:
