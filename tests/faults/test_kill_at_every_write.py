@@ -21,6 +21,7 @@ MINTS = 30
 KILLS = 4  # of each kind of call, the first and the last with them; all of them in the full form
 IMAGES = 50
 THOROUGH_INTERVAL = 40
+PARTS = {"short": 2, "long": 8}  # of each form; a part takes at most a minute
 
 pytestmark = strace.needs_strace
 
@@ -56,13 +57,20 @@ def kill_at(fork_server: ForkServer, installation: Path, folder: Path, call: str
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        pytest.param(form, part, id=f"{form}-{part}", marks=[pytest.mark.soak] if form == "long" else [])
+        for form, parts in PARTS.items()
+        for part in range(parts)
+    ],
+)
 def test_kill_at_any_write_or_sync_loses_nothing(
-    fork_server: ForkServer, installation: Path, calls: Counter[str], tmp_path: Path, part: int, is_long: bool
+    fork_server: ForkServer, installation: Path, calls: Counter[str], tmp_path: Path, form: str, part: int
 ) -> None:
     assert calls["fdatasync"] >= 2 * MINTS, "each mint is two syncs: the records' and the head guard's"
     for call, count in calls.items():
-        for number in spread(count, at_most=count if is_long else KILLS)[part::2]:
+        for number in spread(count, at_most=KILLS if form == "short" else count)[part :: PARTS[form]]:
             kill_at(fork_server, installation, tmp_path / f"{call}-{number}", call, number)
 
 
