@@ -21,11 +21,11 @@ from attestlab.installation import MAX_EXPIRIES_PER_WRITE, Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
 from support.outbox import read_events
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
 BRIEF = 2 * MAX_EXPIRIES_PER_WRITE + 50
-PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def sweep_during_mints(lab: Installation, caller: Caller, request: MintReq
     sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
     minted = 0
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
             while is_due(lab):
                 job = partial(record, lab, lab.attestations.prepare(request, caller=caller))
                 done = await desk.write(job)
@@ -114,7 +114,7 @@ async def sweep_often(lab: Installation, sweeps: int) -> None:
     loop = asyncio.get_running_loop()
     lab.observe_head = observed  # type: ignore[method-assign]
     sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
         await looked.wait()
     sweeping.cancel()
     with suppress(asyncio.CancelledError):

@@ -54,7 +54,7 @@ def done_on_the_loop(storage: Storage, jobs: list[Job], **options: Any) -> list[
         writer, outcomes = LoopGroupCommit(storage, **options), list[Outcome]()
         for job in jobs:
             writer.submit(job, lambda result, fault: outcomes.append((result, fault)))
-        await asyncio.wait_for(writer.aclose(), 30)
+        await asyncio.wait_for(writer.aclose(), WAIT_TIMEOUT_S)
         return outcomes
 
     return asyncio.run(run())

@@ -22,6 +22,7 @@ from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.soak
 
@@ -42,7 +43,7 @@ def pair(fork_server: ForkServer, data: Path) -> Iterator[tuple[ForkedServer, Fo
 @contextmanager
 def locked(data: Path) -> Iterator[None]:
     """Locks the database against writes, as a backup tool does."""
-    with sqlite3.connect(data / "records.db", isolation_level=None, timeout=60) as hog:
+    with sqlite3.connect(data / "records.db", isolation_level=None, timeout=WAIT_TIMEOUT_S) as hog:
         hog.execute("BEGIN IMMEDIATE")
         yield
         hog.execute("ROLLBACK")

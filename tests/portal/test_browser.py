@@ -19,7 +19,7 @@ from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
 from attestlab.orgs.rules import Caller
-from support.browser import list_violations, needs_chromium, open_browser
+from support.browser import list_violations, needs_chromium, open_browser, open_profile
 from support.in_process_server import serve_in_thread
 from support.portal import DOCUMENT, mint_document, tamper_with_records
 
@@ -53,7 +53,7 @@ def visit(browser: Browser, url: str, lab: Installation) -> Callable[..., Any]:
     def opened(place: UUID | str, *, with_key: bool = True, **options: Any) -> Iterator[Page]:
         asked: list[str] = []
         complaints: list[str] = []
-        with browser.new_context(**options) as context:
+        with open_profile(browser, **options) as context:
             page = context.new_page()
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda message: complaints.append(message.text))

@@ -22,6 +22,7 @@ from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.simulation.simulation import Simulation
 from attestlab.simulation.store import reports
 from support.policies.documents import make_condition, make_document, make_rule
+from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.one_world
 
@@ -330,7 +331,7 @@ def test_cancel_is_permanent_and_writes_nothing(story: Story) -> None:
         while simulation.session.is_idle:
             time.sleep(0.001)
         simulation.cancel()
-        thread.join(20)
+        thread.join(WAIT_TIMEOUT_S)
 
         assert [type(each) for each in outcome] == [Cancelled]
         with pytest.raises(Cancelled):

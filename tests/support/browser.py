@@ -10,15 +10,19 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from support.timeouts import WAIT_TIMEOUT_S
 
 VARIABLE = "REQUIRE_BROWSER_TESTS"  # without the prefix of settings: a server warns of one that it does not know
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # What the browser would like to know from elsewhere, it gets no address for.
 ALONE = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+WAIT_TIMEOUT_MS = 1000 * WAIT_TIMEOUT_S
 SERIOUS = ("critical", "serious")
 
 
@@ -37,9 +41,18 @@ def open_browser(*arguments: str) -> Iterator[Browser]:
     """Start Chromium without a window and without other hosts; it ends with the block."""
     assert CHROMIUM is not None, f"{VARIABLE} is set, and there is no Chromium; apt-get install chromium"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ALONE, *arguments])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*ALONE, *arguments], timeout=WAIT_TIMEOUT_MS
+        )
         yield browser
         browser.close()
+
+
+def open_profile(browser: Browser, **options: Any) -> BrowserContext:
+    """Open a profile of its own, whose windows wait as long as the tests do: by default, they give up after 30 s."""
+    profile = browser.new_context(**options)
+    profile.set_default_timeout(WAIT_TIMEOUT_MS)
+    return profile
 
 
 def list_violations(page: Page, *impacts: str) -> list[str]:

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import NamedTuple
 
+from support.timeouts import WAIT_TIMEOUT_S
+
 
 class SmtpStage(StrEnum):
     """What the server replies to."""
@@ -220,4 +222,4 @@ def serve_mail(
             server.is_over.set()
             server.is_released.set()
             server.shutdown()
-            thread.join(10)
+            thread.join(WAIT_TIMEOUT_S)

@@ -15,6 +15,8 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
+from support.timeouts import WAIT_TIMEOUT_S
+
 
 @dataclass
 class NameServer:
@@ -107,4 +109,4 @@ def serve_dns() -> Iterator[NameServer]:
             yield server
         finally:
             opened.sendto(over, opened.getsockname())
-            thread.join(10)
+            thread.join(WAIT_TIMEOUT_S)

@@ -317,7 +317,7 @@ class SampleServer:
         async def awaited() -> Any:
             return await function()
 
-        return asyncio.run_coroutine_threadsafe(awaited(), self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(awaited(), self.loop).result(WAIT_TIMEOUT_S)
 
     def connect(self) -> RawConnection:
         return RawConnection(self.port)
@@ -360,5 +360,5 @@ def serve_sample_application(
     finally:
         found[0].lab.may_continue.set()
         found[0].loop.call_soon_threadsafe(over[0].set)
-        thread.join(20)
+        thread.join(WAIT_TIMEOUT_S)
         found[0].lab.counters.close()

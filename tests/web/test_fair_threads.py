@@ -9,16 +9,17 @@ from typing import Any
 
 from attestlab.web.fair_threads import FairThreads
 from support.sample_application import make_sample_application
-
-WAIT_S = 20
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 def test_an_owner_with_many_tasks_delays_only_itself() -> None:
     async def story() -> list[str]:
         threads, release = FairThreads(2, "test"), Event()
-        held = [asyncio.create_task(threads.run("one", release.wait, WAIT_S)) for _ in range(20)]
+        held = [asyncio.create_task(threads.run("one", release.wait, WAIT_TIMEOUT_S)) for _ in range(20)]
         await asyncio.sleep(0)
-        others = [await asyncio.wait_for(threads.run(owner, str.upper, owner), WAIT_S) for owner in ("two", "three")]
+        others = [
+            await asyncio.wait_for(threads.run(owner, str.upper, owner), WAIT_TIMEOUT_S) for owner in ("two", "three")
+        ]
         release.set()
         assert await asyncio.gather(*held) == [True] * 20
         threads.close()
@@ -65,12 +66,12 @@ def test_password_hashing_does_not_wait_for_bodies_or_proofs() -> None:
         site, release = make_sample_application(), Event()
 
         def hold(run: Callable[..., Awaitable[Any]], *arguments: Any) -> asyncio.Future[Any]:
-            return asyncio.ensure_future(run(*arguments, release.wait, WAIT_S))
+            return asyncio.ensure_future(run(*arguments, release.wait, WAIT_TIMEOUT_S))
 
         held = [hold(site.executor.run_in_thread) for _ in range(10)]
         held += [hold(site.executor.bodies.run, f"address {number}") for number in range(10)]
         await asyncio.sleep(0)
-        found = await asyncio.wait_for(site.executor.hash_password(str.upper, "signed in"), WAIT_S)
+        found = await asyncio.wait_for(site.executor.hash_password(str.upper, "signed in"), WAIT_TIMEOUT_S)
         release.set()
         await asyncio.gather(*held)
         site.close()

@@ -8,6 +8,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from support.faults.statement_faults import serve_in_process
 from support.in_process_server import make_client
+from support.timeouts import WAIT_TIMEOUT_S
 
 ISSUER = {"name": "Northfield University", "domain": "northfield.example.edu", "alg": "Ed25519"}
 KEY = {"Idempotency-Key": "one"}
@@ -24,7 +25,7 @@ def test_a_key_in_flight_is_rejected_immediately(lab: Installation) -> None:
             first = pool.submit(client.post, "/v1/issuers", json=ISSUER, headers=KEY)
             server.wait_for_writes(1)
             second = client.post("/v1/issuers", json=ISSUER, headers=KEY)
-        made = first.result(30)
+        made = first.result(WAIT_TIMEOUT_S)
         again = client.post("/v1/issuers", json=ISSUER, headers=KEY)
 
     assert (second.status_code, second.json()["code"]) == (409, "CONFLICT")

@@ -12,12 +12,11 @@ import pytest
 from attestlab.core.errors import Unavailable
 from attestlab.web.outbound_calls import MAX_CALLS, OutboundCalls
 from support.sample_application import make_sample_application
-
-WAIT_S = 20
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 def running(calls: OutboundCalls, owner: str, release: Event) -> asyncio.Task[bool]:
-    return asyncio.create_task(calls.run(owner, release.wait, WAIT_S))
+    return asyncio.create_task(calls.run(owner, release.wait, WAIT_TIMEOUT_S))
 
 
 def test_an_owner_has_one_call_in_flight() -> None:
@@ -92,12 +91,12 @@ def test_reads_long_work_passwords_and_calls_use_separate_threads() -> None:
             "passwords": site.executor.hash_password,
         }
         for filled, fill in kinds.items():
-            held = [asyncio.ensure_future(fill(release.wait, WAIT_S)) for _ in range(20)]
+            held = [asyncio.ensure_future(fill(release.wait, WAIT_TIMEOUT_S)) for _ in range(20)]
             held += [running(site.executor.outbound, str(number), release) for number in range(MAX_CALLS)]
             await asyncio.sleep(0)
             for name, run in kinds.items():
                 if name != filled:
-                    thread = await asyncio.wait_for(run(current_thread), WAIT_S)
+                    thread = await asyncio.wait_for(run(current_thread), WAIT_TIMEOUT_S)
                     assert thread.name.startswith(f"attestlab-{name}")
             release.set()
             await asyncio.gather(*held)

@@ -10,8 +10,8 @@ import pytest
 from tornado.iostream import StreamClosedError
 
 from attestlab.web.http1.pushback_stream import PushbackStream
+from support.timeouts import WAIT_TIMEOUT_S
 
-WAIT_S = 30
 Story = Callable[[PushbackStream, socket.socket], Awaitable[None]]
 
 
@@ -20,7 +20,7 @@ def run(story: Story) -> None:
         ours, theirs = socket.socketpair()
         stream = PushbackStream(ours, max_buffer_size=1_000_000, read_chunk_size=1_000)
         try:
-            await asyncio.wait_for(story(stream, theirs), WAIT_S)
+            await asyncio.wait_for(story(stream, theirs), WAIT_TIMEOUT_S)
         finally:
             stream.close()
             theirs.close()

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from support.browser import needs_chromium
+from support.browser import needs_chromium, open_profile
 from support.dashboards.clicks import Mouse
 from support.dashboards.demo_server import LEAVER, MEMBER, OWNER, DemoServer
 from support.dashboards.windows import (
     READY,
-    WAIT_MS,
     Windows,
     list_failed_panes,
     read_number,
@@ -136,9 +135,8 @@ def open_with_sockets(windows: Windows, path: str) -> AbstractContextManager[Pag
 
 def test_a_killed_process_is_announced_and_the_page_comes_back(windows: Windows, demo: DemoServer) -> None:
     address = "/dash/issuers?tier=BASIC&sort=name"
-    with windows.browser.new_context() as profile:  # its sessions end with the process, and so do those of `windows`
+    with open_profile(windows.browser) as profile:  # its sessions end with the process, and so do those of `windows`
         page = profile.new_page()
-        page.set_default_timeout(WAIT_MS)
         page.goto(f"{windows.url}/dash/sign-in?next={address.replace('&', '%26')}")
         page.click(f"button[name=person][value='{OWNER}']")
         page.wait_for_selector(READY)
@@ -161,25 +159,24 @@ def read_rows(page: Page) -> list[str]:
 
 
 def test_sign_out_closes_the_other_windows(windows: Windows) -> None:
-    with windows.browser.new_context() as profile:
+    with open_profile(windows.browser) as profile:
         first, second = profile.new_page(), profile.new_page()
         first.goto(f"{windows.url}/dash/sign-in?next=/dash/log")
         first.click("button[name=person] >> nth=0")
-        first.wait_for_selector(READY, timeout=WAIT_MS)
+        first.wait_for_selector(READY)
         second.goto(f"{windows.url}/dash/log")
-        second.wait_for_selector(READY, timeout=WAIT_MS)
+        second.wait_for_selector(READY)
         first.click(".al-me summary")
         first.click("text=Sign out")
-        first.wait_for_url("**/dash/sign-in*", timeout=WAIT_MS)
-        second.wait_for_url("**/dash/sign-in*", timeout=WAIT_MS)
+        first.wait_for_url("**/dash/sign-in*")
+        second.wait_for_url("**/dash/sign-in*")
 
 
 def test_who_is_removed_is_out_of_all_their_windows(windows: Windows, demo: DemoServer) -> None:
     """The first window that asks the service notices it; the other ones end with it, before the regular check."""
-    with windows.browser.new_context(storage_state=windows.sign_in(LEAVER)) as profile:
+    with open_profile(windows.browser, storage_state=windows.sign_in(LEAVER)) as profile:
         idle, used = profile.new_page(), profile.new_page()
         for page, path in ((idle, "issuers"), (used, "risk")):
-            page.set_default_timeout(WAIT_MS)
             page.goto(f"{windows.url}/dash/{path}")
             page.wait_for_selector(READY)
         with demo.connect() as lab:

@@ -8,9 +8,9 @@ from attestlab.core.errors import ValidationFailed, WorkAborted
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.risk.media import MediaScanner, scanner
 from support.pictures import TAKEN_AT, make_jpeg
+from support.timeouts import WAIT_TIMEOUT_S
 
 JPEG = make_jpeg()
-TIMEOUT_S = 60.0
 
 
 @pytest.mark.parametrize(
@@ -30,10 +30,10 @@ def test_scan_that_does_not_end_well_is_refused_and_the_next_one_runs(work: str)
 def test_memory_of_a_process_is_limited_from_its_first_scan_on() -> None:
     workers, take_memory = WorkerProcesses(1), "len(bytearray(300 << 20))"
     try:
-        assert workers.run_blocking(eval, take_memory, timeout_s=TIMEOUT_S) == 300 << 20
-        workers.run_blocking(scanner.scan_in_child, JPEG, None, None, None, timeout_s=TIMEOUT_S)
+        assert workers.run_blocking(eval, take_memory, timeout_s=WAIT_TIMEOUT_S) == 300 << 20
+        workers.run_blocking(scanner.scan_in_child, JPEG, None, None, None, timeout_s=WAIT_TIMEOUT_S)
         with pytest.raises(WorkAborted, match="died"):
-            workers.run_blocking(eval, take_memory, timeout_s=TIMEOUT_S)
+            workers.run_blocking(eval, take_memory, timeout_s=WAIT_TIMEOUT_S)
     finally:
         workers.close()
 

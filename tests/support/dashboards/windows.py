@@ -12,10 +12,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
+from support.browser import open_profile
 from support.dashboards.demo_server import OWNER, DemoServer
-from support.timeouts import WAIT_TIMEOUT_S
 
-WAIT_MS = 1000 * WAIT_TIMEOUT_S
 READY = "body[data-ready]:not([data-ready=''])"
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 MAIN = "#al-main"
@@ -52,7 +51,6 @@ class Windows:
         """
         with self._open_profile(person, fresh, {"viewport": DESK, **options}) as profile:
             page = profile.new_page()
-            page.set_default_timeout(WAIT_MS)
             watched = PageWatch(page)
             before(page)
             page.goto(f"{self.url}{path}")
@@ -65,20 +63,19 @@ class Windows:
     @contextmanager
     def _open_profile(self, person: str, fresh: bool, options: dict[str, Any]) -> Iterator[BrowserContext]:
         if fresh:
-            with self.browser.new_context(storage_state=self.sign_in(person), **options) as profile:
+            with open_profile(self.browser, storage_state=self.sign_in(person), **options) as profile:
                 yield profile
             return
         key = json.dumps([person, options], sort_keys=True)
         if key not in self._profiles:
-            self._profiles[key] = self.browser.new_context(storage_state=self.sign_in(person), **options)
+            self._profiles[key] = open_profile(self.browser, storage_state=self.sign_in(person), **options)
         yield self._profiles[key]
 
     def sign_in(self, person: str) -> StorageState:
         """Sign a person in, once; returns what their browser keeps."""
         if person not in self._signed_in:
-            with self.browser.new_context() as profile:
+            with open_profile(self.browser) as profile:
                 page = profile.new_page()
-                page.set_default_timeout(WAIT_MS)
                 page.goto(f"{self.url}/dash/sign-in?next=/dash/nowhere")  # no page is drawn for it
                 page.fill("input[name=email]", person)
                 page.fill("input[name=password]", self.server.made["people_password"])

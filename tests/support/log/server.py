@@ -63,5 +63,5 @@ def serve_log(log_instance: LogInstance) -> Iterator[str]:
         yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
     finally:
         loop.call_soon_threadsafe(over.set)
-        thread.join(20)
+        thread.join(WAIT_TIMEOUT_S)
         loop.close()
