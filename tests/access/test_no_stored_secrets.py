@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psycopg
 from sqlalchemy import make_url
 
+from support import patient_http
 from support.orgs import extract_token
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
@@ -23,13 +23,13 @@ WANTED = 100
 
 def sign_in(server: ServerProcess) -> dict[str, Any]:
     sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
-    answer: dict[str, Any] = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()
+    answer: dict[str, Any] = patient_http.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()
     return answer
 
 
 def keys_of_the_owner(server: ServerProcess, token: str) -> Iterator[str]:
     """Also under an Idempotency-Key, so that the response with the secret is stored."""
-    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
+    with patient_http.open_client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         for number in range(40):
             body = {"name": f"Key {number}", "scopes": ["issuers:read"]}
             made = owner.post("/v1/api-keys", json=body, headers={"Idempotency-Key": f"key-{number}"})
@@ -43,13 +43,13 @@ def tokens(server: ServerProcess) -> Iterator[str]:
         yield from (pair["access_token"], pair["refresh_token"])
         for _ in range(2):
             sent = {"refresh_token": pair["refresh_token"]}
-            pair = httpx.post(server.url + "/v1/auth/refresh", json=sent).raise_for_status().json()
+            pair = patient_http.post(server.url + "/v1/auth/refresh", json=sent).raise_for_status().json()
             yield from (pair["access_token"], pair["refresh_token"])
 
 
 def invitations(server: ServerProcess, token: str) -> Iterator[str]:
     """Returns the mailed tokens; the e-mails themselves have left the installation."""
-    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
+    with patient_http.open_client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         for number in range(5):
             owner.post("/v1/users", json={"email": f"p{number}@x.example", "role": "member"}).raise_for_status()
     folder = server.data / "maildir" / "new"

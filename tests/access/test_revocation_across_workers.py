@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from uuid import uuid4
 
-import httpx
 import pytest
 
+from support import patient_http
 from support.in_process_server import make_client
 from support.server_process import ServerProcess
 
@@ -19,7 +19,7 @@ CONNECTIONS = 12  # shared out among the workers by the kernel
 
 def token_of(server: ServerProcess) -> str:
     sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
-    token: str = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()["access_token"]
+    token: str = patient_http.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()["access_token"]
     return token
 
 

@@ -19,6 +19,7 @@ from attestlab.core.crypto import signing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.demos.documents import badge_png, diploma_pdf
+from support import patient_http
 from support.attestations import make_mint_body, mint
 from support.claims import make_claims
 from support.issuers import register_issuer
@@ -227,8 +228,8 @@ def test_mint_requires_an_idempotency_key_and_a_scope(
 ) -> None:
     body = make_mint_body(issuer)
     without_key = client.post("/v1/attestations/mint", json=body)
-    without_credentials = httpx.post(running.url + "/v1/attestations/mint", json=body)
-    with_the_other_header = httpx.post(
+    without_credentials = patient_http.post(running.url + "/v1/attestations/mint", json=body)
+    with_the_other_header = patient_http.post(
         running.url + "/v1/attestations/mint",
         json=body,
         headers={"Authorization": f"ApiKey {running.made['api_key']}", "Idempotency-Key": str(uuid4())},
@@ -386,24 +387,24 @@ def test_a_single_attestation_carries_a_strong_etag(client: httpx.Client, issuer
 
 
 def test_the_catalogue_is_public_json_schema(running: Any) -> None:
-    listed = httpx.get(running.url + "/v1/schemas").json()["items"]
-    one = httpx.get(running.url + "/v1/schemas/degree").json()
+    listed = patient_http.get(running.url + "/v1/schemas").json()["items"]
+    one = patient_http.get(running.url + "/v1/schemas/degree").json()
 
     assert [item["id"] for item in listed] == list(SCHEMA_IDS)
     assert next(item["schema"] for item in listed if item["id"] == "degree") == one
-    assert httpx.get(running.url + "/v1/schemas/nope").status_code == 404
+    assert patient_http.get(running.url + "/v1/schemas/nope").status_code == 404
 
 
 def test_schema_catalogue_is_paged(running: Any) -> None:
     found: list[str] = []
     query: dict[str, Any] = {"limit": 15}
     while query.get("cursor", "") is not None:
-        page = httpx.get(running.url + "/v1/schemas", params=query).json()
+        page = patient_http.get(running.url + "/v1/schemas", params=query).json()
         found += [item["id"] for item in page["items"]]
         query["cursor"] = page["next_cursor"]
 
     assert found == list(SCHEMA_IDS)
-    refused = httpx.get(running.url + "/v1/schemas", params={"limit": 101})
+    refused = patient_http.get(running.url + "/v1/schemas", params={"limit": 101})
     assert (refused.status_code, refused.json()["details"]["fields"][0]["field"]) == (400, "/limit")
 
 

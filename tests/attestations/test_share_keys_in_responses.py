@@ -13,10 +13,10 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.web.idempotency.share_keys import remove_keys, restore_keys
 from attestlab.web.idempotency.store import answers
+from support import patient_http
 from support.attestations import make_mint_body
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
-from support.timeouts import WAIT_TIMEOUT_S
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def client(lab: Installation) -> Iterator[httpx.Client]:
     key = lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).public()["api_key"]
     with (
         serve_in_thread(lab) as url,
-        httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=WAIT_TIMEOUT_S) as opened,
+        patient_http.open_client(base_url=url, headers={"X-API-Key": key}) as opened,
     ):
         yield opened
 

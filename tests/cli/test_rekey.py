@@ -6,7 +6,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import httpx
 import pytest
 
 from attestlab.cli import rekey
@@ -19,7 +18,7 @@ from attestlab.core.errors import Unavailable
 from attestlab.installation import Installation
 from attestlab.settings import Settings
 from attestlab.webhooks import endpoint_store
-from support import fork_server
+from support import fork_server, patient_http
 from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
@@ -52,7 +51,7 @@ def used(empty_database: str, tmp_path: Path) -> ServerProcess:
 
 def sign_in(server: ServerProcess) -> str:
     sent = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
-    token: str = httpx.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()["access_token"]
+    token: str = patient_http.post(server.url + "/v1/auth/login", json=sent).raise_for_status().json()["access_token"]
     return token
 
 
@@ -72,7 +71,7 @@ def works(server: ServerProcess) -> None:
         issuer = client.get("/v1/issuers").json()["items"][0]
         assert mint(client, make_mint_body(issuer)).status_code == 201
         bearer = {"Authorization": f"Bearer {sign_in(server)}"}
-        assert httpx.get(server.url + "/v1/me", headers=bearer).status_code == 200
+        assert patient_http.get(server.url + "/v1/me", headers=bearer).status_code == 200
         server.stop()
     server.check()
 
@@ -124,7 +123,7 @@ def test_server_with_a_replaced_kek_seals_nothing(used_on_sqlite: ServerProcess)
         sealing_requests = {
             "a managed key": client.post("/v1/issuers", json=issuer),
             "an e-mail": client.post("/v1/users", json={"email": "late@example.org", "role": "member"}),
-            "a remembered secret": httpx.post(
+            "a remembered secret": patient_http.post(
                 server.url + "/v1/api-keys",
                 json={"name": "late", "scopes": ["attestations:read"]},
                 headers={"Idempotency-Key": "late", "Authorization": bearer},

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from support import patient_http
 from support.attestations import make_mint_body, mint
 from support.faults.minting_clients import NO_TLS_CONTEXT
 from support.faults.servers import ForkedServer
@@ -44,8 +45,8 @@ def test_clock_skew_of_one_host_does_not_affect_clients_of_another(
         ahead,
         right.client(key=tenant["api_key"], verify=NO_TLS_CONTEXT) as here,
         ahead.client(key=tenant["api_key"], verify=NO_TLS_CONTEXT) as there,
-        httpx.Client(base_url=right.url, verify=NO_TLS_CONTEXT) as anyone_here,
-        httpx.Client(base_url=ahead.url, verify=NO_TLS_CONTEXT) as anyone_there,
+        patient_http.open_client(base_url=right.url, verify=NO_TLS_CONTEXT) as anyone_here,
+        patient_http.open_client(base_url=ahead.url, verify=NO_TLS_CONTEXT) as anyone_there,
     ):
         allowed = [statuses(there, BUCKET // 4), statuses(here, BUCKET // 4)]
         told = [parsedate_to_datetime(http.get("/healthz").headers["Date"]) for http in (here, there)]

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support import patient_http
 from support.attestations import make_mint_body, mint
 from support.faults import strace
 from support.faults.checks import check_acknowledged_mints, count_attestations
@@ -40,7 +41,9 @@ async def at_once(server: ForkedServer, body: dict[str, Any], key: str) -> list[
     """The same mint, under the same key, from as many connections as there are repeats."""
     headers = {"X-API-Key": server.made["api_key"], "Idempotency-Key": key}
     limits = httpx.Limits(max_connections=PARALLEL)
-    async with httpx.AsyncClient(base_url=server.url, headers=headers, limits=limits, verify=NO_TLS_CONTEXT) as http:
+    async with patient_http.open_async_client(
+        base_url=server.url, headers=headers, limits=limits, verify=NO_TLS_CONTEXT
+    ) as http:
         asked = [http.post("/v1/attestations/mint", json=body, timeout=WAIT_TIMEOUT_S) for _ in range(PARALLEL)]
         return await asyncio.gather(*asked)
 

@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, text
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support import patient_http
 from support.faults.checks import check_acknowledged_mints, count_attestations
 from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClient, read_acknowledgement
 from support.faults.statement_faults import (
@@ -25,7 +26,6 @@ from support.faults.statement_faults import (
 )
 from support.installations import install
 from support.issuers import register_issuer
-from support.timeouts import WAIT_TIMEOUT_S
 
 GROUP = 4
 pytestmark = pytest.mark.both_engines
@@ -89,10 +89,9 @@ class Live:
     api_key: str
 
     def client(self) -> httpx.Client:
-        return httpx.Client(
+        return patient_http.open_client(
             base_url=self.serving.url,
             headers={"X-API-Key": self.api_key},
-            timeout=WAIT_TIMEOUT_S,
             verify=NO_TLS_CONTEXT,
         )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import httpx
 import pytest
 
+from support import patient_http
 from support.faults.checks import check_minting_clients
 from support.faults.minting_clients import NO_TLS_CONTEXT, MintingClient, MintingClients
 from support.faults.servers import ForkedServer
@@ -84,7 +84,7 @@ def test_concurrent_first_starts_share_one_installation(
     folder.mkdir()
     servers = [ForkedServer(fork_server, folder, empty_database, {}) for _ in range(3)]
     with servers[0].launched(), servers[1].launched(), servers[2].launched():
-        keys = {httpx.get(server.ready().url + "/v1/log/vkey").text for server in servers}
+        keys = {patient_http.get(server.ready().url + "/v1/log/vkey").text for server in servers}
         assert len(keys) == 1, keys
         assert servers[0].errors().count("Initialized") == 1
         for server in servers:

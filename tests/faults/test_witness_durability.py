@@ -13,8 +13,8 @@ from attestlab.core.errors import ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import create_witness
+from support import patient_http
 from support.faults import strace
-from support.timeouts import WAIT_TIMEOUT_S
 from support.witnesses import LogBranch, WitnessProcess, open_witness
 
 LOG = LogBranch.of(20)
@@ -35,7 +35,7 @@ def running(tmp_path: Path) -> Iterator[WitnessProcess]:
 def asked(witness: WitnessProcess, branch: LogBranch, old: int, size: int) -> bool:
     """Whether the witness cosigned; False also where it died over it."""
     try:
-        return httpx.post(witness.url + PATH, content=branch.body(old, size), timeout=WAIT_TIMEOUT_S).status_code == 200
+        return patient_http.post(witness.url + PATH, content=branch.body(old, size)).status_code == 200
     except httpx.HTTPError:
         return False
 

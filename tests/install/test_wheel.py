@@ -6,10 +6,10 @@ import json
 import zipfile
 from pathlib import Path
 
-import httpx
 import pytest
 
 from attestlab.core.version import VERSION
+from support import patient_http
 from support.clean_environment import ROOT, CleanEnvironment, build_wheel, installed_bytes
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
@@ -165,6 +165,6 @@ def test_server_of_the_wheel_has_its_pages_and_its_description(
     made = environment.run("attestlab", "init", "--data", str(tmp_path / "lab"), "--json")
     checked = environment.run("attestlab", "log", "fsck", "--data", str(tmp_path / "lab"))
 
-    assert described.stdout == httpx.get(f"{service[0]}/openapi.json").text + "\n"
+    assert described.stdout == patient_http.get(f"{service[0]}/openapi.json").text + "\n"
     assert made.returncode == 0, made.stderr
     assert (checked.returncode, checked.stderr) == (0, "clean\n")

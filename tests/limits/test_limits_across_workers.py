@@ -6,12 +6,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
 import pytest
 
+from support import patient_http
 from support.fork_server import run_command
 from support.server_process import ServerProcess, run_json_command
-from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = pytest.mark.both_engines
 
@@ -24,7 +23,7 @@ def in_the_installation(server: ServerProcess) -> tuple[str, ...]:
 
 def seen(server: ServerProcess, key: str, times: int) -> list[int]:
     """Returns the statuses of requests on one connection, which one worker serves."""
-    with httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=WAIT_TIMEOUT_S) as client:
+    with patient_http.open_client(base_url=server.url, headers={"X-API-Key": key}) as client:
         return [client.get("/v1/issuers").status_code for _ in range(times)]
 
 

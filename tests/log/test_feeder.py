@@ -14,7 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from attestlab.core.db.transaction import Transaction
@@ -26,10 +25,12 @@ from attestlab.log.witnessing.feeder import LOCK_NAME, Feeder, Outcome
 from attestlab.log.witnessing.submission_policy import PATH, SIZE_TYPE, Submission
 from attestlab.web.supervisor import Supervisor
 from attestlab.witness.service import Witness
+from support import patient_http
 from support.hostile_server import BOMB_BYTES, compression_bomb, endless_chunks, serve_hostile_answers
 from support.hostile_server import Answer as HostileAnswer
 from support.log.instance import LogInstance
 from support.log.server import serve_log
+from support.timeouts import WAIT_TIMEOUT_S
 from support.witnesses import WITNESS_KEY, make_log_signer, open_witness, serve_witness
 
 Answering = Callable[[str], tuple[int, str, bytes]]  # the submission's text; status, type and body
@@ -104,7 +105,7 @@ def answering(answer: Answering) -> Iterator[str]:
         yield f"witness odd {WITNESS_KEY.vkey.cosigner()} http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        thread.join(20)
+        thread.join(WAIT_TIMEOUT_S)
         server.server_close()
 
 
@@ -124,15 +125,15 @@ def test_http_checkpoint_carries_the_cosignatures(log_instance: LogInstance, tmp
     with at_work(log_instance, tmp_path) as (witness, line), serve_log(log_instance) as url:
         ask(log_instance, line, quorum="w1")
         log_instance.grow(3)
-        assert httpx.get(f"{url}/log/checkpoint.witnessed").status_code == 404
+        assert patient_http.get(f"{url}/log/checkpoint.witnessed").status_code == 404
         fed(log_instance, tmp_path)
         log_instance.grow(5)
 
         notes = [
-            httpx.get(f"{url}/log/checkpoint.witnessed").text,
-            httpx.get(f"{url}/v1/log/checkpoints").json()["items"][1]["checkpoint"],
+            patient_http.get(f"{url}/log/checkpoint.witnessed").text,
+            patient_http.get(f"{url}/v1/log/checkpoints").json()["items"][1]["checkpoint"],
         ]
-        assert witness.vkey not in Note.parse(httpx.get(f"{url}/log/checkpoint").text).verify([witness.vkey])
+        assert witness.vkey not in Note.parse(patient_http.get(f"{url}/log/checkpoint").text).verify([witness.vkey])
     assert [set(Note.parse(note).verify([witness.vkey])) for note in notes] == [{witness.vkey}] * 2
     assert [note.split("\n")[1] for note in notes] == ["3", "3"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.log.fsck_record import FSCK_RECORD, FsckRecord, FsckSummary
+from support import patient_http
 from support.log.instance import ORIGIN, LogInstance
 from support.log.server import serve_log
 
@@ -64,7 +64,7 @@ def test_a_damaged_record_is_none(record: FsckRecord, content: bytes) -> None:
 def test_the_head_shows_the_last_check(tmp_path: Path, record: FsckRecord) -> None:
     instance = LogInstance.create_in(tmp_path, FixedClock(AT))
     instance.grow(5)
-    with serve_log(instance) as address, httpx.Client(base_url=address) as client:
+    with serve_log(instance) as address, patient_http.open_client(base_url=address) as client:
         before = client.get("/v1/log/head")
         record.write(FsckSummary(ORIGIN, AT, tree_size=4, problems=1))
         after = client.get("/v1/log/head", headers={"If-None-Match": before.headers["etag"]})

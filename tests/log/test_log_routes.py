@@ -14,6 +14,7 @@ from tlog_scales.signing import Vkey
 
 from attestlab.core.clock import FixedClock
 from attestlab.log.merkle import hashing
+from support import patient_http
 from support.log.instance import ISSUER_ID, LogInstance, make_entry
 from support.log.server import serve_log
 
@@ -39,7 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, clock: FixedClock) -> Itera
 @pytest.fixture(scope="module")
 def client(served: LogInstance) -> Iterator[httpx.Client]:
     """A caller without credentials."""
-    with serve_log(served) as address, httpx.Client(base_url=address) as opened:
+    with serve_log(served) as address, patient_http.open_client(base_url=address) as opened:
         yield opened
 
 
@@ -212,4 +213,4 @@ def test_every_path_answers_on_either_engine(log_instance: LogInstance) -> None:
         "/v1/log/vkey",
     ]
     with serve_log(log_instance) as address:
-        assert [httpx.get(address + path).status_code for path in paths] == [200] * len(paths)
+        assert [patient_http.get(address + path).status_code for path in paths] == [200] * len(paths)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import httpx
 import pytest
 from sqlalchemy import select
 
@@ -17,6 +16,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.log.timekeeping import MAX_LEAP, TimeUnconfirmed
 from attestlab.orgs.rules import Caller
+from support import patient_http
 from support.in_process_server import serve_in_thread
 
 TEN_YEARS = timedelta(days=3653)
@@ -138,7 +138,7 @@ def test_status_lists_are_published_again_as_soon_as_the_clock_is_right(
 
 def test_limits_of_requests_end_when_the_clock_is_right(lab: Installation, clock: FixedClock) -> None:
     right = clock.now()
-    with serve_in_thread(lab) as url, httpx.Client(base_url=url) as stranger:
+    with serve_in_thread(lab) as url, patient_http.open_client(base_url=url) as stranger:
         clock.advance(TEN_YEARS)
         lab.counters.take("address:127.0.0.1", per_minute=3000, now=clock.now(), cost=10**6)
         lab.counters.block("block:127.0.0.1", for_s=900, now=clock.now())

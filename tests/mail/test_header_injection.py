@@ -7,8 +7,7 @@ from email import message_from_bytes
 from email.header import decode_header, make_header
 from email.message import Message
 
-import httpx
-
+from support import patient_http
 from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
 from support.server_process import ServerProcess, run_json_command
@@ -40,7 +39,7 @@ def test_encoded_words_in_names_are_read_as_typed(server: ServerProcess) -> None
         issuer = register_issuer(client, name=TAKE_OVER)
         assert mint(client, make_mint_body(issuer, recipient_email="ada@people.example")).status_code == 201
         token = client.post("/v1/auth/login", json=login).raise_for_status().json()["access_token"]
-    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
+    with patient_http.open_client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as owner:
         owner.post("/v1/users", json={"email": "bob@people.example", "role": "member"}).raise_for_status()
 
     raw = letters(server, 2)

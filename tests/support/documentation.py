@@ -19,7 +19,6 @@ from tempfile import mkdtemp
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -36,6 +35,7 @@ from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.formats.toml import parse_toml
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
+from support import patient_http
 from support.fork_server import write_command
 from support.server_process import ServerProcess
 
@@ -214,7 +214,7 @@ def _without_variables(text: str) -> list[str]:
 def require_error(block: Block, documented: DocumentationRun) -> None:
     """A JSON block that shows an error has the members of one that the server answers."""
     shown: Any = parse_json(block.text.encode())
-    body = httpx.post(f"{documented.url}/v1/verify", json={"attestation_id": "none"}).json()
+    body = patient_http.post(f"{documented.url}/v1/verify", json={"attestation_id": "none"}).json()
     assert _shape(shown) == _shape(body), block.place
 
 

@@ -17,6 +17,7 @@ from attestlab.installation import Installation
 from attestlab.server.app import build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.http1.server import Server
+from support import patient_http
 from support.timeouts import WAIT_TIMEOUT_S
 
 MAX_PAUSE_S = 0.2
@@ -69,4 +70,4 @@ def wait_until(found: Callable[[], Any], wanted: Any) -> None:
 def make_client(url: str, *, key: str | None = None, token: str | None = None) -> httpx.Client:
     """A client with a key or a token, or with neither."""
     headers = {"X-API-Key": key} if key else {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.Client(base_url=url, headers=headers, timeout=WAIT_TIMEOUT_S)
+    return patient_http.open_client(base_url=url, headers=headers)

@@ -14,10 +14,10 @@ import httpx
 
 from attestlab.installation import Installation
 from attestlab.settings import Settings
+from support import patient_http
 from support.fork_server import ForkedProcess, get_fork_server, run_command
 from support.installations import install
 from support.lab_checks import check_lab
-from support.timeouts import WAIT_TIMEOUT_S
 
 COMMAND = (sys.executable, "-m", "attestlab.cli.main")
 _numbers = itertools.count(1)
@@ -74,9 +74,8 @@ class ServerProcess:
 
     def client(self, *, key: str | None = None, **options: Any) -> httpx.Client:
         """A client with the operator's key, or another."""
-        return httpx.Client(
-            base_url=self.url, headers={"X-API-Key": key or self.made["api_key"]}, timeout=WAIT_TIMEOUT_S, **options
-        )
+        headers = {"X-API-Key": key or self.made["api_key"]}
+        return patient_http.open_client(base_url=self.url, headers=headers, **options)
 
     def stop(self) -> None:
         """SIGTERM; the server must finish and exit 0."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from support import patient_http
 from support.sample_application import WRITER_KEY, SampleServer, serve_sample_application
 
 
@@ -17,5 +18,5 @@ def sample() -> Iterator[SampleServer]:
 @pytest.fixture(scope="module")
 def client(sample: SampleServer) -> Iterator[httpx.Client]:
     """An HTTP client with a key that may write."""
-    with httpx.Client(base_url=sample.url, headers={"X-API-Key": WRITER_KEY}) as opened:
+    with patient_http.open_client(base_url=sample.url, headers={"X-API-Key": WRITER_KEY}) as opened:
         yield opened

@@ -13,15 +13,15 @@ from contextlib import ExitStack, contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 
-import httpx
 import pytest
 
 from attestlab.web.http1.acceptor import MIN_CONNECTIONS, SPARE_FILES, ConnectionLimits, raise_file_limit
+from support import patient_http
 from support.raw_http import get_request
 from support.sample_application import serve_sample_application
+from support.timeouts import WAIT_TIMEOUT_S
 
 WATCHED_S = 1.0
-PATIENCE_S = 60
 
 
 def test_connections_per_address_are_limited_and_a_proxy_is_exempt() -> None:
@@ -86,9 +86,9 @@ def test_connections_beyond_the_total_limit_wait() -> None:
 
 def eventually_answers(port: int) -> bool:
     """Whether a connection is answered before the timeout; a closed connection is followed by another one."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + WAIT_TIMEOUT_S
     while time.monotonic() < until:
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connected:
+        with socket.create_connection(("127.0.0.1", port), timeout=WAIT_TIMEOUT_S) as connected:
             try:
                 connected.sendall(get_request("/healthz"))
                 if connected.recv(12) == b"HTTP/1.1 200":
@@ -120,7 +120,7 @@ def served_with_few_files(folder: Path, files: int) -> Iterator[tuple[subprocess
         yield process, line.split()[1], log
     finally:
         process.kill()
-        process.wait(PATIENCE_S)
+        process.wait(WAIT_TIMEOUT_S)
         process.stdout.close()
 
 
@@ -137,7 +137,7 @@ def test_a_server_without_free_files_pauses_and_recovers(tmp_path: Path, files: 
     with served_with_few_files(tmp_path, files) as (process, url, log), ExitStack() as stack:
         port = int(url.rpartition(":")[2])
         for _ in range(2 * files):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S))
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=WAIT_TIMEOUT_S))
         before = processor_s(process)
         time.sleep(WATCHED_S)  # the time that it is watched for; whatever it does more slowly it does less of
 
@@ -147,4 +147,4 @@ def test_a_server_without_free_files_pauses_and_recovers(tmp_path: Path, files: 
         assert reason in log.read_text()
 
         stack.close()
-        assert httpx.get(f"{url}/healthz", timeout=PATIENCE_S).status_code == 200
+        assert patient_http.get(f"{url}/healthz").status_code == 200

@@ -4,9 +4,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
+from support import patient_http
 from support.raw_http import get_request, post_request
 from support.sample_application import KNOWN_ID, WRITER_KEY, SampleServer, serve_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
@@ -96,7 +96,7 @@ def test_the_body_of_a_get_is_ignored(sample: SampleServer) -> None:
 
 def test_many_clients_are_served_concurrently(sample: SampleServer) -> None:
     def caller(number: int) -> set[str]:
-        with httpx.Client(base_url=sample.url, headers={"X-API-Key": WRITER_KEY}) as client:
+        with patient_http.open_client(base_url=sample.url, headers={"X-API-Key": WRITER_KEY}) as client:
             return {client.post("/v1/notes", json={"text": f"{number}-{n}"}).json()["text"] for n in range(20)}
 
     with ThreadPoolExecutor(16) as pool:
@@ -107,7 +107,7 @@ def test_many_clients_are_served_concurrently(sample: SampleServer) -> None:
 
 def test_reads_can_run_in_threads() -> None:
     with serve_sample_application(reads_inline=False) as server:
-        response = httpx.get(f"{server.url}/v1/notes/{KNOWN_ID}", headers={"X-API-Key": WRITER_KEY})
+        response = patient_http.get(f"{server.url}/v1/notes/{KNOWN_ID}", headers={"X-API-Key": WRITER_KEY})
 
     assert response.json()["text"] == "hello"
 

@@ -7,6 +7,7 @@ import pytest
 
 from attestlab.core import errors
 from attestlab.web.problems import STATUS_OF, http_status
+from support import patient_http
 from support.raw_http import get_request, post_request
 from support.sample_application import HEADER_INJECTIONS, KNOWN_ID, READER_KEY, WRITER_KEY, SampleServer
 
@@ -115,7 +116,7 @@ def test_every_success_has_a_request_id_of_its_own(client: httpx.Client) -> None
 
 
 def test_missing_credentials_are_401_and_both_schemes_are_named(sample: SampleServer) -> None:
-    response = httpx.get(f"{sample.url}/v1/notes")
+    response = patient_http.get(f"{sample.url}/v1/notes")
 
     assert envelope(response)["code"] == "AUTH_REQUIRED"
     assert {"ApiKey", "Bearer"} <= set(response.headers["www-authenticate"].replace(",", " ").split())
@@ -134,7 +135,7 @@ def test_missing_credentials_are_401_and_both_schemes_are_named(sample: SampleSe
     ],
 )
 def test_wrong_credentials_are_401_with_one_message(sample: SampleServer, headers: dict[str, str]) -> None:
-    response = httpx.get(f"{sample.url}/v1/notes", headers=headers)
+    response = patient_http.get(f"{sample.url}/v1/notes", headers=headers)
 
     error = envelope(response)
     assert (error["code"], error["message"]) == ("AUTH_INVALID", errors.AuthInvalid().message)
@@ -151,17 +152,17 @@ def test_wrong_credentials_are_401_with_one_message(sample: SampleServer, header
     ],
 )
 def test_a_key_is_accepted_in_either_header(sample: SampleServer, headers: dict[str, str]) -> None:
-    assert httpx.get(f"{sample.url}/v1/notes", headers=headers).status_code == 200
+    assert patient_http.get(f"{sample.url}/v1/notes", headers=headers).status_code == 200
 
 
 def test_a_missing_scope_is_403_and_named(sample: SampleServer) -> None:
-    response = httpx.post(f"{sample.url}/v1/notes", headers={"X-API-Key": READER_KEY}, json=NOTE)
+    response = patient_http.post(f"{sample.url}/v1/notes", headers={"X-API-Key": READER_KEY}, json=NOTE)
 
     assert envelope(response)["details"]["required_scope"] == "notes:write"
 
 
 def test_a_denied_writer_learns_nothing_about_the_body(sample: SampleServer) -> None:
-    response = httpx.post(f"{sample.url}/v1/notes", json={"wrong": True})
+    response = patient_http.post(f"{sample.url}/v1/notes", json={"wrong": True})
 
     assert envelope(response)["code"] == "AUTH_REQUIRED"
 

@@ -19,6 +19,7 @@ from tornado.netutil import bind_unix_socket
 from attestlab.core.errors import Unavailable
 from attestlab.web.http1.forwarding import Forwarder
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
+from support import patient_http
 from support.raw_http import get_request, post_request
 from support.sample_application import SampleServer, serve_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
@@ -94,7 +95,7 @@ def site(upstream: Path) -> Iterator[SampleServer]:
 
 
 def test_the_prefix_alone_is_forwarded(site: SampleServer) -> None:
-    with httpx.Client(base_url=site.url) as client:
+    with patient_http.open_client(base_url=site.url) as client:
         own = [client.get(path).json()["code"] for path in ("/dashboards", "/other", "/")]
         theirs = [client.get(path).status_code for path in ("/dash", "/dash/", "/dash/nowhere", "/dash/echo")]
 
@@ -110,7 +111,7 @@ def test_what_a_client_claims_about_itself_is_replaced(site: SampleServer) -> No
         "X-Scheme": "https",
         "Cookie": "a=b",
     }
-    with httpx.Client(base_url=site.url) as client:
+    with patient_http.open_client(base_url=site.url) as client:
         shown = client.get("/dash/echo", headers=claims).json()
 
     assert shown["address"] == "127.0.0.1"
@@ -119,7 +120,7 @@ def test_what_a_client_claims_about_itself_is_replaced(site: SampleServer) -> No
 
 
 def test_bodies_pass_in_both_directions_on_one_connection(site: SampleServer) -> None:
-    with httpx.Client(base_url=site.url) as client:
+    with patient_http.open_client(base_url=site.url) as client:
         echoed = [client.post("/dash/echo", content=body).content for body in (b"", b"hello", b"y" * 60_000)]
         streamed = client.get("/dash/slowly").content
         healthy = client.get("/healthz").json()
@@ -137,7 +138,7 @@ def test_pipelined_requests_keep_their_order(site: SampleServer) -> None:
 
 
 def test_a_response_that_breaks_off_is_noticed(site: SampleServer) -> None:
-    with httpx.Client(base_url=site.url) as client, pytest.raises(httpx.RemoteProtocolError):
+    with patient_http.open_client(base_url=site.url) as client, pytest.raises(httpx.RemoteProtocolError):
         client.get("/dash/slowly?breaks=1")
 
 
@@ -178,7 +179,7 @@ def test_without_the_other_process_the_client_learns_why() -> None:
         raise Unavailable("The dashboards are not installed.")
 
     fallback = lambda: Forwarder("/dash", connect, ClientAddressResolver())  # noqa: E731  # as the fixture passes it
-    with serve_sample_application(fallback=fallback) as server, httpx.Client(base_url=server.url) as client:
+    with serve_sample_application(fallback=fallback) as server, patient_http.open_client(base_url=server.url) as client:
         answers = [client.get("/dash/echo"), client.post("/dash/echo", content=LARGE[:1000])]
         healthy = client.get("/healthz").json()
 

@@ -13,7 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from attestlab.web import metrics
 from attestlab.web.application import Application
 from attestlab.web.openapi.document import describe
+from support import patient_http
 from support.sample_application import KNOWN_ID, SampleServer, make_sample_application, notes, serve_sample_application
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 def test_a_running_process_is_healthy(client: httpx.Client) -> None:
@@ -21,7 +23,7 @@ def test_a_running_process_is_healthy(client: httpx.Client) -> None:
 
 
 def test_a_process_is_ready_when_every_check_passes() -> None:
-    with serve_sample_application() as server, httpx.Client(base_url=server.url) as client:
+    with serve_sample_application() as server, patient_http.open_client(base_url=server.url) as client:
         assert client.get("/readyz").json() == {"status": "ok", "checks": {"records": "ok"}}
 
         server.lab.broken.add("records")
@@ -48,7 +50,7 @@ def test_requests_are_counted_by_template_and_status() -> None:
     """An id in a label would create a series for every attestation."""
     with (
         serve_sample_application() as server,
-        httpx.Client(base_url=server.url, headers={"X-API-Key": "key-of-a-writer"}) as client,
+        patient_http.open_client(base_url=server.url, headers={"X-API-Key": "key-of-a-writer"}) as client,
     ):
         for _ in range(3):
             client.get(f"/v1/notes/{KNOWN_ID}")
@@ -189,7 +191,7 @@ def test_a_closed_application_ends_its_threads() -> None:
 
     site.close()
 
-    thread.join(20)
+    thread.join(WAIT_TIMEOUT_S)
     assert not thread.is_alive()
     with pytest.raises(RuntimeError, match="after shutdown"):
         asyncio.run(_on_a_thread_of(site))

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Iterator
 
-import httpx
 import pytest
 import tornado.web
 import tornado.websocket
 
+from support import patient_http
 from support.raw_http import get_request
 from support.sample_application import SampleServer, serve_sample_application
 
@@ -41,7 +41,7 @@ def with_pages() -> Iterator[SampleServer]:
 
 
 def test_tornado_answers_unrouted_paths_on_the_same_connection(with_pages: SampleServer) -> None:
-    with httpx.Client(base_url=with_pages.url) as client:
+    with patient_http.open_client(base_url=with_pages.url) as client:
         kept = [
             client.get("/healthz").json(),
             client.get("/dash/page").text,

@@ -24,6 +24,7 @@ from attestlab.server.write_queue import WriteQueue
 from attestlab.web.delivery_worker import DeliveryWorker
 from attestlab.webhooks import schedule
 from attestlab.webhooks.http_transport import HttpTransport, OutgoingRequest, ReceiverResponse
+from support import patient_http
 from support.in_process_server import serve_in_thread, wait_until
 from support.loop_queries import growing_tables_read_on_the_loop
 from support.orgs import TenantClients
@@ -280,7 +281,7 @@ def test_only_a_success_is_confirmed_by_mail_to_the_maker_of_the_key(account: Ac
     body = {"name": "Key of the owner", "scopes": ["issuers:read"]}
     with account.clients.owner() as user:
         key = user.post("/v1/api-keys", json=body).raise_for_status().json()["secret"]
-    with httpx.Client(base_url=account.clients.url, headers={"X-API-Key": key}) as client:
+    with patient_http.open_client(base_url=account.clients.url, headers={"X-API-Key": key}) as client:
         client.post("/v1/webhooks/test-delivery", json={"endpoint_id": str(account.endpoint_id)}).raise_for_status()
     assert [recipient for recipient, _ in subjects(account.bench.lab)] == [account.clients.tenant.owner_email]
 

@@ -18,6 +18,7 @@ from attestlab.core.errors import IntegrityFailed, ProofInvalid
 from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import create_witness
+from support import patient_http
 from support.fork_server import run_command
 from support.in_process_server import wait_until
 from support.timeouts import WAIT_TIMEOUT_S
@@ -87,7 +88,7 @@ def test_witness_killed_at_any_moment_cosigns_one_history(tmp_path: Path) -> Non
             time.sleep(chance.uniform(0.02, 0.2) + 0.05 * life)
             running.kill()
             for thread in clients:
-                thread.join(20)
+                thread.join(WAIT_TIMEOUT_S)
 
     assert [size for size, roots in cosigned.items() if len(roots) > 1] == []
     histories = [branch for branch in (LOG, FORK) if all({branch.head(n).root} == r for n, r in cosigned.items())]
@@ -97,7 +98,7 @@ def test_witness_killed_at_any_moment_cosigns_one_history(tmp_path: Path) -> Non
 def _fed(url: str, branch: LogBranch, cosigned: dict[int, set[bytes]]) -> None:
     """Hand over one size after the other, from where the witness says that it stands, until it is gone."""
     known, size = 0, 1
-    with httpx.Client(base_url=url, timeout=WAIT_TIMEOUT_S) as client:
+    with patient_http.open_client(base_url=url) as client:
         while size <= len(branch.leaves):
             try:
                 answer = client.post(PATH, content=branch.body(known, size))

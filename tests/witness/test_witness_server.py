@@ -21,6 +21,7 @@ from attestlab.log.note.note import Note, TreeHead, VerifierKey, sign_checkpoint
 from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE, Submission
 from attestlab.witness.server import MAX_DISCARDED_BYTES
 from attestlab.witness.service import Witness, create_witness
+from support import patient_http
 from support.timeouts import WAIT_TIMEOUT_S
 from support.witnesses import NOON_S, ORIGIN, LogBranch, WitnessProcess, make_log_signer, open_witness, serve_witness
 
@@ -54,7 +55,7 @@ def client(witness: Witness) -> Iterator[httpx.Client]:
     witness.add_checkpoint(LOG.body(0, 9))
     with (
         serve_witness(witness, idle_s=1, body_s=1) as url,
-        httpx.Client(base_url=url, timeout=WAIT_TIMEOUT_S) as opened,
+        patient_http.open_client(base_url=url) as opened,
     ):
         yield opened
 
@@ -120,14 +121,14 @@ def test_conflict_returns_the_known_size(client: httpx.Client) -> None:
 
 def test_conflict_about_the_first_checkpoint_returns_zero(tmp_path: Path) -> None:
     with open_witness(tmp_path / "fresh") as fresh, serve_witness(fresh) as url:
-        answer = httpx.post(url + PATH, content=LOG.body(3, 12))
+        answer = patient_http.post(url + PATH, content=LOG.body(3, 12))
     assert (answer.status_code, answer.text) == (409, "0\n")
 
 
 def test_first_empty_tree_is_cosigned_if_its_root_is_right(tmp_path: Path) -> None:
     with open_witness(tmp_path / "fresh") as fresh, serve_witness(fresh) as url:
         statuses = [
-            httpx.post(url + PATH, content=body).status_code
+            patient_http.post(url + PATH, content=body).status_code
             for body in (OTHER_EMPTY, by(LOG, TreeHead(ORIGIN, 0, EMPTY_ROOT)), OTHER_EMPTY, LOG.body(0, 3))
         ]
     assert statuses == [422, 200, 422, 200]
@@ -152,7 +153,7 @@ def test_latest_cosigned_checkpoint_is_served_by_origin_hash(witness: Witness, c
 def test_a_log_without_a_cosigned_checkpoint_has_none_to_serve(tmp_path: Path, origin: str) -> None:
     silent = make_log_signer("log.example/silent", seed=7).vkey
     with open_witness(tmp_path / "w1", silent) as witness, serve_witness(witness) as url:
-        assert httpx.get(f"{url}/{hashlib.sha256(origin.encode()).hexdigest()}/checkpoint").status_code == 404
+        assert patient_http.get(f"{url}/{hashlib.sha256(origin.encode()).hexdigest()}/checkpoint").status_code == 404
 
 
 def test_a_log_may_sign_with_a_key_of_another_name_than_its_origin(tmp_path: Path) -> None:
@@ -161,9 +162,9 @@ def test_a_log_may_sign_with_a_key_of_another_name_than_its_origin(tmp_path: Pat
     body = Submission(0, (), f"{text}\n{key.sign(text)}").text.encode()
     create_witness(tmp_path / "w", name="witness.example/w", environ={})
     with WitnessProcess(tmp_path / "w", f"log.example/with a space {key.vkey}") as running:
-        answer = httpx.post(running.url + PATH, content=body)
-        by_name = httpx.post(running.url + PATH, content=by(LogBranch(LOG.leaves, key), LOG.head(3)))
-        served = httpx.get(f"{running.url}/{hashlib.sha256(b'log.example/with a space').hexdigest()}/checkpoint")
+        answer = patient_http.post(running.url + PATH, content=body)
+        by_name = patient_http.post(running.url + PATH, content=by(LogBranch(LOG.leaves, key), LOG.head(3)))
+        served = patient_http.get(f"{running.url}/{hashlib.sha256(b'log.example/with a space').hexdigest()}/checkpoint")
         running.stop()
 
     assert (answer.status_code, by_name.status_code) == (200, 404)
@@ -303,7 +304,7 @@ def test_concurrent_submissions_get_one_tree_per_size_cosigned(tmp_path: Path) -
 
 
 def _submit(url: str, branch: LogBranch, old: int, size: int) -> TreeHead | None:
-    answer = httpx.post(url + PATH, content=branch.body(old, size), timeout=WAIT_TIMEOUT_S)
+    answer = patient_http.post(url + PATH, content=branch.body(old, size))
     assert answer.status_code in (200, 409, 422)
     return branch.head(size) if answer.status_code == 200 else None
 
@@ -311,8 +312,8 @@ def _submit(url: str, branch: LogBranch, old: int, size: int) -> TreeHead | None
 def test_command_serves_until_sigterm(tmp_path: Path) -> None:
     vkey = create_witness(tmp_path / "w", name="witness.example/w", environ={})
     with WitnessProcess(tmp_path / "w", str(LOG.signer.vkey), str(ELSEWHERE.signer.vkey)) as running:
-        line = httpx.post(running.url + PATH, content=LOG.body(0, 12)).text
-        other = httpx.post(running.url + PATH, content=ELSEWHERE.body(0, 3))
+        line = patient_http.post(running.url + PATH, content=LOG.body(0, 12)).text
+        other = patient_http.post(running.url + PATH, content=ELSEWHERE.body(0, 3))
         running.stop()
 
     assert VerifierKey.parse(str(vkey)) in Note.parse(LOG.checkpoint(12) + line).verify([vkey])

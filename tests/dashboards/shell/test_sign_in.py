@@ -15,10 +15,10 @@ from bokeh.util.token import get_token_payload
 from attestlab.server import dashboards
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.sign_in import COOKIE
+from support import patient_http
 from support.dashboards.demo_server import find_dashboards
 from support.raw_http import RawConnection
 from support.server_process import ServerProcess
-from support.timeouts import WAIT_TIMEOUT_S
 
 START = f"/dash/{PAGES[0].path}"
 MAX_ATTEMPTS = 500  # of a stranger, until the bucket of the address is empty
@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 @pytest.fixture
 def browser(server: ServerProcess) -> Iterator[httpx.Client]:
     """A browser that is not signed in; it does not follow redirects."""
-    with httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as client:
+    with patient_http.open_client(base_url=server.url) as client:
         yield client
 
 
@@ -147,7 +147,7 @@ def test_every_response_has_the_security_headers(browser: httpx.Client, server: 
 def test_a_websocket_needs_the_session_that_opened_the_page(browser: httpx.Client, server: ServerProcess) -> None:
     sign_in(browser, server)
     token, cookie = token_of(browser.get(START).text), browser.cookies[COOKIE]
-    with httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as another:
+    with patient_http.open_client(base_url=server.url) as another:
         sign_in(another, server)
         foreign = another.cookies[COOKIE]
 
@@ -204,9 +204,9 @@ def test_requests_without_a_session_are_limited_by_address(tmp_path: Path) -> No
     made = ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTESTLAB_ADDRESS_REQUESTS_PER_MINUTE", "60")  # a full bucket has ten tokens
-        with made.start() as server, httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as person:
+        with made.start() as server, patient_http.open_client(base_url=server.url) as person:
             sign_in(person, server)
-            with httpx.Client(base_url=server.url, timeout=WAIT_TIMEOUT_S) as stranger:
+            with patient_http.open_client(base_url=server.url) as stranger:
                 answers = (stranger.get("/dash/sign-in") for _ in range(MAX_ATTEMPTS))
                 refused = next(answer for answer in answers if answer.status_code == 429)
             page = person.get(START)
@@ -232,7 +232,7 @@ def test_a_killed_process_is_started_again(browser: httpx.Client, server: Server
 def test_stopping_the_server_ends_the_dashboards(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}").start() as server:
-        assert httpx.get(f"{server.url}/dash/sign-in", timeout=WAIT_TIMEOUT_S).status_code == 200
+        assert patient_http.get(f"{server.url}/dash/sign-in").status_code == 200
         (pid,) = find_own(server)
         server.stop()
 
@@ -245,10 +245,10 @@ def test_without_dashboards_the_address_says_so(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTESTLAB_DASHBOARDS", "false")
         with made.start() as server:
-            refused = httpx.get(f"{server.url}/dash/")
+            refused = patient_http.get(f"{server.url}/dash/")
             assert (refused.status_code, find_own(server)) == (503, [])
             assert "turned off" in refused.text
-            assert "dash/" not in httpx.get(server.url).text
+            assert "dash/" not in patient_http.get(server.url).text
             server.stop()
 
 
