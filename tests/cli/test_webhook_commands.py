@@ -13,6 +13,7 @@ import pytest
 from attestlab.webhooks import verify
 from support.fork_server import ForkedCommand, run_command, start_command
 from support.issuers import register_issuer
+from support.ports import hold_port
 from support.receivers import Receiver, accept_everything, respond, serve_receiver
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
@@ -80,11 +81,9 @@ def test_json_lines_and_a_receiver_that_refuses(running: ServerProcess, service:
 
 
 def test_an_absent_receiver_is_reported_on_the_line(running: ServerProcess, service: tuple[str, ...]) -> None:
-    with serve_receiver(accept_everything) as receiver:
-        url = receiver.url
     with running.client() as client:
         register_issuer(client)
-    with listen(service, url, "--after", "0") as command:
+    with hold_port() as port, listen(service, f"http://127.0.0.1:{port}/", "--after", "0") as command:
         command.stdout.readline()
         assert "ECONNREFUSED" in command.stdout.readline()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
 import attestlab
 from attestlab.core.errors import AttestLabError, PermissionDenied, ServiceFailed, Unavailable, ValidationFailed
+from support.ports import hold_port
 from support.scripted_server import Answer, serve_script
 
 
@@ -45,10 +44,8 @@ def test_what_is_no_key_is_refused(key: str) -> None:
 
 
 def test_an_address_where_nothing_listens_is_reported_with_the_remedy() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        with pytest.raises(Unavailable, match="attestlab serve") as caught:
-            attestlab.connect(f"http://127.0.0.1:{unused.getsockname()[1]}", sleep=lambda _: None)
+    with hold_port() as port, pytest.raises(Unavailable, match="attestlab serve") as caught:
+        attestlab.connect(f"http://127.0.0.1:{port}", sleep=lambda _: None)
 
     assert "\n" not in caught.value.message
 

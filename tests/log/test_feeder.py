@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import socket
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from support.hostile_server import BOMB_BYTES, compression_bomb, endless_chunks,
 from support.hostile_server import Answer as HostileAnswer
 from support.log.instance import LogInstance
 from support.log.server import serve_log
+from support.ports import hold_port
 from support.timeouts import WAIT_TIMEOUT_S
 from support.witnesses import WITNESS_KEY, make_log_signer, open_witness, serve_witness
 
@@ -139,9 +139,8 @@ def test_http_checkpoint_carries_the_cosignatures(log_instance: LogInstance, tmp
 
 
 def test_unreachable_witness_costs_only_its_cosignature(log_instance: LogInstance, tmp_path: Path) -> None:
-    with at_work(log_instance, tmp_path) as (_witness, line), socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # no process listens
-        away = f"witness away {WITNESS_KEY.vkey.cosigner()} http://127.0.0.1:{silent.getsockname()[1]}"
+    with at_work(log_instance, tmp_path) as (_witness, line), hold_port() as port:
+        away = f"witness away {WITNESS_KEY.vkey.cosigner()} http://127.0.0.1:{port}"
         ask(log_instance, line, away, quorum="w1")
         log_instance.grow(3)
 

@@ -7,11 +7,10 @@ import hashlib
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -37,12 +36,14 @@ from attestlab.policy.language import policy_tests
 from attestlab.policy.language.attributes import PLATFORM
 from support import patient_http
 from support.fork_server import write_command
+from support.ports import hold_port
 from support.server_process import ServerProcess
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHELLS = ("bash", "sh")
 SHELL_TIMEOUT_S = 240
+PORTS = ("8080", "8081")  # of the servers that pages start; commands name them, too, so they are known ahead
 INSTALLED_COMMAND_PAGE = "quickstart.md"  # runs the installed command; the other pages run one that starts faster
 _FENCE = re.compile(
     r"^(?: *<!-- not run: (?P<reason>.*?) -->\n)?"
@@ -142,12 +143,12 @@ class DocumentationRun:
     def _type_shell(self, page: Path) -> subprocess.CompletedProcess[str]:
         parts = [f"echo '{block.place}' >&2\n{block.text}" for block in runnable_blocks(page, *SHELLS)]
         script = _SERVE.sub(_COPROCESS, "".join(parts))
-        for port in ("8080", "8081"):
-            script = script.replace(port, str(_free_port()))
         folder = Path(mkdtemp(dir=self.folder)) if "attestlab init" in script else self.folder
         if page.name == INSTALLED_COMMAND_PAGE:
             script = f'PATH="${{PATH#*{os.pathsep}}}"\n{script}'
-        return self._shell(script, folder)
+        with ExitStack() as held:
+            ports = {port: str(held.enter_context(hold_port())) for port in PORTS}
+            return self._shell(re.sub("|".join(PORTS), lambda found: ports[found[0]], script), folder)
 
     def type_command(self, command: str) -> subprocess.CompletedProcess[str]:
         """One command in the folder of the world."""
@@ -280,10 +281,3 @@ def _names(world: DemoWorld, attestation_id: UUID) -> dict[str, Any]:
         **{"lab": world.lab, "caller": world.caller, "vkey": world.made.public()["log_vkey"]},
         **{"attestation_id": attestation_id, "tenant_id": other.tenant_id},
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -164,11 +164,12 @@ def serve_witness(witness: Witness, **patience: float) -> Iterator[str]:
 
 
 class WitnessProcess:
-    """The real `attestlab witness serve` on a free port."""
+    """The real `attestlab witness serve` on a free port, or on one that the test holds, as often as it starts."""
 
-    def __init__(self, folder: Path, *vkeys: str) -> None:
+    def __init__(self, folder: Path, *vkeys: str, port: int = 0) -> None:
         self.folder = folder
         self.vkeys = vkeys
+        self.port = port
         self.url = ""
 
     def __enter__(self) -> WitnessProcess:
@@ -180,11 +181,11 @@ class WitnessProcess:
     ) -> None:
         self.kill()
 
-    def start(self, port: int = 0) -> None:
+    def start(self) -> None:
         """Start it and wait until it is ready."""
         logs = [argument for vkey in self.vkeys for argument in ("--log", vkey)]
         out, errors = (self.folder / f"witness.{next(_numbers)}.{name}" for name in ("out", "errors"))
-        command = ("witness", "serve", "--data", str(self.folder), "--port", str(port), *logs)
+        command = ("witness", "serve", "--data", str(self.folder), "--port", str(self.port), *logs)
         self.process = get_fork_server().start("attestlab", *command, out=out, errors=errors)
         self.url = self.process.wait_for_address(out, errors)
 
