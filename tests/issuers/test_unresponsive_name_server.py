@@ -18,9 +18,9 @@ from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
 from support.name_server import serve_dns
 from support.orgs import create_api_key
+from support.timeouts import WAIT_TIMEOUT_S
 
 CHECKS = 12
-LOOKUP_TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_unresponsive_name_server_does_not_delay_other_requests(lab: Installatio
         make_client(str(others.client.base_url), key=create_api_key(lab, tenant)) as client,
         ThreadPoolExecutor(CHECKS) as clients,
     ):
-        lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=LOOKUP_TIMEOUT_S)
+        lab.domain_proofs.resolver = DnsResolver(dns.address, timeout_s=WAIT_TIMEOUT_S)
         dns.is_silent = True
         path = f"/v1/issuers/{register_issuer(client)['id']}/domain-proof/check"
         checks: list[Future[httpx.Response]] = [clients.submit(client.post, path) for _ in range(CHECKS)]
