@@ -10,7 +10,25 @@ from tornado.netutil import bind_sockets
 
 from support.ports import hold_port
 
-IP_LOCAL_PORT_RANGE = 51  # ip(7), of Linux 6.3
+IP_LOCAL_PORT_RANGE = 51  # ip(7)
+PORTS = 5  # another program may really get one in the meantime
+
+
+def can_limit_the_choice() -> bool:
+    with socket.socket() as probe:
+        try:
+            return probe.getsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE) == 0
+        except OSError:
+            return False
+
+
+pytestmark = pytest.mark.skipif(not can_limit_the_choice(), reason="a socket has no range of ports before Linux 6.3")
+
+
+def release_port() -> int:
+    """A port that was held, and that nothing keeps from other programs."""
+    with hold_port() as port:
+        return port
 
 
 def choose_among(port: int, *, reuse: bool = False) -> socket.socket:
@@ -42,7 +60,7 @@ def test_kernel_gives_a_held_port_to_no_one_who_asks_for_any(reuse: bool) -> Non
     with hold_port() as port:
         assert not is_given(port, reuse=reuse)
 
-    assert is_given(port, reuse=reuse)
+    assert any(is_given(release_port(), reuse=reuse) for _ in range(PORTS)), "the kernel has nothing to choose"
 
 
 def test_server_that_names_a_held_port_gets_it_as_often_as_it_starts() -> None:
