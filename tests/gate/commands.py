@@ -35,13 +35,12 @@ def run_quick(gate: Gate) -> int:
 
 
 def _run_changed_files(gate: Gate, listed: Costs) -> None:
-    """Run the tests of changed files that what is left of the minute pays for."""
-    files = gate.changes.test_files
-    dear = {test: cost for test, cost in listed[Form.BOUNDED].items() if file_of(test) in files}
-    _, left = tiers.take_within(dear, QUICK_MIN * CPU_S_PER_MINUTE - gate.ended.cpu_s - OVERHEAD_S / 2)
+    """Run the dearer tests of changed files, as many as what is left of the minute pays for; the others ran already."""
+    dearer = {test: cost for test, cost in listed[Form.BOUNDED].items() if file_of(test) in gate.changes.test_files}
+    taken, left = tiers.take_within(dearer, QUICK_MIN * CPU_S_PER_MINUTE - gate.ended.cpu_s - OVERHEAD_S / 2)
     if left:
-        say(f"{len(left)} dear tests of changed files are left out: `pytest FILE` runs all of a file.")
-    gate.run(Stage(Form.BOUNDED, Selection(unwanted=frozenset(left)), sorted(files)))
+        say(f"{len(left)} dearer tests of changed files are left out: `pytest FILE` runs all of a file.")
+    gate.run(Stage.of_tests(Form.BOUNDED, taken))
 
 
 def run_test(gate: Gate) -> int:
