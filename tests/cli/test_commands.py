@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 import attestlab
 from attestlab.demos.people import PASSWORD
+from support import patient_http
 from support.attestations import make_mint_body, mint
 from support.dashboards.demo_server import copy_demo
 from support.fork_server import run_command, start_code, start_command
@@ -91,7 +91,7 @@ def test_a_further_tenant_gets_the_same_object(tmp_path: Path) -> None:
 def test_serve_initializes_an_empty_folder_of_the_environment(tmp_path: Path) -> None:
     with typed("serve", "--port", "0", ATTESTLAB_DATA=str(tmp_path)) as process:
         url = first_line(process).removeprefix("ready ").strip()
-        assert httpx.get(url + "/healthz").json() == {"status": "ok"}
+        assert patient_http.get(url + "/healthz").json() == {"status": "ok"}
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=WAIT_TIMEOUT_S)
 
@@ -141,8 +141,9 @@ def test_a_demo_prints_its_people_with_their_roles(demo_folder: Path) -> None:
 def test_demo_serves_its_page_and_api(demo_folder: Path) -> None:
     with start_command("demo", "--port", "0", "--data", str(demo_folder), "--json") as process:
         shown = json.loads(process.stdout.readline())
-        found = httpx.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
-        issuers = httpx.get(shown["url"] + "/v1/issuers", headers={"X-API-Key": shown["api_key"]}).json()["items"]
+        found = patient_http.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
+        key = {"X-API-Key": shown["api_key"]}
+        issuers = patient_http.get(shown["url"] + "/v1/issuers", headers=key).json()["items"]
         roles = {address: find_roles(shown["url"], address, shown["people_password"]) for address in shown["people"]}
 
     assert {"url", "api_key", "owner_password", "log_vkey"} < set(shown)
@@ -329,8 +330,8 @@ def test_any_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
     with typed("serve", "--port", "0", "--workers", "2", "--data", str(tmp_path)) as process:
         url = first_line(process).split()[1]
         for _ in range(20):
-            httpx.get(f"{url}/v1/schemas")
-            lines = httpx.get(f"{url}/metrics").text.splitlines()
+            patient_http.get(f"{url}/v1/schemas")
+            lines = patient_http.get(f"{url}/metrics").text.splitlines()
             counted += [float(line.split()[-1]) for line in lines if line.startswith(COUNT_OF_SCHEMAS)]
 
     assert counted == list(range(1, 21))

@@ -6,11 +6,11 @@ import socket
 import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from tornado.iostream import IOStream
 
 from attestlab.web.http1.connection import Connection, Peer, Timeouts
+from support import patient_http
 from support.raw_http import RawConnection, get_request, post_request
 from support.sample_application import SampleServer, make_sample_application, serve_sample_application
 
@@ -126,7 +126,7 @@ def test_a_client_that_disconnects_early_affects_no_other(sample: SampleServer) 
         wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
     sample.lab.may_continue.set()
 
-    assert httpx.get(f"{sample.url}/healthz").status_code == 200
+    assert patient_http.get(f"{sample.url}/healthz").status_code == 200
 
 
 def test_a_fast_sender_does_not_delay_other_clients() -> None:
