@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
-from multiprocessing import Barrier, Value
+from multiprocessing import Barrier, Event, Value
 from pathlib import Path
 
 import pytest
 
 from attestlab.embedded.demo import WORLD_END, demo
 from attestlab.embedded.demo_cache import copy_world, find_caches
+from support.file_locks import is_waiting_for_file_lock
+from support.in_process_server import wait_until
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +120,13 @@ def test_drafts_of_builders_that_were_killed_are_removed(tmp_path: Path) -> None
 
 
 def test_two_processes_build_one_world_once(tmp_path: Path) -> None:
-    built, all_at_once = Value("i", 0), Barrier(3)
+    """The first one builds until the others wait for it, or build as well."""
+    built, all_at_once, others_came = Value("i", 0), Barrier(3), Event()
 
     def count(folder: Path) -> None:
         with built.get_lock():
             built.value += 1
-        time.sleep(0.3)  # long enough for the others to come
+        others_came.wait(WAIT_TIMEOUT_S)
         fill(folder)
 
     children = []
@@ -134,6 +137,8 @@ def test_two_processes_build_one_world_once(tmp_path: Path) -> None:
             copy_world("7", tmp_path / f"copy{number}", count, caches=tmp_path)
             os._exit(0)
         children.append(child)
+    wait_until(lambda: built.value + sum(map(is_waiting_for_file_lock, children)), 3)
+    others_came.set()
 
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
     assert built.value == 1

@@ -17,8 +17,11 @@ from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailab
 from attestlab.log.head_guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
 from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.log.note.note import TreeHead
+from support.file_locks import is_waiting_for_file_lock
 from support.fork_server import call_at_once
+from support.in_process_server import wait_until
 from support.log.instance import ORIGIN, LogInstance
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 def head(size: int, root: bytes = b"") -> TreeHead:
@@ -193,9 +196,9 @@ def test_a_process_waits_while_another_moves_the_guard(guard: HeadGuard) -> None
         fcntl.flock(other_process, fcntl.LOCK_EX)
         waiting = threading.Thread(target=guard.advance, args=(head(2),))
         waiting.start()
-        waiting.join(0.3)
+        wait_until(lambda: is_waiting_for_file_lock(os.getpid()) or not waiting.is_alive(), True)
         assert waiting.is_alive()
-    waiting.join(10)
+    waiting.join(WAIT_TIMEOUT_S)
     assert guard.read() == head(2)
 
 
