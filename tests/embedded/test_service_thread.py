@@ -152,8 +152,9 @@ def test_the_caps_of_a_plan_hold_in_process_though_no_rate_does(folder: Path) ->
 INTERRUPTED = """
 import attestlab, sys, os
 lab = attestlab.open(sys.argv[1])
-print("ready", flush=True)
 try:
+    lab.signals.add("a", "b", 1, "ip", "::1")
+    print("stored", flush=True)
     while True:
         lab.signals.add("a", "b", 1, "ip", "::1")
 except KeyboardInterrupt:
@@ -166,8 +167,7 @@ print("closed", flush=True)
 def test_an_interrupt_stops_a_call_and_leaves_the_lab_usable(folder: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, folder], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    threading.Event().wait(0.3)
+    assert process.stdout.readline() == "stored\n"
     os.kill(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=WAIT_TIMEOUT_S)
 

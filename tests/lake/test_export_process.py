@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from attestlab.lake.export_process import NICENESS, ExportProcess
 from attestlab.lake.service import PARTS_A_SWEEP
 from support.lake import LakeScenario, require_complete_lake
+from support.timeouts import WAIT_TIMEOUT_S
 
 
 @pytest.fixture(autouse=True)
@@ -19,12 +23,6 @@ def _usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the process at the usual priority: at its own, it would wait for minutes on a busy machine."""
     code = "from attestlab.lake import export_process; export_process.NICENESS = 0; export_process.main()"
     monkeypatch.setattr("attestlab.lake.export_process._COMMAND", (sys.executable, "-P", "-c", code))
-
-
-def _children() -> set[int]:
-    """The processes that this one has started and not yet buried."""
-    tasks = Path("/proc/self/task")
-    return {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
 
 
 def _sweep(exports: ExportProcess) -> int:
@@ -91,21 +89,43 @@ def test_failed_export_is_reported_and_retried(lake_scenario: LakeScenario) -> N
     assert _sweep(exports) > 0
 
 
-def test_stopping_server_kills_its_export(lake_scenario: LakeScenario) -> None:
+def test_stopping_server_kills_its_export(
+    lake_scenario: LakeScenario, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its own `main`, whose sweep tells its process and does not end."""
+    at_work = tmp_path / "at-work"
+    code = (
+        "import os, signal; from pathlib import Path\n"
+        "from attestlab.lake import export_process, service\n"
+        "def sweep(lake):\n"
+        "    Path('at-work.new').write_text(str(os.getpid()))\n"
+        f"    os.rename('at-work.new', {str(at_work)!r})\n"
+        "    signal.pause()\n"
+        "service.Lake.sweep = sweep; export_process.NICENESS = 0; export_process.main()"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("attestlab.lake.export_process._COMMAND", (sys.executable, "-P", "-c", code))
     for number in range(12):
         lake_scenario.act(number)
-    before = _children()
 
-    async def stopped() -> tuple[int, set[int]]:
+    async def stop() -> int:
         sweeping = asyncio.create_task(ExportProcess(lake_scenario.lab.lake).sweep())
-        while not (started := _children() - before):
-            await asyncio.sleep(0.001)
-        await asyncio.sleep(0.2)  # it was told what to do, and is at work for a second
+        while not at_work.exists():
+            assert not sweeping.done()
+            await asyncio.sleep(0.01)
+        process = os.pidfd_open(int(at_work.read_text()))
         sweeping.cancel()
-        await asyncio.wait([sweeping])
-        return len(started), started & _children()
+        await asyncio.wait([sweeping], timeout=WAIT_TIMEOUT_S)
+        assert sweeping.cancelled()
+        return process
 
-    assert asyncio.run(stopped()) == (1, set())
+    process = asyncio.run(stop())
+    try:
+        assert select.select([process], [], [], 0)[0], "a process that has ended is readable (pidfd_open(2))"
+    finally:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+        os.close(process)
 
 
 def test_process_has_lowest_priority(
