@@ -108,7 +108,7 @@ def test_stopping_server_kills_its_export(
     for number in range(12):
         lake_scenario.act(number)
 
-    async def stop() -> int:
+    async def is_killed() -> bool:
         sweeping = asyncio.create_task(ExportProcess(lake_scenario.lab.lake).sweep())
         while not at_work.exists():
             assert not sweeping.done()
@@ -117,15 +117,14 @@ def test_stopping_server_kills_its_export(
         sweeping.cancel()
         await asyncio.wait([sweeping], timeout=WAIT_TIMEOUT_S)
         assert sweeping.cancelled()
-        return process
-
-    process = asyncio.run(stop())
-    try:
-        assert select.select([process], [], [], 0)[0], "a process that has ended is readable (pidfd_open(2))"
-    finally:
+        ended, _, _ = select.select([process], [], [], 0)  # it is readable then (pidfd_open(2))
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(process, signal.SIGKILL)
+        await asyncio.to_thread(select.select, [process], [], [], WAIT_TIMEOUT_S)  # the loop must not end before it
         os.close(process)
+        return ended != []
+
+    assert asyncio.run(is_killed())
 
 
 def test_process_has_lowest_priority(
