@@ -116,6 +116,7 @@ def test_rows_lists_and_objects_are_awaited(running: ServerProcess, keys: list[s
 def test_an_iteration_that_is_left_early_leaves_nothing_open(running: ServerProcess, keys: list[str]) -> None:
     async def leave() -> list[object]:
         async with attestlab.connect_async(running.url, keys[0]) as twin:
+            await twin.issuers.create("Logged", "logged.example")
             rows = aiter(twin.log.rows)
             assert (await anext(rows))["log_index"] == 0
             await rows.aclose()  # type: ignore[attr-defined]  # an async generator
