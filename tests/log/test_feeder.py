@@ -344,10 +344,9 @@ def test_one_process_per_folder_feeds_until_it_dies(log_instance: LogInstance, t
         ]
         for feeder in feeders:
             feeder.start(Supervisor())
-        for _ in range(200):
-            await asyncio.sleep(0.02)
-            if any(told):
-                break
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
+            while not any(told):
+                await asyncio.sleep(0.02)
         await asyncio.sleep(0.1)
         for feeder in feeders:
             await feeder.finish()
