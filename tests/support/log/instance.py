@@ -87,6 +87,14 @@ class LogInstance:
         return cls.create(storage, folder, clock)
 
     @classmethod
+    def open(cls, storage: Storage, folder: Path, clock: FixedClock) -> LogInstance:
+        """The log of these records, with keyring and guard in `folder`."""
+        keyring, guard = Keyring.open(folder, {}), HeadGuard(folder / "head.guard")
+        log = Log(storage=storage, keyring=keyring, clock=clock, guard=guard)
+        storage.sequence_hooks.append(log.seal)
+        return cls(storage, keyring, clock, guard, log)
+
+    @classmethod
     def open_copy(cls, folder: Path, original: LogInstance) -> LogInstance:
         """A copy of another world's files in `folder`, opened with its keys; the caller closes its storage."""
         storage, guard = Storage(f"sqlite:///{folder / 'records.db'}"), HeadGuard(folder / "head.guard")
