@@ -8,7 +8,7 @@ import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -22,6 +22,7 @@ from attestlab.installation import Installation
 from attestlab.log import export
 from attestlab.settings import Settings
 from support.fork_server import get_fork_server
+from support.processes import watch_process
 from support.timeouts import WAIT_TIMEOUT_S
 
 # `log fsck` in two processes whose parts never end; each says that it has begun.
@@ -87,33 +88,27 @@ def test_a_long_command_shows_a_bar_that_is_erased(
     assert shown.rstrip().endswith(b"\x1b[2K")  # the line is erased
 
 
-def is_running(pid: int) -> bool:
-    """Whether a process runs; one whose parent has not waited for it yet does not (Linux /proc)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_an_interrupted_check_ends_at_once_with_its_processes(used: Settings, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     begun.mkdir()
     where = ("--data", str(used.data))
-    with open(os.devnull, "w+") as nothing, TemporaryFile("w+") as errors:
+    with open(os.devnull, "w+") as nothing, TemporaryFile("w+") as errors, ExitStack() as watching:
         streams = (nothing.fileno(), nothing.fileno(), errors.fileno())
         variables = {"BEGUN": str(begun)}
         check = get_fork_server().start_with(streams, "code", ENDLESS, "log", "fsck", *where, environment=variables)
         deadline = time.monotonic() + WAIT_TIMEOUT_S
         while len(list(begun.iterdir())) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
+        processes = [watching.enter_context(watch_process(int(each.name))) for each in begun.iterdir()]
         check.send_signal(signal.SIGINT)
         code = check.wait()
         errors.seek(0)
 
         assert (code, errors.read()) == (130, "attestlab: Interrupted. The check has no result.\n")
-    while remaining := [each.name for each in begun.iterdir() if is_running(int(each.name))]:
-        assert time.monotonic() < deadline, remaining  # killed, but on a busy machine not yet ended
-        time.sleep(0.01)
+        assert len(processes) == 2
+        while remaining := [process.pid for process in processes if not process.has_ended()]:
+            assert time.monotonic() < deadline, remaining  # killed, but on a busy machine not yet ended
+            time.sleep(0.01)
 
 
 def test_an_interrupted_rewrap_has_changed_nothing(used: Settings) -> None:

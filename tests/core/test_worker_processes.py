@@ -17,6 +17,8 @@ from attestlab.core.errors import Cancelled, FieldError, NotFound, Unavailable, 
 from attestlab.core.execution import worker_processes
 from attestlab.core.execution.worker_processes import MAX_WAITING, WorkerProcesses
 from support.fork_server import START_PROCESS
+from support.in_process_server import wait_until
+from support.processes import WatchedProcess, watch_process
 from support.timeouts import WAIT_TIMEOUT_S
 
 TIMEOUT_S = float(WAIT_TIMEOUT_S)
@@ -69,12 +71,12 @@ def test_timeout_extends_when_processor_time_is_scarce(
 
 @pytest.mark.parametrize(("work", "argument"), [(sum, range(10**15)), (time.sleep, 600)], ids=["computes", "waits"])
 def test_slow_job_is_killed_and_the_next_job_runs(workers: WorkerProcesses, work: object, argument: object) -> None:
-    pid = run(workers, os.getpid)
-    with pytest.raises(Unavailable, match=r"over 0\.2 s"):
-        run(workers, work, argument, timeout_s=0.2)
+    with watch_process(run(workers, os.getpid)) as process:
+        with pytest.raises(Unavailable, match=r"over 0\.2 s"):
+            run(workers, work, argument, timeout_s=0.2)
 
-    assert not Path(f"/proc/{pid}").exists()
-    assert run(workers, os.getpid) != pid
+        assert process.has_ended()
+    assert run(workers, abs, -1) == 1
 
 
 def test_job_is_killed_when_its_client_disconnects(workers: WorkerProcesses) -> None:
@@ -195,24 +197,24 @@ def pid_after(seconds: float) -> int:
     return os.getpid()
 
 
-def test_process_ends_with_its_server_during_a_job() -> None:
+def test_process_ends_with_its_server_during_a_job(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    work = f"__import__('pathlib').Path({str(begun)!r}).touch(), __import__('time').sleep(600)"
     code = (
-        "import os, sys, threading, time\n"
+        "import os, threading, time\n"
         "from attestlab.core.execution.worker_processes import WorkerProcesses\n"
         "workers = WorkerProcesses(1)\n"
         "print(workers.run_blocking(os.getpid, timeout_s=600), flush=True)\n"
-        "threading.Thread(target=workers.run_blocking, args=(time.sleep, 600), kwargs={'timeout_s': 600}).start()\n"
+        f"job = {{'args': (eval, {work!r}), 'kwargs': {{'timeout_s': 600}}}}\n"
+        "threading.Thread(target=workers.run_blocking, **job).start()\n"
         "time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        pid = int(server.stdout.readline())
-        server.kill()
-    until = time.monotonic() + TIMEOUT_S
-    while Path(f"/proc/{pid}/cmdline").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-
-    assert not Path(f"/proc/{pid}/cmdline").exists()
+        with watch_process(int(server.stdout.readline())) as process:
+            wait_until(begun.exists, True)
+            server.kill()
+            wait_until(process.has_ended, True)
 
 
 def yield_pieces(count: int, length: int) -> Iterator[bytes]:
@@ -267,18 +269,18 @@ def test_slow_reader_of_a_stream_holds_few_pieces_and_ends_in_time(
     """Its time is over when the test says so: after the first piece, however long that takes to come."""
     elapsed_s = 0.0
     monkeypatch.setattr(worker_processes, "monotonic", lambda: elapsed_s)
-    process = Path(f"/proc/{run(workers, os.getpid)}")
 
-    async def read() -> int:
+    async def read(process: WatchedProcess) -> int:
         nonlocal elapsed_s
         stream, count = workers.stream("t", yield_pieces, 1_000, 1 << 16, timeout_s=1), 0
         await anext(stream)
         elapsed_s = worker_processes.MAX_SLOWDOWN
-        while process.exists():
+        while not process.has_ended():
             await asyncio.sleep(0.01)
         with pytest.raises(Unavailable, match=r"over 1 s"):
             async for _ in stream:
                 count += 1
         return count
 
-    assert asyncio.run(asyncio.wait_for(read(), TIMEOUT_S)) <= worker_processes.MAX_PIECES_AHEAD
+    with watch_process(run(workers, os.getpid)) as process:
+        assert asyncio.run(asyncio.wait_for(read(process), TIMEOUT_S)) <= worker_processes.MAX_PIECES_AHEAD

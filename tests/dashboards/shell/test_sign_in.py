@@ -17,6 +17,7 @@ from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.sign_in import COOKIE
 from support import patient_http
 from support.dashboards.demo_server import find_dashboards
+from support.processes import watch_process
 from support.raw_http import RawConnection
 from support.server_process import ServerProcess
 
@@ -219,14 +220,15 @@ def test_requests_without_a_session_are_limited_by_address(tmp_path: Path) -> No
 
 
 def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
-    pids = find_own(server)
-    assert len(pids) == 1
-    os.kill(pids[0], signal.SIGKILL)
+    (pid,) = find_own(server)
+    with watch_process(pid) as killed:
+        os.kill(pid, signal.SIGKILL)
 
-    answers = [browser.get("/dash/sign-in").status_code for _ in range(3)]  # a connection may have been under way
-    assert answers[1:] == [200, 200]
-    assert answers[0] in (200, 503)
-    assert find_own(server) not in ([], pids)
+        answers = [browser.get("/dash/sign-in").status_code for _ in range(3)]  # a connection may have been under way
+        assert answers[1:] == [200, 200]
+        assert answers[0] in (200, 503)
+        assert killed.has_ended()
+    assert len(find_own(server)) == 1
 
 
 def test_stopping_the_server_ends_the_dashboards(tmp_path: Path) -> None:
@@ -234,9 +236,10 @@ def test_stopping_the_server_ends_the_dashboards(tmp_path: Path) -> None:
     with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}").start() as server:
         assert patient_http.get(f"{server.url}/dash/sign-in").status_code == 200
         (pid,) = find_own(server)
-        server.stop()
+        with watch_process(pid) as dashboards:
+            server.stop()
 
-        assert not Path(f"/proc/{pid}").exists()
+            assert dashboards.has_ended()
 
 
 def test_without_dashboards_the_address_says_so(tmp_path: Path) -> None:

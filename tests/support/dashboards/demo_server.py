@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -117,7 +117,14 @@ def find_dashboards(server_pid: int) -> list[int]:
     """Find the processes of the dashboards that a server has started."""
     tasks = Path(f"/proc/{server_pid}/task")
     children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
-    return [pid for pid in children if b"attestlab_dashboards" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in children if b"attestlab_dashboards" in _read_command(pid)]
+
+
+def _read_command(pid: int) -> bytes:
+    """Read the command of a child, of which nothing is left once it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def _wait_for_line(process: ForkedProcess, out: Path, errors: Path) -> dict[str, Any]:
