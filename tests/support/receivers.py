@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from support.hand_clock import HandClockLoop, wait_until_delivered
 from support.timeouts import WAIT_TIMEOUT_S
 
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER without a wait (socket(7))
@@ -19,7 +20,10 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER without a wait (socket(7))
 
 @dataclass
 class Receiver:
-    """A listening receiver; `connections` counts those that it accepted, `sent_bytes` what clients took."""
+    """A listening receiver; `connections` counts those that it accepted, `sent_bytes` what clients took.
+
+    `clock` is that of the sender, where a test lets its time pass by hand.
+    """
 
     host: str
     port: int
@@ -28,6 +32,7 @@ class Receiver:
     requests: list[bytes] = field(default_factory=list)
     connections: int = 0
     sent_bytes: int = 0
+    clock: HandClockLoop | None = None
 
     @property
     def url(self) -> str:
@@ -63,8 +68,12 @@ class ReceiverConnection:
             self.receiver.sent_bytes += len(piece)
 
     def wait(self, seconds: float = WAIT_TIMEOUT_S) -> None:
-        """Do nothing, until the test is over at the latest."""
-        self.receiver.over.wait(seconds)
+        """Do nothing, until the test is over at the latest; the sender has read by then what was sent before."""
+        if self.receiver.clock is None:
+            self.receiver.over.wait(seconds)
+        else:
+            wait_until_delivered(self.socket)
+            self.receiver.clock.pass_time(seconds)
 
     def reset(self) -> None:
         """Close the connection with RST."""
