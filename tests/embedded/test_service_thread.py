@@ -150,14 +150,21 @@ def test_the_caps_of_a_plan_hold_in_process_though_no_rate_does(folder: Path) ->
 
 
 INTERRUPTED = """
-import attestlab, sys, os
+import attestlab, sys, threading
 lab = attestlab.open(sys.argv[1])
+lab.signals.add("a", "b", 1, "ip", "::1")
+is_interrupted = threading.Event()
+
+def hold_write(tx):
+    if not is_interrupted.is_set():
+        print("writing", flush=True)
+        is_interrupted.wait()
+
+lab._door.installation.storage.sequence_hooks.append(hold_write)
 try:
     lab.signals.add("a", "b", 1, "ip", "::1")
-    print("stored", flush=True)
-    while True:
-        lab.signals.add("a", "b", 1, "ip", "::1")
 except KeyboardInterrupt:
+    is_interrupted.set()
     print(lab.me().plan, len(list(lab.signals)) > 0, flush=True)
 lab.close()
 print("closed", flush=True)
@@ -167,9 +174,12 @@ print("closed", flush=True)
 def test_an_interrupt_stops_a_call_and_leaves_the_lab_usable(folder: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, folder], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == "stored\n"
+    assert process.stdout.readline() == "writing\n"
     os.kill(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=WAIT_TIMEOUT_S)
+    try:
+        out, _ = process.communicate(timeout=WAIT_TIMEOUT_S)
+    finally:
+        process.kill()
 
     assert (process.returncode, out) == (0, "ENTERPRISE True\nclosed\n")
 
