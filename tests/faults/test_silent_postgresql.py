@@ -29,6 +29,7 @@ from support.issuers import register_issuer
 from support.tcp_proxy import TcpProxy, proxy_database
 from support.timeouts import WAIT_TIMEOUT_S
 
+OUTAGES = 5
 QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
 
 
@@ -256,22 +257,27 @@ def test_server_returns_503_during_an_outage_and_recovers(make_template: MakeTem
             with serve_in_thread(lab) as address, make_client(address, key=key) as http:
                 body = make_mint_body(register_issuer(http))
                 minted = mint(http, body).json()
-                proxy.fall_silent()
-                with ThreadPoolExecutor(12) as pool:
-                    asked = [pool.submit(http.get, f"/v1/attestations/{minted['id']}") for _ in range(11)]
-                    asked.append(pool.submit(mint, http, body))
-                    began = time.monotonic()
-                    healthy = [http.get("/healthz").status_code for _ in range(5)]
-                    took_s = time.monotonic() - began
-                    done_then = [answer.done() for answer in asked]
-                    statuses = {answer.result().status_code for answer in asked}
-                proxy.come_back()
-                require_ready(http)
-                again = [http.get(f"/v1/attestations/{minted['id']}").status_code, mint(http, body).status_code]
+                read = f"/v1/attestations/{minted['id']}"
+                assert any(is_healthy_during_outage(http, proxy, read, body) for _ in range(OUTAGES))
+                again = [http.get(read).status_code, mint(http, body).status_code]
             lab.close()
 
-    assert (healthy, statuses, again) == ([200] * 5, {503}, [200, 201])
-    assert not all(done_then) or took_s >= QUICK.answer_s, "/healthz was asked while the others waited"
+    assert again == [200, 201]
+
+
+def is_healthy_during_outage(http: httpx.Client, proxy: TcpProxy, read: str, body: dict[str, Any]) -> bool:
+    """Whether `/healthz` was answered while all others waited, which a machine may be too slow to show."""
+    proxy.fall_silent()
+    with ThreadPoolExecutor(12) as pool:
+        asked = [pool.submit(http.get, read) for _ in range(11)]
+        asked.append(pool.submit(mint, http, body))
+        healthy = http.get("/healthz").status_code
+        all_waited = not any(answer.done() for answer in asked)
+        statuses = {answer.result().status_code for answer in asked}
+    proxy.come_back()
+    require_ready(http)
+    assert (healthy, statuses) == (200, {503})
+    return all_waited
 
 
 def require_ready(http: httpx.Client) -> None:
