@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
+from support.refusals import require_fault
 
 safe_integers = st.integers(-MAX_SAFE_INTEGER, MAX_SAFE_INTEGER)
 exact_floats = st.floats(allow_nan=False, allow_infinity=False).filter(
@@ -22,6 +23,7 @@ documents = st.recursive(
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(texts, inner, max_size=5),
     max_leaves=20,
 )
+CODES = {"malformed_json", "not_utf8", "number", "lone_surrogate", "nul", "duplicate_member", "too_deep"}
 
 
 def refusal(raw: bytes, **limits: int) -> tuple[str, str]:
@@ -54,7 +56,8 @@ def test_canonical_form_of_a_parsed_value_parses_to_the_same_value(document):
 def test_any_bytes_parse_or_raise_validation_failed(raw):
     try:
         value = parse_json(raw)
-    except ValidationFailed:
+    except ValidationFailed as refused:
+        require_fault(refused, "", CODES)
         return
     assert json.loads(raw) == value
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from attestlab.core.errors import ValidationFailed
 from attestlab.webhooks.addresses import MAX_URL_LENGTH, is_acceptable, is_public, require_public_url
 from support.receiver_urls import REFUSED_URLS
+from support.refusals import require_fault
 
+REASONS = {"url", "scheme", "userinfo", "fragment", "characters", "host", "address", "port"}
 SPECIAL = [
     *("0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.1.2"),
     *("169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.192", "192.0.2.1"),
@@ -153,7 +155,8 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     for url in (text, f"https://{text}"):
         try:
             parts = require_public_url(url)
-        except ValidationFailed:
+        except ValidationFailed as refused:
+            require_fault(refused, "/url", REASONS)
             continue
         assert parts.address is None or is_public(parts.address)
         assert require_public_url(str(parts)) == parts

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attestlab.core.errors import AttestLabError
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.errors import UnsupportedMediaType, ValidationFailed
 from attestlab.risk.media import scan
+from attestlab.risk.media.assessment import ScanVerdict
+from attestlab.risk.rules import MAX_DETAILS_BYTES
 from support.content_credentials import sign_media
 from support.pictures import (
     TAKEN_AT,
@@ -22,6 +25,7 @@ from support.pictures import (
     make_webp,
 )
 from support.property_tests import examples
+from support.refusals import require_fault
 
 SMALL = make_jpeg(draw_scene(size=(136, 136)), quality=70)
 EXIF = make_exif(Software="x", Make="y", taken="2026:05:04 10:30:00", user_comment=b"ASCII\0\0\0z")
@@ -42,11 +46,22 @@ changes = st.lists(st.tuples(st.integers(0, 1 << 20), st.binary(min_size=1, max_
 
 
 def require_result_or_own_error(content: bytes) -> None:
+    """A result is a score with its factors and bounded details, the same again; an error is about the content."""
     try:
         assessment = scan(content, "image/png", claimed_at=TAKEN_AT)
-    except AttestLabError:
+    except UnsupportedMediaType as refused:
+        require_fault(refused, "/content_b64url", {"media_type"})
+        assert not content.startswith(tuple(STARTS[1:]))
+        return
+    except ValidationFailed as refused:
+        require_fault(refused, "/content_b64url", {"too_much", "xmp"})
         return
     assert sum(factor.contribution for factor in assessment.factors) == assessment.score
+    assert 0 <= assessment.score <= 100
+    assert assessment.verdict is ScanVerdict.of(assessment.score)
+    details = {"details": assessment.details, "factors": [factor.content() for factor in assessment.factors]}
+    assert len(canonical(details)) <= MAX_DETAILS_BYTES
+    assert scan(content, "image/png", claimed_at=TAKEN_AT) == assessment
 
 
 @pytest.mark.more_in_soak
