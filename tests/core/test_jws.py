@@ -162,7 +162,16 @@ def test_a_token_is_header_payload_and_signature_without_padding(alg):
 def test_any_payload_under_any_kid_is_signed_and_verified(payload, kid):
     alg = Algorithm.ED25519
 
-    verify(alg, jws.sign_compact(alg, private(alg), kid, payload), kid=kid, payload=payload)
+    token = jws.sign_compact(alg, private(alg), kid, payload)
+
+    verify(alg, token, kid=kid, payload=payload)
+    header, signed, _ = token.split(".")
+    assert json.loads(b64url_decode(header))["kid"] == kid
+    assert b64url_decode(signed) == payload
+    with pytest.raises(SignatureInvalid):
+        verify(alg, token, kid=kid, payload=payload + b"x")
+    with pytest.raises(SignatureInvalid):
+        verify(alg, token, kid=f"{kid}x", payload=payload)
 
 
 @pytest.mark.parametrize("alg", Algorithm)

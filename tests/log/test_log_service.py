@@ -331,6 +331,7 @@ def test_any_sequence_of_batches_gives_a_consistent_log(
     for batch in batches:
         made = log_instance.mint(*range(number, number + batch))
         number += batch
+        assert [appended.index for appended in made] == list(range(number - batch, number))
         for appended in (made[0], made[-1]):
             accepted = log_instance.trust().verify_checkpoint(appended.checkpoint)
             hashing.verify_inclusion(appended.index, accepted.size, appended.leaf_hash, appended.proof, accepted.root)
