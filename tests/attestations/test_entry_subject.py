@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -37,7 +38,13 @@ def spoken_of(statement: Statement = STATEMENT, **changes: Any) -> None:
 
 
 def test_entry_matches_the_minted_attestation() -> None:
+    """Whenever it was logged; each other member of the entry is compared."""
     spoken_of()
+
+    for name, value in entry().items():
+        changed = {**entry(), name: f"{value}x"}
+        with nullcontext() if name in ("at", "v") else pytest.raises(ProofInvalid):
+            verify_entry_subject(changed, statement=STATEMENT, **SPOKEN_OF)
 
 
 @pytest.mark.parametrize(

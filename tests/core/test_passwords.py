@@ -31,7 +31,13 @@ def test_malformed_hash_matches_no_password(stored: str | None) -> None:
 
 @pytest.mark.parametrize("password", ["twelve chars", "é" * 512, "x" * 1024, "            "])
 def test_any_password_of_12_characters_to_1024_bytes_is_accepted(password: str) -> None:
+    """It also counts whole: its hash matches no password that is one character longer or shorter."""
     passwords.require_acceptable(password, email="ada@example.org", field="/password")
+
+    stored = passwords.hash_password(password)
+    assert passwords.matches(password, stored)
+    assert not passwords.matches(password[:-1], stored)
+    assert not passwords.matches(password + password[-1], stored)
 
 
 @pytest.mark.parametrize(

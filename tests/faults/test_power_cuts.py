@@ -44,8 +44,14 @@ def test_no_power_cut_loses_an_acknowledged_mint(
     recording: SyscallRecording, tmp_path: Path, half: str, is_long: bool
 ) -> None:
     count = 16 * IMAGES if is_long else IMAGES
+    acknowledged = []
     for number, image in enumerate(recording.power_cuts(random.Random(half), count)):
         check_disk_image(image, tmp_path / "data", is_thorough=number % THOROUGH_INTERVAL == 0)
+        acknowledged.append(len(image.acknowledged))
+
+    assert len(acknowledged) == count
+    assert acknowledged == sorted(acknowledged)
+    assert acknowledged[-1] > 0
 
 
 def test_power_cuts_lose_mints_without_full_synchronous(

@@ -115,7 +115,16 @@ def test_records_with_another_tree_are_refused(guard: HeadGuard) -> None:
 
 def test_guard_behind_the_records_is_accepted_if_consistent(guard: HeadGuard) -> None:
     guard.advance(head(7))
-    guard.require_continues(head(9), lambda size: head(size).root)
+    asked = []
+
+    def root_at(size: int) -> bytes:
+        asked.append(size)
+        return head(size).root
+
+    guard.require_continues(head(9), root_at)
+
+    assert asked == [7]
+    assert guard.read() == head(7), "a check moves nothing"
 
 
 def test_the_guard_of_another_log_is_refused(guard: HeadGuard) -> None:
