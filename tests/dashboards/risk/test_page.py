@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -113,9 +114,15 @@ def test_a_table_has_at_most_25_rows(story_lab: Lab) -> None:
 
 @EACH_STATE
 def test_what_is_copied_as_sql_runs_as_it_stands(story_lab: Lab, state: RiskState) -> None:
+    """The entities and cases are copied as they are exported; the other panes sum up, and always have rows."""
     for pane in PAGE.panes:
         if pane.copy_sql is not None:
-            story_lab.sql(pane.copy_sql(state)).df()
+            copied = story_lab.sql(pane.copy_sql(state)).df()
+            if pane.key in ("who", "cases"):
+                assert pane.export is not None
+                assert copied.equals(pane.export(story_lab, state).df()), pane.key
+            else:
+                assert len(copied) > 0, pane.key
 
 
 def test_what_is_copied_as_sql_has_the_rows_of_the_page(story_lab: Lab) -> None:
@@ -132,10 +139,31 @@ def test_what_is_copied_as_sql_has_the_rows_of_the_page(story_lab: Lab) -> None:
 
 @EACH_STATE
 def test_what_is_copied_as_python_runs_as_it_stands(story_lab: Lab, state: RiskState) -> None:
+    """Its last line is what the pane is about: the rows of its SQL, a graph with the entity, or a simulation."""
     for pane in PAGE.panes:
         python = pane.compose_python(state)
-        if python is not None and not (pane.key == "graph" and state.source == "nothing"):
-            exec(python, {"lab": story_lab, "attestlab": attestlab})
+        if python is None or (pane.key == "graph" and state.source == "nothing"):
+            continue
+        names: dict[str, Any] = {"lab": story_lab, "attestlab": attestlab}
+        shown = run_to_last_value(python, names)
+        if pane.copy_sql is not None:
+            assert shown.equals(story_lab.sql(pane.copy_sql(state)).df()), pane.key
+        elif pane.key == "graph":
+            entity = (state.graph or state.about) or ":".join(names["first"][["kind", "name"]])
+            assert entity in {f"{node.type}:{node.id}" for node in shown.nodes if node.distance == 0}
+        else:
+            assert pane.key == "what_if"
+            assert pane.export is not None
+            assert shown.curve == list(pane.export(story_lab, state))
+
+
+def run_to_last_value(python: str, names: dict[str, Any]) -> Any:
+    """Run Python whose last line is an expression; returns the value of that."""
+    module = ast.parse(python)
+    last = module.body.pop()
+    assert isinstance(last, ast.Expr)
+    exec(compile(module, "copied", "exec"), names)
+    return eval(compile(ast.Expression(last.value), "copied", "eval"), names)
 
 
 @EACH_STATE
