@@ -121,9 +121,15 @@ def test_a_generated_key_is_sound(bits):
     assert find_weakness(key.public_numbers().n) == ""
 
 
-def test_a_key_of_another_kind_is_not_tested():
+def test_a_key_of_another_kind_is_not_tested(monkeypatch):
+    tested = []
+    monkeypatch.setattr(rsa_moduli, "find_weakness", lambda modulus: tested.append(modulus) or "")
     for alg in (Algorithm.ED25519, Algorithm.ES256):
         require_unfactorable(signing.generate(alg).public_key())
+    key = signing.generate(Algorithm.RS256).public_key()
+    require_unfactorable(key)
+
+    assert tested == [key.public_numbers().n]
 
 
 def test_rejection_names_field_weakness_and_remedy():

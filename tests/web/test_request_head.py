@@ -1,6 +1,7 @@
 """The head parser: a request's head has exactly one reading, or is rejected."""
 
-from contextlib import suppress
+import re
+from collections import defaultdict
 from time import process_time
 
 import pytest
@@ -8,11 +9,30 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.web.http1.request_head import parse_head, reject_bare_line_feed
+from attestlab.web.http1.request_head import RequestHead, parse_head, reject_bare_line_feed
 
 HOST = b"Host: example.org\r\n"
 tokens = st.text(st.sampled_from("!#$%&'*+-.^_`|~09azAZ"), min_size=1, max_size=12)
 values = st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF, exclude_characters="\x7f"), max_size=20)
+REQUEST_LINES = [b"GET / HTTP/1.1", b"POST /a?b=c HTTP/1.1", b"OPTIONS * HTTP/1.1", b"PUT http://a.example?b HTTP/1.0"]
+FIELD_LINES = [
+    *(b"Host: a", b"HOST:\t[::1]:80 ", b"X-A: \xe4", b"x-a:", b"Connection: close", b"Expect: 100-continue"),
+    *(b"Content-Length: 5", b"Transfer-Encoding: chunked", b" folded", b"X-B : c", b"\n"),
+]
+likely_heads = st.builds(
+    lambda line, fields: b"\r\n".join([line, b"Host: a.example:80", *fields]),
+    st.sampled_from(REQUEST_LINES),
+    st.lists(st.sampled_from(FIELD_LINES), max_size=4),
+)
+REASONS = (
+    "the request line is not `METHOD target HTTP/1.1`",
+    "a header line is not `name: value`",
+    "there is not exactly one Host field",
+    "Host is not a host and an optional port",
+    "its target is neither a path nor an http URI; this server is no proxy",
+    "Transfer-Encoding can only be `chunked`, without Content-Length",
+    "Content-Length is not one plain number",
+)
 
 
 def parsed(lines: bytes):
@@ -39,13 +59,57 @@ def test_fields_are_found_by_name_in_any_case(fields: list[tuple[str, str]]) -> 
         assert headers[name.lower()] == ", ".join(together)
 
 
-@given(st.binary(max_size=200))
+@given(st.binary(max_size=200) | likely_heads)
 @example(b"GET / HTTP/1.1")
 @example(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"1" * 5000)
 @example(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: \xb2")
 def test_any_input_is_either_parsed_or_rejected(raw: bytes) -> None:
-    with suppress(ValidationFailed):
-        parse_head(raw)
+    """What is parsed has the fields that were sent, and the same reading when it is written again."""
+    try:
+        head = parse_head(raw)
+    except ValidationFailed as refused:
+        require_reason(refused, raw)
+        return
+
+    assert head.headers == split_fields(raw)
+    assert head.path.startswith("/")
+    assert not set("? #") & set(head.path)
+    assert "host" in head.headers or not head.takes_chunks
+    assert head.takes_chunks or not (head.keep_alive or head.awaits_continue)
+    if head.length is None:
+        assert head.headers["transfer-encoding"].lower() == "chunked"
+    else:
+        assert head.length == int(head.headers.get("content-length", "0"))
+    trimmed = {name: value.strip(" \t") for name, value in head.headers.items()}  # a repeated field may end in ", "
+    assert parse_head(write_head(head)) == head._replace(headers=trimmed)
+
+
+def require_reason(refused: ValidationFailed, raw: bytes) -> None:
+    """The message names one reason, which is not the request line if this is plain, nor a field that was not sent."""
+    assert type(refused) is ValidationFailed
+    assert refused.message in [f"The request is not well-formed HTTP/1.1: {reason}." for reason in REASONS]
+    line, _, fields = raw.partition(b"\r\n")
+    is_plain = re.fullmatch(rb"(?!CONNECT )[A-Z]+ /[a-z]* HTTP/1\.[01]", line) is not None
+    assert not (is_plain and ("request line" in refused.message or "target" in refused.message))
+    for name in (b"Content-Length", b"Transfer-Encoding"):
+        is_named = name.decode() in refused.message.partition(", without")[0]
+        assert not is_named or name.lower() in fields.lower()
+
+
+def split_fields(raw: bytes) -> dict[str, str]:
+    """The fields of a head, without a pattern."""
+    found = defaultdict(list)
+    for line in raw.decode("latin-1").split("\r\n")[1:]:
+        name, _, value = line.partition(":")
+        found[name.lower()].append(value.strip(" \t"))
+    return {name: ", ".join(values) for name, values in found.items()}
+
+
+def write_head(head: RequestHead) -> bytes:
+    """One head that has this reading."""
+    target = f"{head.path}?{head.query}" if head.query else head.path
+    fields = [f"{name}: {value}" for name, value in head.headers.items()]
+    return "\r\n".join([f"{head.method} {target} HTTP/1.{int(head.takes_chunks)}", *fields]).encode("latin-1")
 
 
 @given(st.binary(max_size=60))
@@ -53,7 +117,8 @@ def test_noise_among_the_fields_never_hides_one(noise: bytes) -> None:
     """Either the head is rejected, or the field after the noise has the value that was sent."""
     try:
         head = parsed(noise + b"\r\nContent-Length: 5")
-    except ValidationFailed:
+    except ValidationFailed as refused:
+        require_reason(refused, b"POST /a HTTP/1.1\r\n" + HOST + noise + b"\r\nContent-Length: 5")
         return
 
     assert head.headers["content-length"].endswith("5")
