@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from statistics import median
 
 import pytest
 
@@ -63,6 +62,6 @@ def test_fifty_stops_under_load_all_end_within_five_seconds(fork_server: ForkSer
         for number in range(STOPS):
             with server.start():
                 took.append(stop_while_clients_mint(server, number))
-    assert median(took) < STOP_TIMEOUT_S, "a busy machine delays some stops; a server that waits in vain, all of them"
+    assert max(took) < STOP_TIMEOUT_S, sorted(took)
     assert "task did not end" not in server.errors()
     server.check()
