@@ -3,9 +3,9 @@
 import hashlib
 import json
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import AttestLabError, PayloadTooLarge, Unavailable, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.web.body.payload_stream import CONTENT, Payload, PayloadDecoder, PayloadScanner, decode_payload
+from support.processor_time import LINEAR_FACTOR, require_linear
 
 MEMBER = "payload_b64url"
 REFUSED = "refused"
@@ -229,28 +230,33 @@ def test_escapes_in_a_payload_are_decoded(places: list[int]) -> None:
 def test_twice_as_many_escapes_take_about_twice_as_long(member: str, inside: str) -> None:
     """When each escape copied the rest of the text, four times as many took sixteen times as long."""
 
-    def seconds(size: int) -> float:
+    def scan_escapes(size: int) -> Callable[[], object]:
         text = f'{{"{member}":"{inside * (size // len(inside) // 4 * 4)}"}}'.encode()
-        began = process_time()
-        with suppress(ValidationFailed):
-            PayloadScanner(rest_limit_bytes=2 * size).feed(text)
-        return process_time() - began
 
-    few, many = (min(seconds(size) for _ in range(3)) for size in (250_000, 1_000_000))
-    assert many < max(10 * few, 0.1)
+        def scan() -> None:
+            with suppress(ValidationFailed):
+                PayloadScanner(rest_limit_bytes=2 * size).feed(text)
+
+        return scan
+
+    require_linear(scan_escapes, 125_000)
 
 
 @pytest.mark.parametrize(
     "rest", ['{"a":[1,{"b":[2]},"\\""]},' * 20_000, "{}," * 150_000, '{"a":"b","c":[]},' * 30_000, "[[1]]," * 40_000]
 )
 def test_many_small_members_are_scanned_quickly(rest: str) -> None:
-    text = f'{{"a":[{rest}0],"payload_b64url":"QUJD","b":1}}'.encode()
+    """In linear time: of any size, the pieces are as long, and each member is read once."""
 
-    began = process_time()
-    document, payload = scanned(text, list(range(0, len(text), 50_000)))
+    def scan_members(size: int) -> Callable[[], object]:
+        text = f'{{"a":[{rest[:size]}0],"payload_b64url":"QUJD","b":1}}'.encode()
+        places = list(range(0, len(text), 7_000))
+        document, payload = scanned(text, places)
+        assert (document["b"], document["payload_b64url"], payload.size) == (1, "", 3)
+        return lambda: scanned(text, places)
 
-    assert (document["b"], document["payload_b64url"], payload.size) == (1, "", 3)
-    assert process_time() - began < 5
+    assert len(rest) % LINEAR_FACTOR == 0, "the smaller text has whole members"
+    require_linear(scan_members, len(rest) // LINEAR_FACTOR, rounds=3)
 
 
 def test_too_many_members_besides_the_payload_are_rejected() -> None:
