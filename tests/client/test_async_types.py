@@ -20,7 +20,7 @@ from support.server_process import ServerProcess
 STUB = Path(connecting.__file__).with_name("typed_lab.pyi")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def key(running: ServerProcess) -> str:
     """The API key of a new tenant."""
     installation = running.open_lab()
@@ -78,6 +78,8 @@ def test_every_parameter_of_a_verb_has_the_type_of_the_verb() -> None:
 
 @pytest.mark.parametrize(("use", "wanted"), [(mint_and_verify, 1), (read_rows, 1)])
 def test_the_typed_usage_runs(running: ServerProcess, key: str, use: FunctionType, wanted: int) -> None:
+    if use is not mint_and_verify:
+        asyncio.run(mint_and_verify(running.url, key))
     found = asyncio.run(use(running.url, key))
 
     assert (found if isinstance(found, int) else len(found)) == wanted
