@@ -346,6 +346,7 @@ def is_admitted(address: tuple[str, int]) -> bool:
 
 
 def test_any_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
+    """From a fresh start, because metrics choose when they are imported how they are counted."""
     counted = []
     with typed("serve", "--port", "0", "--workers", "2", "--data", str(tmp_path)) as process:
         url = first_line(process).split()[1]

@@ -19,7 +19,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.settings import Settings
-from support.fork_server import run_with
+from support.fork_server import get_fork_server, run_with
 from support.server_process import COMMAND
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -145,18 +145,16 @@ def test_help_into_a_closed_pipe_has_no_traceback(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_server_that_cannot_announce_ends_without_leftovers(installation: Records, workers: str) -> None:
-    with Path("/dev/full").open("w") as full:
-        server = subprocess.Popen(
-            [*COMMAND, "serve", "--data", str(installation.data), "--port", "0", "--workers", workers],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        _, talk = server.communicate(timeout=WAIT_TIMEOUT_S)
+def test_server_that_cannot_announce_ends_without_leftovers(
+    installation: Records, workers: str, tmp_path: Path
+) -> None:
+    serve = ["serve", "--data", str(installation.data), "--port", "0", "--workers", workers]
+    with Path("/dev/full").open("w") as full, (tmp_path / "talk").open("w") as written, open(os.devnull) as nothing:
+        streams = (nothing.fileno(), full.fileno(), written.fileno())
+        server = get_fork_server().start_with(streams, "attestlab", *serve)
+    assert server.wait() == 3
 
-    assert server.returncode == 3
+    talk = (tmp_path / "talk").read_text()
     assert talk.endswith(FULL)
     assert "Traceback" not in talk
     with pytest.raises(ProcessLookupError):

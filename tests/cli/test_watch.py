@@ -12,7 +12,7 @@ import pytest
 
 from attestlab.log.note.note import SignatureType, VerifierKey
 from support.fork_server import run_command, start_command
-from support.server_process import COMMAND, run_json_command
+from support.server_process import run_json_command
 from support.timeouts import WAIT_TIMEOUT_S
 from support.witnesses import LogBranch, make_log_signer, serve_folder
 
@@ -95,9 +95,8 @@ def test_watch_continues_until_an_alarm(served: SERVED) -> None:
 
 def test_ctrl_c_ends_watch_without_a_traceback(served: SERVED) -> None:
     LogBranch.of(1).publish(served[1], 1)
-    command = [*COMMAND, "log", "watch", served[0], "--vkey", VKEY, "--state", str(served[1].with_name("s"))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+    state = str(served[1].with_name("s"))
+    with start_command("log", "watch", served[0], "--vkey", VKEY, "--state", state) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, talk = process.communicate(timeout=WAIT_TIMEOUT_S)

@@ -52,12 +52,13 @@ def run_test(gate: Gate) -> int:
         f"make test: every test that costs less than {tiers.CHEAP_BELOW_S} s of processor time, and one of each dear "
         f"kind. The other {len(cheap.unwanted)} run in shards (`make shard`); `make all` runs everything."
     )
+    limit_min: float = TEST_MIN
     measured = gate.judge(Stage(Form.BOUNDED, cheap, arguments=HANG))
     if measured is not None:
         _name_what_left_its_tier(measured, listed, representatives)
         if gate.judge(Stage(Form.NOTEBOOK, Selection(), notebooks)) is not None:
-            _repeat_touched(gate, measured)
-    return gate.finish("test", TEST_MIN)
+            limit_min += _repeat_touched(gate, measured)
+    return gate.finish("test", limit_min)
 
 
 def _name_what_left_its_tier(measured: Measured, listed: Costs, representatives: Sequence[str]) -> None:
@@ -67,16 +68,15 @@ def _name_what_left_its_tier(measured: Measured, listed: Costs, representatives:
         say(f"Dear now: {test} used {left[test]:.1f} s of processor time; `make all` moves it into a shard.")
 
 
-def _repeat_touched(gate: Gate, measured: Measured) -> None:
-    """Run the tests of touched files again, as many as two minutes and the limit of the command pay for."""
+def _repeat_touched(gate: Gate, measured: Measured) -> float:
+    """Run the tests of touched files again, as many as two minutes pay for; returns the minutes that this may take."""
     touched = {test: cost for test, cost in measured.costs.items() if file_of(test) in gate.changes.test_files}
-    spare_s = min(REPEATS_MIN * CPU_S_PER_MINUTE, TEST_MIN * CPU_S_PER_MINUTE - gate.ended.cpu_s)
-    taken, left = tiers.take_within(touched, spare_s / REPEATS - OVERHEAD_S / 2)
+    taken, left = tiers.take_within(touched, REPEATS_MIN * CPU_S_PER_MINUTE / REPEATS - OVERHEAD_S / 2)
     if touched:
         say(f"Touched test files: {len(taken)} tests run twice more; for {len(left)} the time does not suffice.")
-    for _ in range(REPEATS if taken else 0):
-        if gate.judge(Stage.of_tests(Form.BOUNDED, taken, HANG)) is None:
-            return
+    repeats = Stage.of_tests(Form.BOUNDED, taken, HANG)
+    all(gate.judge(repeats) is not None for _ in range(REPEATS if taken else 0))
+    return REPEATS_MIN if taken else 0
 
 
 def run_shard(gate: Gate, number: int | None, *, seed: int) -> int:

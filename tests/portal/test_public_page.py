@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -30,11 +29,12 @@ from attestlab.portal import assets, messages
 from attestlab.portal.rendering import qr_code
 from support.attestations import make_mint_body
 from support.attestations import mint as mint_over_http
+from support.fork_server import run_command
 from support.in_process_server import make_client, wait_until
 from support.issuers import register_issuer
 from support.lab_checks import check_bundle
 from support.portal import DOCUMENT, ParsedPage, mint_document, tamper_with_records
-from support.server_process import COMMAND, ServerProcess
+from support.server_process import ServerProcess
 
 pytestmark = pytest.mark.one_world
 
@@ -317,7 +317,7 @@ def test_the_bundle_is_a_file_that_verifies_offline(anyone: httpx.Client, lab: I
 
 
 def test_command_on_the_page_verifies_its_bundle(
-    anyone: httpx.Client, lab: Installation, caller: Caller, tmp_path: Path
+    anyone: httpx.Client, lab: Installation, caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attestation_id = mint_document(lab, caller)
     page = open_page(anyone, attestation_id)
@@ -328,7 +328,8 @@ def test_command_on_the_page_verifies_its_bundle(
     (tmp_path / "trust.txt").write_text(f"log {anyone.get('/v1/log/vkey').json()['vkey']}\nquorum none\n")
 
     shown = re.findall(r"attestlab (verify [^<]+)</code>", page.html)
-    done = subprocess.run([*COMMAND, *shown[0].split()], cwd=tmp_path, capture_output=True, text=True)
+    monkeypatch.chdir(tmp_path)
+    done = run_command(*shown[0].split())
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"VALID  attestation {attestation_id}")

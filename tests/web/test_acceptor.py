@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +15,7 @@ import pytest
 
 from attestlab.web.http1.acceptor import MIN_CONNECTIONS, SPARE_FILES, ConnectionLimits, raise_file_limit
 from support import patient_http
+from support.fork_server import ForkedProcess, get_fork_server
 from support.in_process_server import wait_until
 from support.raw_http import get_request
 from support.sample_application import serve_sample_application
@@ -100,33 +99,30 @@ def eventually_answers(port: int) -> bool:
     return False
 
 
+SERVE_WITH_FEW_FILES = """
+import resource, sys
+from attestlab.cli import main
+
+files = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+main.main()
+"""
+
+
 @contextmanager
-def served_with_few_files(folder: Path, files: int) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
+def served_with_few_files(folder: Path, files: int) -> Iterator[tuple[ForkedProcess, str, Path]]:
     """The real server with a limit of open files; yields its process, port and log."""
     (folder / "data").mkdir(exist_ok=True)
-    log = folder / "server.log"
-    command = [sys.executable, "-m", "attestlab.cli.main", "serve", "--data", str(folder / "data"), "--port", "0"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            env=environment,
-        )
+    out, log = folder / "server.out", folder / "server.log"
+    serve = ("serve", "--data", str(folder / "data"), "--port", "0")
+    process = get_fork_server().start("code", SERVE_WITH_FEW_FILES, str(files), *serve, out=out, errors=log)
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("ready "), log.read_text()
-        yield process, line.split()[1], log
+        yield process, process.wait_for_address(out, log), log
     finally:
         process.kill()
-        process.wait(WAIT_TIMEOUT_S)
-        process.stdout.close()
 
 
-def measure_busy_s(process: subprocess.Popen[str]) -> float:
+def measure_busy_s(process: ForkedProcess) -> float:
     """The processor time that the server uses while this thread computes for `BUSY_S`.
 
     A server that retries without a pause gets about as much of a busy machine as this thread. What it does once, such
@@ -138,7 +134,7 @@ def measure_busy_s(process: subprocess.Popen[str]) -> float:
     return processor_s(process) - before
 
 
-def processor_s(process: subprocess.Popen[str]) -> float:
+def processor_s(process: ForkedProcess) -> float:
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

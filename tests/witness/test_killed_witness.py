@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,7 +16,7 @@ from attestlab.log.witnessing.submission_policy import PATH
 from attestlab.witness.rules import SizeConflict
 from attestlab.witness.service import create_witness
 from support import patient_http
-from support.fork_server import run_command
+from support.fork_server import run_command, start_code
 from support.in_process_server import wait_until
 from support.timeouts import WAIT_TIMEOUT_S
 from support.witnesses import LogBranch, WitnessProcess, open_witness
@@ -45,17 +42,16 @@ class Deadly(NoteSigner):
 signer = Deadly("witness.example/w", Ed25519PrivateKey.generate())
 with WitnessStore.open(Path(sys.argv[1])) as store:
     logs = [WitnessedLog.of(make_log_signer().vkey)]
-    Witness(store, signer, logs=logs, clock=SystemClock()).add_checkpoint(sys.stdin.buffer.read())
+    Witness(store, signer, logs=logs, clock=SystemClock()).add_checkpoint(Path(sys.argv[2]).read_bytes())
 """
 
 
 def killed_while_signing(folder: Path, body: bytes) -> None:
     """Hand `body` to a witness that does not survive it."""
-    tests = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
-    command = [sys.executable, "-c", DIES_BEFORE_IT_SIGNS, str(folder)]
-    done = subprocess.run(command, input=body, env=environment, timeout=WAIT_TIMEOUT_S, check=False)
-    assert done.returncode == -signal.SIGKILL
+    request = folder.with_suffix(".request")
+    request.write_bytes(body)
+    with start_code(DIES_BEFORE_IT_SIGNS, str(folder), str(request)) as process:
+        assert process.wait() == -signal.SIGKILL
 
 
 def test_accepted_head_survives_a_kill_before_the_response(tmp_path: Path) -> None:
