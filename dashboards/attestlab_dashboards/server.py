@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import secrets
 import sys
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from bokeh.application.handlers.handler import Handler
 from bokeh.document import Document
@@ -16,30 +17,37 @@ from bokeh.server import urls
 from bokeh.server.auth_provider import AuthProvider
 from bokeh.server.server import BaseServer
 from bokeh.server.tornado import BokehTornado
-from bokeh.util.token import get_token_payload
 from panel.io.application import Application
-from panel.io.server import WSHandler
+from panel.io.server import DocHandler
 from panel.io.state import set_curdoc
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_unix_socket
+from tornado.routing import PathMatches, Rule
 from tornado.web import GZipContentEncoding, OutputTransform, RedirectHandler, RequestHandler, StaticFileHandler
 
 from attestlab.web import logging_setup
 from attestlab_dashboards import assets, downloads, shell, sign_in
+from attestlab_dashboards.client_names import guard
 from attestlab_dashboards.configuration import Configuration
 from attestlab_dashboards.document import ShellPage
 from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.page_socket import PageSocket
 from attestlab_dashboards.pages import AnyPage
-from attestlab_dashboards.sessions import MAX_SOCKETS, BrowserSession, BrowserSessions
+from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
-from attestlab_dashboards.throttle import Throttle, TooManyRequests
+from attestlab_dashboards.throttle import PAGES_PER_MINUTE, TENANT_PAGES_PER_MINUTE, Throttle, TooManyRequests
 from attestlab_dashboards.view import DashboardView, title_of
 
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
-_CLOSE_AFTER_S: Final = 0.5  # a page whose session ended first gets the address to continue at
-_SESSION_ENDED: Final = 4001  # a close code for applications (RFC 6455, section 7.4.2)
+_PING_S: Final = 60  # a websocket that answers no ping for as long again ends
+_KEY_BYTES: Final = 32
+_PAGE_PATHS: Final = {f"{shell.PREFIX}/{page.path}{end}" for page in PAGES for end in ("", "/")}
+_TOO_MANY_REQUESTS: Final = "Too many requests without a sign-in came from your address."
+_TOO_MANY_PAGES: Final = (
+    f"Too many pages were opened: a session may open {PAGES_PER_MINUTE} a minute, a tenant {TENANT_PAGES_PER_MINUTE}."
+)
 HEADERS: Final = {
     # Bokeh starts its documents with inline scripts, and loads components from blobs. No `unsafe-eval`: nothing here
     # makes code from text.
@@ -109,46 +117,6 @@ class SignedIn(AuthProvider):
         return lambda request_handler: f"/sign-in?{urlencode({'next': request_handler.request.uri})}"
 
 
-class PageSocket(WSHandler):
-    """The websocket of a page: of the browser session that opened the page, from our own pages alone."""
-
-    _session: BrowserSession | None = None
-
-    def check_origin(self, origin: str) -> bool:
-        """Whether the script that connects comes from this host."""
-        return bool(urlsplit(origin).netloc.lower() == self.request.host.lower())
-
-    async def prepare(self) -> None:
-        """Reject a websocket without a session, or with the page of another one."""
-        await super().prepare()
-        if self.current_user is None:  # it is rejected already
-            return
-        session = cast(BrowserSessions, self.application.settings["sessions"]).get(self.current_user)
-        if session is None or session.handle != self._handle_of_page() or len(session.pages) >= MAX_SOCKETS:
-            self.set_status(403)
-            self.finish()
-            return
-        self._session = session
-        session.pages.add(self)
-
-    def end(self) -> None:
-        """Close the websocket, after the message that the session has ended."""
-        IOLoop.current().call_later(_CLOSE_AFTER_S, partial(self.close, _SESSION_ENDED, "The session has ended."))
-
-    def on_close(self) -> None:
-        """Forget the websocket."""
-        if self._session is not None:
-            self._session.pages.discard(self)
-        super().on_close()
-
-    def _handle_of_page(self) -> object:
-        protocols = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
-        try:
-            return get_token_payload(protocols[1].strip()).get("handle")
-        except (IndexError, ValueError):
-            return None
-
-
 class PageBuilder(Handler):
     """Builds the document of a page for the browser session that asked for it."""
 
@@ -171,14 +139,14 @@ class PageBuilder(Handler):
         doc.config.update(reconnect_session=False, notify_connection_status=False)  # bridge.js does both
         with set_curdoc(doc):
             view = DashboardView(self._page, session, on_ended=partial(self._sessions.end, session))
-            session.pages.add(view)
+            session.views.add(view)
             doc.on_session_destroyed(lambda _context: _close(session, view))
             drawn = shell.draw_shell(self._page, PAGES, session.facts)
             ShellPage(drawn, view.__panel__(), title=title_of(self._page)).server_doc(doc, location=False)
 
 
 def _close(session: BrowserSession, view: DashboardView) -> None:
-    session.pages.discard(view)
+    session.views.discard(view)
     view.close()
 
 
@@ -201,15 +169,25 @@ class AssetHandler(StaticFileHandler):
 
 
 class DashboardApplication(BokehTornado):
-    """The web application. A request without a session is served only while its address has a token left."""
+    """The web application. A request is served only while its address, or its session and tenant, have a token left."""
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
         """Find the handler of a request; that of Tornado finds it by the path."""
-        if cast(BrowserSessions, self.settings["sessions"]).find(_cookie_of(request)) is None:
-            wait_s = cast(Throttle, self.settings["throttle"]).take(request.remote_ip or "")
-            if wait_s:
-                return self.get_handler_delegate(request, TooManyRequests, {"wait_s": wait_s})
+        throttle = cast(Throttle, self.settings["throttle"])
+        session = cast(BrowserSessions, self.settings["sessions"]).find(_cookie_of(request))
+        if session is None:
+            what, wait_s = _TOO_MANY_REQUESTS, throttle.take(request.remote_ip or "")
+        else:
+            what, wait_s = _TOO_MANY_PAGES, throttle.take_page(session) if request.path in _PAGE_PATHS else 0
+        if wait_s:
+            return self.get_handler_delegate(request, TooManyRequests, {"what": what, "wait_s": wait_s})
         return super().find_handler(request, **kwargs)
+
+    def get_handler_delegate(
+        self, request: HTTPServerRequest, target_class: type[RequestHandler], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Put the guard in front of every handler: ours, those of Panel and Bokeh, and those of errors."""
+        return super().get_handler_delegate(request, guard(target_class), *args, **kwargs)
 
 
 def build_application(
@@ -217,8 +195,8 @@ def build_application(
 ) -> DashboardApplication:
     """Build the web application: the pages, sign-in, files and downloads."""
     shared = {"configuration": configuration, "sessions": sessions}
-    _use_own_socket()
-    return DashboardApplication(
+    _keep_used_routes()
+    application = DashboardApplication(
         {f"/{page.path}": Application(PageBuilder(page, sessions)) for page in PAGES},
         prefix=shell.PREFIX,
         extra_patterns=[
@@ -232,12 +210,19 @@ def build_application(
         include_cookies=[],  # the token of a page is readable by its scripts: the cookie must not be in it
         include_headers=[],
         use_index=False,
+        sign_sessions=True,
+        secret_key=secrets.token_bytes(_KEY_BYTES),  # of this process: no other token opens a page
         websocket_max_message_size_bytes=MAX_MESSAGE_BYTES,
+        websocket_ping_interval=_PING_S,
+        websocket_ping_timeout=_PING_S,
         transforms=[SecurityHeaders, GZipContentEncoding],
         log_function=lambda handler: None,
         sessions=sessions,
         throttle=throttle,
     )
+    router = application.wildcard_router
+    router.rules = [rule for rule in router.rules if not _is_unused(_pattern_of(rule))]
+    return application
 
 
 async def serve(configuration: Configuration) -> None:
@@ -274,11 +259,24 @@ def _load_libraries() -> None:
     gc.freeze()
 
 
-def _use_own_socket() -> None:
-    """Replace Bokeh's websocket handler, as Panel does: its list of handlers is public."""
-    for place, pattern in enumerate(urls.per_app_patterns):
-        if issubclass(pattern[1], WSHandler):
-            urls.per_app_patterns[place] = (pattern[0], PageSocket)
+def list_patterns(application: DashboardApplication) -> list[str]:
+    """List the regular expressions of all paths that are served."""
+    return [_pattern_of(rule) for rule in application.wildcard_router.rules]
+
+
+def _pattern_of(rule: Rule) -> str:
+    return str(cast(PathMatches, rule.matcher).regex.pattern)
+
+
+def _is_unused(pattern: str) -> bool:
+    """Whether Bokeh added a route that nothing uses: an icon outside of our prefix, and static files for each page."""
+    is_own_static = pattern.startswith(f"{shell.PREFIX}/static/")
+    return not pattern.startswith(shell.PREFIX) or ("/static/" in pattern and not is_own_static)
+
+
+def _keep_used_routes() -> None:
+    """Keep a page and its websocket of the routes that Bokeh makes for each page; its list of handlers is public."""
+    urls.per_app_patterns[:] = [(r"/?", DocHandler), (r"/ws", PageSocket)]
 
 
 def _cookie_of(request: Any) -> str | None:

@@ -20,7 +20,7 @@ from attestlab_dashboards.service import PersonalDoor
 IDLE_S: Final = 8 * 3600.0
 CHECK_INTERVAL_S: Final = 20.0
 MAX_SESSIONS: Final = 10_000
-MAX_SOCKETS: Final = 32  # pages that one session may have open
+MAX_SOCKETS: Final = 32  # pages that one session may have open at once
 _COOKIE_BYTES = 32
 
 
@@ -41,7 +41,13 @@ class BrowserSession:
     facts: Facts
     address: str
     used_at: float = field(default_factory=time.monotonic)
-    pages: set[OpenPage] = field(default_factory=set, repr=False)
+    views: set[OpenPage] = field(default_factory=set, repr=False)
+    sockets: set[OpenPage] = field(default_factory=set, repr=False)
+
+    @property
+    def pages(self) -> set[OpenPage]:
+        """Everything that is open: views, and the websockets that show them."""
+        return self.views | self.sockets
 
 
 class BrowserSessions:
@@ -79,7 +85,7 @@ class BrowserSessions:
         """End a session: forget it, and close its pages and connections."""
         self._by_handle.pop(session.handle, None)
         self._by_cookie = {key: kept for key, kept in self._by_cookie.items() if kept is not session}
-        for page in list(session.pages):
+        for page in session.pages:
             page.end()
         session.door.close()
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from markupsafe import Markup
 from tornado.web import RequestHandler
 
 from attestlab.core.errors import AttestLabError, AuthInvalid, RateLimited
 from attestlab_dashboards import shell
+from attestlab_dashboards.client_names import without_names
 from attestlab_dashboards.configuration import Configuration, DemoPerson
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -72,9 +74,14 @@ class SignInHandler(SessionHandler):
         else:
             self._begin(door, facts, address)
 
+    def _offered_people(self) -> tuple[DemoPerson, ...]:
+        """Return whom a visitor may become with one click: nobody, where a page elsewhere may have bound its name."""
+        is_known = is_known_host(self.request.host_name, self.configuration.public_url)
+        return self.configuration.people if is_known else ()
+
     def _read_credentials(self) -> tuple[str, str]:
         chosen = self.get_body_argument("person", "")
-        for person in self.configuration.people:
+        for person in self._offered_people():
             if person.email == chosen:
                 return person.email, person.password
         return self.get_body_argument("email", "").strip(), self.get_body_argument("password", "", strip=False)
@@ -98,7 +105,7 @@ class SignInHandler(SessionHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
         target = read_target(self.get_argument("next", ""))
-        self.finish(str(draw_form(self.configuration.people, target, problem, email)))
+        self.finish(str(draw_form(self._offered_people(), target, problem, email)))
 
 
 class SignOutHandler(SessionHandler):
@@ -114,16 +121,34 @@ class SignOutHandler(SessionHandler):
         self.redirect(SIGN_IN, status=303)
 
 
+def is_known_host(name: str, public_url: str) -> bool:
+    """Whether no page elsewhere can bind this name to our address: `localhost`, an IP address or the portal's name.
+
+    >>> [is_known_host(name, "https://lab.example") for name in ("localhost", "[::1]", "lab.example", "evil.example")]
+    [True, True, True, False]
+    """
+    if name == "localhost" or name.endswith(".localhost"):  # browsers resolve it themselves (RFC 6761, section 6.3)
+        return True
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return name == urlsplit(public_url).hostname
+    return True
+
+
 def read_target(wanted: str) -> str:
     """Return the page to continue with: one of ours, or the first one.
 
-    >>> read_target("/dash/log?entry=7"), read_target("//evil.example"), read_target("/dash/../x")
+    >>> read_target("/dash/log?entry=7"), read_target("//evil.example"), read_target("/dash/%2e%2E/x")
     ('/dash/log?entry=7', '/dash/risk', '/dash/risk')
     """
+    if not (wanted.isascii() and wanted.isprintable()):
+        return START
     parts = urlsplit(wanted)
-    is_ours = not parts.scheme and not parts.netloc and parts.path.startswith(f"{shell.PREFIX}/")
-    is_plain = wanted.isascii() and wanted.isprintable() and ".." not in parts.path and "\\" not in wanted
-    return wanted if is_ours and is_plain and not parts.path.startswith(SIGN_IN) else START
+    path = unquote(parts.path)  # browsers leave a folder for `%2e%2e`, too
+    is_ours = not parts.scheme and not parts.netloc and path.startswith(f"{shell.PREFIX}/")
+    is_plain = path.isprintable() and not {".", ".."} & {*path.split("/")} and "\\" not in path
+    return without_names(wanted) if is_ours and is_plain and not path.startswith(SIGN_IN) else START
 
 
 def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: str) -> Markup:

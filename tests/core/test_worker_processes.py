@@ -283,4 +283,5 @@ def test_slow_reader_of_a_stream_holds_few_pieces_and_ends_in_time(
         return count
 
     with watch_process(run(workers, os.getpid)) as process:
-        assert asyncio.run(asyncio.wait_for(read(process), TIMEOUT_S)) <= worker_processes.MAX_PIECES_AHEAD
+        read_afterwards = asyncio.run(asyncio.wait_for(read(process), TIMEOUT_S))
+    assert read_afterwards <= worker_processes.MAX_PIECES_AHEAD + 1  # one may have waited for room

@@ -118,15 +118,15 @@ class Counters:
         """Open counters of this process alone, which end with it."""
         return cls(_FileStore(Path(":memory:")))
 
-    def take(self, key: str, *, per_minute: int, now: datetime, cost: int = 1) -> Count:
-        """Take `cost` tokens, at most a full bucket, from a bucket that refills at `per_minute` within ten seconds."""
-        at, interval, room = _moment(now), -(-60 * SECOND // max(per_minute, 1)), FULL_BUCKET_S * SECOND
-        room = max(room, interval)
+    def take(self, key: str, *, per_minute: int, now: datetime, cost: int = 1, refill_s: int = FULL_BUCKET_S) -> Count:
+        """Take `cost` tokens, at most a full bucket, from a bucket that refills at `per_minute` within `refill_s`."""
+        at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
+        room = max(refill_s * SECOND, interval)
         values: Values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
         values["latest"] = _latest(at, room)
         row = self._engine.run(_TAKE, values) if per_minute > 0 else None
         row = row if row and row[1] else None
-        return self._bucket(key, per_minute, at, interval, row)
+        return self._bucket(key, per_minute, at, interval, row, room)
 
     def peek(self, key: str, *, per_minute: int, now: datetime) -> Count:
         """Return the state of a bucket without taking a token."""
@@ -139,8 +139,10 @@ class Counters:
         at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
         return self._bucket("", per_minute, at, interval, (at,))
 
-    def _bucket(self, key: str, per_minute: int, at: int, interval: int, row: CounterRow | None) -> Count:
-        room = max(FULL_BUCKET_S * SECOND, interval)
+    def _bucket(
+        self, key: str, per_minute: int, at: int, interval: int, row: CounterRow | None, room: int = 0
+    ) -> Count:
+        room = room or max(FULL_BUCKET_S * SECOND, interval)
         until = row[0] if row else self._until(key, at)
         until = at if until > _latest(at, room) else min(until, at + room)
         remaining = max(0, (room - max(0, until - at)) // interval)

@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
-from typing import cast
 
-from attestlab_dashboards.pages import Facts
-from attestlab_dashboards.service import PersonalDoor
-from attestlab_dashboards.sessions import CHECK_INTERVAL_S, IDLE_S, BrowserSession, BrowserSessions
+from attestlab_dashboards.sessions import CHECK_INTERVAL_S, IDLE_S, BrowserSessions
+from support.dashboards.browser_sessions import Door, begin
 
-FACTS = Facts(datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@x.example", "Demo", "", "demo", frozenset(), frozenset())
 MAX_ANSWER_S = 30.0  # of the service to one check, far above its usual time
-
-
-class Door:
-    """The door of a person whose session the service accepts while `accepted`."""
-
-    def __init__(self, *, accepted: bool = True) -> None:
-        self.accepted = accepted
-        self.closed = False
-
-    def is_open(self) -> bool:
-        return self.accepted
-
-    def close(self) -> None:
-        self.closed = True
 
 
 class Window:
@@ -38,18 +20,11 @@ class Window:
         self.ended = True
 
 
-def begin(sessions: BrowserSessions, door: Door) -> BrowserSession:
-    cookie = sessions.begin(cast(PersonalDoor, door), FACTS, address="127.0.0.1")
-    found = sessions.find(cookie)
-    assert found is not None
-    return found
-
-
 def test_a_check_ends_the_sessions_that_the_service_refuses_with_all_their_pages() -> None:
     sessions, doors, windows = BrowserSessions(), [Door(), Door()], [Window(), Window(), Window()]
     kept, revoked = (begin(sessions, door) for door in doors)
-    kept.pages.add(windows[0])
-    revoked.pages.update(windows[1:])
+    kept.views.add(windows[0])
+    revoked.views.update(windows[1:])
     doors[1].accepted = False
 
     asyncio.run(sessions.check())
@@ -68,7 +43,7 @@ def test_a_session_without_an_open_page_ends_after_hours_and_one_with_a_page_doe
     clock = [0.0]
     sessions = BrowserSessions(now=lambda: clock[0])
     unused, used = begin(sessions, Door()), begin(sessions, Door())
-    used.pages.add(Window())
+    used.views.add(Window())
     clock[0] = IDLE_S + 1
 
     asyncio.run(sessions.check())

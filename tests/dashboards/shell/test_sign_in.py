@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -13,12 +14,16 @@ import pytest
 from bokeh.util.token import get_token_payload
 
 from attestlab.server import dashboards
+from attestlab_dashboards.configuration import Configuration, DemoPerson
 from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.server import build_application
+from attestlab_dashboards.sessions import BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
+from attestlab_dashboards.throttle import Throttle
 from support import patient_http
 from support.dashboards.demo_server import find_dashboards
+from support.dashboards.sockets import open_socket, serve_here, sign_in, token_of
 from support.processes import watch_process
-from support.raw_http import RawConnection
 from support.server_process import ServerProcess
 
 START = f"/dash/{PAGES[0].path}"
@@ -40,36 +45,6 @@ def browser(server: ServerProcess) -> Iterator[httpx.Client]:
     """A browser that is not signed in; it does not follow redirects."""
     with patient_http.open_client(base_url=server.url) as client:
         yield client
-
-
-def sign_in(browser: httpx.Client, server: ServerProcess, **changes: str) -> httpx.Response:
-    fields = {"email": server.made["owner_email"], "password": server.made["owner_password"]} | changes
-    return browser.post("/dash/sign-in", data=fields, headers={"Origin": server.url})
-
-
-def token_of(page: str) -> str:
-    """The token of a page's session, which its scripts send when they open the websocket."""
-    found = re.search(r'"token":"([^"]+)"', page)
-    assert found is not None
-    return found[1]
-
-
-def open_socket(server: ServerProcess, token: str, cookie: str | None, origin: str | None = None) -> int:
-    """Ask for the websocket of a page; the status of the answer, 101 if it is open."""
-    host = server.url.removeprefix("http://")
-    headers = [
-        f"Host: {host}",
-        "Upgrade: websocket",
-        "Connection: Upgrade",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
-        f"Sec-WebSocket-Protocol: bokeh, {token}",
-        f"Origin: {origin or server.url}",
-        *([f"Cookie: {COOKIE}={cookie}"] if cookie else []),
-    ]
-    with RawConnection(int(host.partition(":")[2])) as connection:
-        connection.send("\r\n".join([f"GET {START}/ws HTTP/1.1", *headers, "", ""]).encode())
-        return connection.response().status
 
 
 def test_a_page_asks_for_sign_in_and_is_shown_afterwards(browser: httpx.Client, server: ServerProcess) -> None:
@@ -152,11 +127,11 @@ def test_a_websocket_needs_the_session_that_opened_the_page(browser: httpx.Clien
         sign_in(another, server)
         foreign = another.cookies[COOKIE]
 
-    assert open_socket(server, token, None) == 403
-    assert open_socket(server, token, "made-up") == 403
-    assert open_socket(server, token, foreign) == 403
-    assert open_socket(server, token, cookie, origin="https://evil.example") == 403
-    assert open_socket(server, token, cookie) == 101
+    assert open_socket(server.url, token, None) == 403
+    assert open_socket(server.url, token, "made-up") == 403
+    assert open_socket(server.url, token, foreign) == 403
+    assert open_socket(server.url, token, cookie, origin="https://evil.example") == 403
+    assert open_socket(server.url, token, cookie) == 101
 
 
 def test_sign_out_ends_the_session_here_and_at_the_service(browser: httpx.Client, server: ServerProcess) -> None:
@@ -217,6 +192,49 @@ def test_requests_without_a_session_are_limited_by_address(tmp_path: Path) -> No
     assert "Try again in 1 s" in refused.text
     assert "frame-ancestors 'none'" in refused.headers["content-security-policy"]
     assert page.status_code == 200
+
+
+def test_pages_are_limited_by_session(browser: httpx.Client, server: ServerProcess) -> None:
+    """A POST is refused as soon as the page is found, and so drains the bucket faster than it refills."""
+    sign_in(browser, server)
+    refused = next(answer for _ in range(MAX_ATTEMPTS) if (answer := browser.post(START)).status_code == 429)
+    with patient_http.open_client(base_url=server.url) as another:
+        sign_in(another, server)
+        shown = another.get(START)
+
+    assert "a session may open 60 a minute, a tenant 300" in refused.text
+    assert browser.get("/dash/static/js/bokeh.min.js").status_code == 200
+    assert shown.status_code == 200
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # httpcore leaves a refused socket open
+@pytest.mark.parametrize(
+    ("host", "offered"),
+    [("127.0.0.1:8000", True), ("localhost", True), ("lab.example", True), ("evil.example:8000", False)],
+)
+def test_one_click_signs_in_at_hosts_that_no_other_page_can_name(host: str, offered: bool) -> None:
+    """A page whose name is bound to this server's address later could press the button for its visitor."""
+    ada = DemoPerson(name="Ada", role="owner", email="ada@demo.example", password="-")
+    demo = Configuration(
+        api_socket="",
+        own_socket="/nowhere",
+        public_url="https://lab.example",
+        stage="demo",
+        address_requests_per_minute=600,
+        people=(ada,),
+    )
+
+    async def press() -> tuple[httpx.Response, httpx.Response]:
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        async with serve_here(build_application(demo, BrowserSessions(), Throttle(600))) as url:
+            url = f"{url}/dash/sign-in"
+            form = await asyncio.to_thread(patient_http.get, url, headers=headers)
+            return form, await asyncio.to_thread(patient_http.post, url, headers=headers, data={"person": ada.email})
+
+    form, pressed = asyncio.run(press())
+
+    assert (ada.email in form.text) is offered
+    assert (f'maxlength="254" value="{ada.email}"' in pressed.text) is offered  # tried, but there is no service here
 
 
 def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
