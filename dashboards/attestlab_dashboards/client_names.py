@@ -7,7 +7,6 @@ the token that the server wrote into it, which comes back as the second subproto
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -16,6 +15,8 @@ from tornado.web import RequestHandler
 
 NAMES: Final = ("bokeh-session-id", "bokeh-token")
 """Parameters, or headers, by which Bokeh's handlers take a session from the client, in lower case."""
+
+_guarded: dict[type[RequestHandler], type[RequestHandler]] = {}
 
 
 class Guarded(RequestHandler):
@@ -33,10 +34,11 @@ class Guarded(RequestHandler):
             await prepared
 
 
-@cache
 def guard(handler: type[RequestHandler]) -> type[RequestHandler]:
-    """Return the handler class with this guard in front of it."""
-    return type(handler.__name__, (Guarded, handler), {})
+    """Return the handler class with this guard in front of it, the same one each time."""
+    if handler not in _guarded:
+        _guarded[handler] = type(handler.__name__, (Guarded, handler), {})
+    return _guarded[handler]
 
 
 def find_refusal(request: HTTPServerRequest) -> str:

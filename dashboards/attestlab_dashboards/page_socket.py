@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from bokeh.protocol.exceptions import ProtocolError
+from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import check_token_signature, get_session_id, get_token_payload
 from panel.io.server import WSHandler
 from tornado.ioloop import IOLoop
@@ -29,7 +30,7 @@ class PageSocket(WSHandler):
 
     async def prepare(self) -> None:
         """Reject a websocket without a session, with the page of another one, or beyond what a session may have."""
-        await super().prepare()
+        await super().prepare()  # type: ignore[no-untyped-call]
         if self.current_user is None:  # it is rejected already
             return
         session = cast(BrowserSessions, self.application.settings["sessions"]).get(self.current_user)
@@ -68,7 +69,9 @@ class PageSocket(WSHandler):
         protocols = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         token = protocols[1].strip() if len(protocols) == 2 else ""
         try:
-            if not check_token_signature(token, secret_key=self.application.secret_key, signed=True):
+            if not check_token_signature(
+                token, secret_key=cast(BokehTornado, self.application).secret_key, signed=True
+            ):
                 return {None}
             payload, name = get_token_payload(token), get_session_id(token)
         except Exception:  # the text is the client's, and Bokeh reads it before it checks the signature

@@ -23,7 +23,7 @@ from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.executor import Executor
 from attestlab.web.health import health_routes
-from attestlab.web.http1.acceptor import ConnectionLimits
+from attestlab.web.http1.acceptor import ConnectionLimits, ConnectionSlot
 from attestlab.web.http1.connection import Fallback, Timeouts
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
@@ -47,6 +47,13 @@ SCOPES = {WRITER_KEY: {"notes:read", "notes:write"}, READER_KEY: {"notes:read"}}
 KNOWN_ID = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
 HEADER_INJECTIONS = {"crlf": "a\r\nSet-Cookie: b", "lf": "a\nSet-Cookie: b", "cr": "a\rSet-Cookie: b", "wide": "\u010a"}
+
+
+def make_slot() -> ConnectionSlot:
+    """A slot for a connection that no server accepted."""
+    slot = ConnectionLimits(1, 1).try_acquire("127.0.0.1")
+    assert slot is not None
+    return slot
 
 
 @dataclass

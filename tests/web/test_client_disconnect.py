@@ -9,7 +9,7 @@ from tornado.iostream import IOStream
 
 from attestlab.web.http1.connection import Connection, Peer, Timeouts
 from support.raw_http import RawConnection, get_request
-from support.sample_application import SampleServer, make_sample_application, serve_sample_application
+from support.sample_application import SampleServer, make_sample_application, make_slot, serve_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
 
 RESET = b"\x01\x00\x00\x00\x00\x00\x00\x00"
@@ -71,7 +71,7 @@ def test_an_earlier_disconnect_is_reported_immediately() -> None:
     async def reported() -> list[str]:
         ours, theirs = socket.socketpair()
         stream, found = IOStream(ours), list[str]()
-        connection = Connection(make_sample_application(), stream, Peer("127.0.0.1"), Timeouts())
+        connection = Connection(make_sample_application(), stream, Peer("127.0.0.1"), Timeouts(), make_slot())
         theirs.close()
         await connection.serve()
         connection.on_disconnect(lambda: found.append("gone"))

@@ -3,94 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
-import tornado.web
 import tornado.websocket
-from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
-from tornado.netutil import bind_unix_socket
 
 from attestlab.core.errors import Unavailable
-from attestlab.web.http1.forwarding import Forwarder
-from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from support import patient_http
+from support.forwarded_site import LARGE, connect_to, serve_site, serve_upstream
 from support.raw_http import get_request, post_request
-from support.sample_application import SampleServer, serve_sample_application
+from support.sample_application import SampleServer
 from support.timeouts import WAIT_TIMEOUT_S
 
-LARGE = b"x" * 300_000
-
-
-class Echo(tornado.web.RequestHandler):
-    """Shows the request."""
-
-    def get(self) -> None:
-        self.write({"address": self.request.remote_ip, "headers": dict(self.request.headers.get_all())})
-
-    def post(self) -> None:
-        self.write(self.request.body)
-
-
-class Slowly(tornado.web.RequestHandler):
-    """Answers in pieces, and may break off."""
-
-    async def get(self) -> None:
-        for _ in range(3):
-            self.write(LARGE)
-            await self.flush()
-        if self.get_argument("breaks", ""):
-            assert self.request.connection is not None
-            self.request.connection.close()  # type: ignore[attr-defined]  # of Tornado's HTTP1Connection
-
-
-class Talk(tornado.websocket.WebSocketHandler):
-    """Repeats what it hears."""
-
-    def on_message(self, message: str | bytes) -> None:
-        self.write_message(message if message != "bye" else "closing")
-        if message == "bye":
-            self.close(4001, "over")
-
 
 @pytest.fixture(scope="module")
-def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The Unix socket of another server."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleServer]:
     path = tmp_path_factory.mktemp("upstream") / "own.sock"
-    ready, over = threading.Event(), asyncio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    async def serve() -> None:
-        loops.append(asyncio.get_running_loop())
-        handlers = [("/dash/echo", Echo), ("/dash/slowly", Slowly), ("/dash/talk", Talk)]
-        server = HTTPServer(tornado.web.Application(handlers), xheaders=True)
-        server.add_socket(bind_unix_socket(str(path), mode=0o600))
-        ready.set()
-        await over.wait()
-        server.stop()
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    assert ready.wait(WAIT_TIMEOUT_S)
-    yield path
-    loops[0].call_soon_threadsafe(over.set)
-    thread.join(WAIT_TIMEOUT_S)
-
-
-@pytest.fixture(scope="module")
-def site(upstream: Path) -> Iterator[SampleServer]:
-    async def connect() -> IOStream:
-        import socket
-
-        stream = IOStream(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        return await stream.connect(str(upstream))  # type: ignore[arg-type]  # a path, for a Unix socket
-
-    with serve_sample_application(fallback=lambda: Forwarder("/dash", connect, ClientAddressResolver())) as server:
+    with serve_upstream(path), serve_site(connect_to(path)) as server:
         yield server
 
 
@@ -178,8 +110,7 @@ def test_without_the_other_process_the_client_learns_why() -> None:
     async def connect() -> IOStream:
         raise Unavailable("The dashboards are not installed.")
 
-    fallback = lambda: Forwarder("/dash", connect, ClientAddressResolver())  # noqa: E731  # as the fixture passes it
-    with serve_sample_application(fallback=fallback) as server, patient_http.open_client(base_url=server.url) as client:
+    with serve_site(connect) as server, patient_http.open_client(base_url=server.url) as client:
         answers = [client.get("/dash/echo"), client.post("/dash/echo", content=LARGE[:1000])]
         healthy = client.get("/healthz").json()
 

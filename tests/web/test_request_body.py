@@ -1,8 +1,7 @@
 """Request bodies: the result does not depend on how the network splits the body."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -18,46 +17,13 @@ from attestlab.web.http1.request_body import (
     open_body,
 )
 from attestlab.web.http1.request_head import RequestHead
-
-
-class Pieces:
-    """A byte source in pieces that ends like a connection."""
-
-    def __init__(self, *pieces: bytes) -> None:
-        self.buffer = bytearray()
-        self._pieces = [piece for piece in pieces if piece]
-
-    async def read_more(self) -> None:
-        if not self._pieces:
-            raise EOFError
-        self.buffer += self._pieces.pop(0)
+from support.received_pieces import Pieces, read_whole_body, run
 
 
 def cut(text: bytes, places: list[int]) -> list[bytes]:
     """Splits the text at these places."""
     ends = sorted(place % (len(text) + 1) for place in places)
     return [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
-
-
-def read_whole_body(body: RequestBody) -> bytes:
-    """Reads the whole body in pieces."""
-
-    async def read() -> bytes:
-        gathered = b""
-        while piece := await body.read_chunk():
-            gathered += piece
-        return gathered
-
-    return run(read())
-
-
-def run(awaited: Coroutine[Any, Any, bytes]) -> bytes:
-    """Returns the result of a coroutine that never waits."""
-    try:
-        awaited.send(None)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
-    raise AssertionError("it waits")
 
 
 def chunked(pieces: list[bytes], *, size: Callable[[int], str] = lambda n: f"{n:x}", trailer: bytes = b"") -> bytes:

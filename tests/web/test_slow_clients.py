@@ -16,7 +16,7 @@ from attestlab.web.http1.connection import Connection, Peer, Timeouts
 from support import patient_http
 from support.in_process_server import wait_until
 from support.raw_http import get_request, post_request
-from support.sample_application import SampleServer, make_sample_application, serve_sample_application
+from support.sample_application import SampleServer, make_sample_application, make_slot, serve_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
 
 TIMEOUT_S = 0.6
@@ -149,7 +149,7 @@ def test_a_fast_sender_does_not_delay_other_clients() -> None:
     async def turns_of_others() -> int:
         ours, theirs = socket.socketpair()
         stream = IOStream(ours)
-        connection = Connection(make_sample_application(), stream, Peer("127.0.0.1"), Timeouts())
+        connection = Connection(make_sample_application(), stream, Peer("127.0.0.1"), Timeouts(), make_slot())
         turns = 0
 
         async def other() -> None:

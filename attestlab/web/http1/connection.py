@@ -3,15 +3,15 @@
 This is our own HTTP/1.1 reader on Tornado's `IOStream` instead of `tornado.http1connection`, for its promises on
 framing: it answers malformed HTTP with our error envelope, rejects bare line feeds, and lets a client that is still
 sending read its rejection (a lingering close, where a plain close would reset the connection). ARCHITECTURE has the
-measurements. Tornado serves the paths that a `Fallback` takes: `_delegate_to_tornado`.
+measurements. Tornado serves the paths that a `Fallback` takes: `_delegate`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -20,12 +20,20 @@ from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
 from tornado.httputil import HTTPConnection, HTTPMessageDelegate
 from tornado.iostream import StreamClosedError
 
-from attestlab.core.errors import AttestLabError
+from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.web import logging_setup
 from attestlab.web.application import Application
+from attestlab.web.http1.acceptor import ConnectionSlot
 from attestlab.web.http1.pushback_stream import PushbackStream
 from attestlab.web.http1.request_body import PIECE_BYTES, FixedBody, open_body, take_buffered
-from attestlab.web.http1.request_head import END_OF_HEAD, RequestHead, parse_head, reject, reject_bare_line_feed
+from attestlab.web.http1.request_head import (
+    END_OF_HEAD,
+    RequestHead,
+    parse_head,
+    reject,
+    reject_bare_line_feed,
+    rewrite_head,
+)
 from attestlab.web.request_handler import RequestHandler
 
 HEAD_LIMIT_BYTES = 16 * 1024
@@ -81,12 +89,16 @@ class Connection:
         stream: PushbackStream,
         peer: Peer,
         timeouts: Timeouts,
+        slot: ConnectionSlot,
         fallback: Fallback | None = None,
     ) -> None:
         self.buffer = bytearray()  # received bytes that were not read yet
         self.stream = stream
+        self.slot = slot
         self.deadline = inf
         self.between_requests = True
+        self.waits_for_request = True  # for its first byte, or for the rest of its head
+        self.waiting_since = asyncio.get_running_loop().time()
         self.draining = False  # the server stops: finish the current request and accept no further one
         self._application = application
         self._peer = peer
@@ -142,8 +154,9 @@ class Connection:
             head = parse_head(raw)
         except AttestLabError as error:
             return await self._reject_malformed(error)
+        self.waits_for_request = False
         if self._fallback is not None and self._fallback.takes(head.path):
-            return await self._delegate_to_tornado(raw, self._fallback)
+            return await self._delegate(raw, head, self._fallback)
         self._owes_continue = head.awaits_continue
         self._remaining_s = self._timeouts.body_s
         body = open_body(head, self)
@@ -159,7 +172,8 @@ class Connection:
         return keep_open or await self._close_lingering(lingering=not body.is_finished)
 
     async def _read_head(self) -> bytes:
-        self.between_requests = True
+        self.between_requests = self.waits_for_request = True
+        self.waiting_since = self._time()
         self._remaining_s = self._timeouts.idle_s
         if not self.buffer:
             await self.read_more()
@@ -182,14 +196,28 @@ class Connection:
         await self._send(handler.response(close=True))
         return await self._close_lingering(lingering=True)
 
-    async def _delegate_to_tornado(self, raw: bytes, fallback: Fallback) -> bool:
+    async def _delegate(self, raw: bytes, head: RequestHead, fallback: Fallback) -> bool:
         """Lets Tornado's HTTP implementation, including websockets, answer this request."""
-        received = raw + END_OF_HEAD + bytes(self.buffer)
+        try:
+            with self.slot.delegated():
+                return await self._delegate_to_tornado(raw, head, fallback)
+        except Unavailable as error:
+            return await self._reject_malformed(error)
+
+    async def _delegate_to_tornado(self, raw: bytes, head: RequestHead, fallback: Fallback) -> bool:
+        received = rewrite_head(raw, head) + bytes(self.buffer)
         self.buffer.clear()
         await self.stream.push_back(received)
         parameters = HTTP1ConnectionParameters(body_timeout=self._timeouts.body_s)
         connection = HTTP1Connection(self.stream, False, parameters, self._peer)
         return await connection.read_response(fallback.start_request(self, connection))
+
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[None]:
+        """Gives the client its time to take a part of a response that the fallback sends."""
+        self.deadline = self._time() + self._timeouts.write_s
+        yield
+        self.deadline = inf
 
     async def _send(self, message: bytes) -> None:
         sent = self.stream.write(message)

@@ -2,13 +2,20 @@
 
 The other process listens on a private Unix socket. It trusts the headers that this one adds, so everything that a
 client claims about addresses is replaced. Each request has a connection of its own, closed after the response.
+
+A websocket is relayed byte for byte, so what a client sends over it is no request of ours any more. That begins only
+after a complete handshake (RFC 6455, section 4.2.1) and the other process's 101; any other `Upgrade` is ignored
+(RFC 9110, section 7.8).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, cast
 
 from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
@@ -23,17 +30,25 @@ from tornado.httputil import (
 from tornado.iostream import IOStream, StreamClosedError
 
 from attestlab.core.errors import Unavailable
-from attestlab.web.rate_limit.client_address import ClientAddressResolver
+from attestlab.web.http1.connection import Connection
+from attestlab.web.rate_limit.client_address import ClientAddressResolver, rate_limit_key
 
 MAX_BODY_BYTES: Final = 64 * 1024
 MAX_RESPONSE_BYTES: Final = 1 << 40  # a download is streamed, so its size is no matter
+HANDSHAKE_S: Final = 10.0
+MAX_HANDSHAKES: Final = 64  # of one address at once
+RESPONSE_S: Final = 300.0  # until the other process begins its response
 _PIECE_BYTES: Final = 64 * 1024
+_KEY_BYTES: Final = 16
+_SWITCHING_PROTOCOLS: Final = 101
 # Headers of one connection (RFC 9110, section 7.6.1), and those by which proxies describe a client.
 _OF_CONNECTION: Final = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
 _OF_PROXIES: Final = frozenset(
     {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "x-scheme"}
 )
 _NOT_FORWARDED: Final = _OF_CONNECTION | _OF_PROXIES
+_SLOW: Final = f"The websocket was not opened within {HANDSHAKE_S:.0f} seconds. Try again."
+_TOO_MANY: Final = f"{MAX_HANDSHAKES} websockets are being opened from your address, the limit. Try again."
 _BROKEN_OFF: Final = "The dashboards ended while they answered; they start again. Try again."
 _HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store", "Retry-After": "2"}
 
@@ -50,6 +65,7 @@ class Forwarder(HTTPServerConnectionDelegate):
         self._prefix = prefix
         self._connect = connect
         self._addresses = addresses
+        self._handshakes: Counter[str] = Counter()
 
     def takes(self, path: str) -> bool:
         """Whether a request for this path is forwarded."""
@@ -58,17 +74,47 @@ class Forwarder(HTTPServerConnectionDelegate):
     def start_request(self, server_conn: object, request_conn: HTTPConnection) -> HTTPMessageDelegate:
         """Begin to forward a request."""
         peer = str(getattr(getattr(request_conn, "context", None), "remote_ip", ""))
-        return ForwardedRequest(cast(HTTP1Connection, request_conn), self._connect, peer, self._addresses)
+        return ForwardedRequest(self, cast(Connection, server_conn), cast(HTTP1Connection, request_conn), peer)
+
+    async def connect(self) -> IOStream:
+        """Open a stream to the other process.
+
+        Raises:
+            Unavailable: it cannot be reached.
+        """
+        return await self._connect()
+
+    def resolve(self, peer: str, headers: HTTPHeaders) -> str:
+        """Return the address of the client behind a peer."""
+        return self._addresses.client(peer, headers.get("X-Forwarded-For"))
+
+    @contextmanager
+    def handshake(self, address: str) -> Iterator[None]:
+        """Count a handshake while it lasts.
+
+        Raises:
+            Unavailable: the address has too many of them.
+        """
+        place = rate_limit_key(address)
+        if self._handshakes[place] >= MAX_HANDSHAKES:
+            raise Unavailable(_TOO_MANY)
+        self._handshakes[place] += 1
+        try:
+            yield
+        finally:
+            self._handshakes[place] -= 1
+            if not self._handshakes[place]:
+                del self._handshakes[place]
 
 
 class ForwardedRequest(HTTPMessageDelegate):
     """A request on its way to the other process; Tornado calls it with the parts of the request."""
 
-    def __init__(self, client: HTTP1Connection, connect: Connect, peer: str, addresses: ClientAddressResolver) -> None:
+    def __init__(self, forwarder: Forwarder, connection: Connection, client: HTTP1Connection, peer: str) -> None:
+        self._forwarder = forwarder
+        self._connection = connection
         self._client = client
-        self._connect = connect
         self._peer = peer
-        self._addresses = addresses
         self._upstream: HTTP1Connection | None = None
         self._refusal = ""
         self._relaying: asyncio.Task[None] | None = None
@@ -76,20 +122,44 @@ class ForwardedRequest(HTTPMessageDelegate):
     async def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
         """Connect to the other process and send it the head; a websocket is relayed until either side closes it."""
         start_line = cast(RequestStartLine, start_line)
+        address = self._forwarder.resolve(self._peer, headers)
         try:
-            stream = await self._connect()
+            if is_handshake(start_line, headers):
+                await self._open_websocket(start_line, headers, address)
+            else:
+                self._upstream = await self._send_head(start_line, headers, address, {"Connection": "close"})
         except Unavailable as error:
             self._refusal = str(error)  # sent after the body was read, so that the connection stays usable
-            return
-        if headers.get("Upgrade", "").lower() == "websocket":
-            await self._tunnel(stream, start_line, headers)
-            return
-        parameters = HTTP1ConnectionParameters(max_body_size=MAX_RESPONSE_BYTES)
-        self._upstream = HTTP1Connection(stream, True, parameters)
-        self._client.set_close_callback(self._upstream.close)
-        head = self._forwardable(headers)
-        head["Connection"] = "close"
-        await self._upstream.write_headers(start_line, head)
+
+    async def _send_head(
+        self, start_line: RequestStartLine, headers: HTTPHeaders, address: str, own: dict[str, str]
+    ) -> HTTP1Connection:
+        stream = await self._forwarder.connect()
+        parameters = HTTP1ConnectionParameters(max_body_size=MAX_RESPONSE_BYTES, header_timeout=RESPONSE_S)
+        upstream = HTTP1Connection(stream, True, parameters)
+        self._client.set_close_callback(upstream.close)
+        with suppress(StreamClosedError):  # it ended meanwhile, which its response shows
+            await upstream.write_headers(start_line, make_forwardable(headers, address, own))
+        return upstream
+
+    async def _open_websocket(self, start_line: RequestStartLine, headers: HTTPHeaders, address: str) -> None:
+        """Ask the other process for a websocket, and relay it; another answer than 101 is an ordinary response."""
+        own = {"Connection": "Upgrade", "Upgrade": "websocket"}
+        response: RelayedResponse | None = None
+        try:
+            with self._forwarder.handshake(address):
+                async with asyncio.timeout(HANDSHAKE_S):
+                    upstream = await self._send_head(start_line, headers, address, own)
+                    upstream.finish()
+                    response = RelayedResponse(self._client, self._connection, upstream)
+                    await self._read_response(response)
+        except TimeoutError:
+            if response is None or not response.has_begun:
+                raise Unavailable(_SLOW) from None
+            self._client.close()
+        if response.switched is not None:
+            self._connection.slot.leave_address()
+            await _relay_bytes(self._client.detach(), *response.switched)
 
     async def data_received(self, chunk: bytes) -> None:
         """Send a part of the body."""
@@ -110,34 +180,20 @@ class ForwardedRequest(HTTPMessageDelegate):
             self._upstream.close()
 
     async def _relay(self, upstream: HTTP1Connection) -> None:
-        response = RelayedResponse(self._client)
-        with suppress(StreamClosedError):
-            await upstream.read_response(response)
-        upstream.close()
+        await self._read_response(RelayedResponse(self._client, self._connection, upstream))
+
+    async def _read_response(self, response: RelayedResponse) -> None:
+        """Relay the response, unless it opens a websocket."""
+        try:
+            with suppress(StreamClosedError):
+                await response.upstream.read_response(response)
+        finally:
+            if response.switched is None:
+                response.upstream.close()
         if not response.has_begun:
             await self._reject(_BROKEN_OFF)
-        elif not response.is_complete:
+        elif response.switched is None and not response.is_complete:
             self._client.close()
-
-    async def _tunnel(self, stream: IOStream, start_line: RequestStartLine, headers: HTTPHeaders) -> None:
-        head = self._forwardable(headers)
-        head["Connection"], head["Upgrade"] = "Upgrade", "websocket"
-        lines = [f"{start_line.method} {start_line.path} HTTP/1.1", *(f"{n}: {v}" for n, v in head.get_all())]
-        client = self._client.detach()
-        with suppress(StreamClosedError):
-            await stream.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
-            await asyncio.gather(_copy(client, stream), _copy(stream, client))
-        client.close()
-        stream.close()
-
-    def _forwardable(self, headers: HTTPHeaders) -> HTTPHeaders:
-        """Return the headers for the other process: without those of this connection, with the client's address."""
-        head = HTTPHeaders()
-        for name, value in headers.get_all():
-            if name.lower() not in _NOT_FORWARDED:
-                head.add(name, value)
-        head["X-Forwarded-For"] = self._addresses.client(self._peer, headers.get("X-Forwarded-For"))
-        return head
 
     async def _reject(self, message: str) -> None:
         body = message.encode()
@@ -148,24 +204,33 @@ class ForwardedRequest(HTTPMessageDelegate):
 
 
 class RelayedResponse(HTTPMessageDelegate):
-    """A response on its way back to the client."""
+    """A response on its way back to the client, each part of which the client has to take in its time."""
 
-    def __init__(self, client: HTTP1Connection) -> None:
+    def __init__(self, client: HTTP1Connection, connection: Connection, upstream: HTTP1Connection) -> None:
         self.has_begun = self.is_complete = False
+        self.upstream = upstream
+        self.switched: tuple[IOStream, bytes] | None = None  # the stream of a 101, and its head for the client
         self._client = client
+        self._connection = connection
 
     async def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
         """Send the head."""
+        start_line = cast(ResponseStartLine, start_line)
         self.has_begun = True
+        if start_line.code == _SWITCHING_PROTOCOLS:
+            self.switched = self.upstream.detach(), _write_head(start_line, headers)
+            return
         head = HTTPHeaders()
         for name, value in headers.get_all():
             if name.lower() not in _OF_CONNECTION:
                 head.add(name, value)
-        await self._client.write_headers(cast(ResponseStartLine, start_line), head)
+        async with self._connection.sending():
+            await self._client.write_headers(start_line, head)
 
     async def data_received(self, chunk: bytes) -> None:
         """Send a part of the body, once the client has taken the one before."""
-        await self._client.write(chunk)
+        async with self._connection.sending():
+            await self._client.write(chunk)
 
     def finish(self) -> None:
         """End the response."""
@@ -174,6 +239,54 @@ class RelayedResponse(HTTPMessageDelegate):
 
     def on_connection_close(self) -> None:
         """Leave the response incomplete: one side is gone, and the client's connection is closed then."""
+
+
+def is_handshake(start_line: RequestStartLine, headers: HTTPHeaders) -> bool:
+    """Whether a request is a complete handshake of a websocket (RFC 6455, section 4.2.1), without a body."""
+    has_body = headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers
+    return (
+        (start_line.method, start_line.version, has_body) == ("GET", "HTTP/1.1", False)
+        and "websocket" in _read_tokens(headers, "Upgrade")
+        and "upgrade" in _read_tokens(headers, "Connection")
+        and headers.get("Sec-WebSocket-Version") == "13"
+        and _is_key(headers.get("Sec-WebSocket-Key", ""))
+    )
+
+
+def _read_tokens(headers: HTTPHeaders, name: str) -> set[str]:
+    return {token.strip().lower() for token in headers.get(name, "").split(",")}
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(b64decode(text, validate=True)) == _KEY_BYTES
+    except (NotBase64, ValueError):
+        return False
+
+
+def make_forwardable(headers: HTTPHeaders, address: str, own: dict[str, str]) -> HTTPHeaders:
+    """Return the headers for the other process: without those of this connection, with the client's address."""
+    head = HTTPHeaders()
+    for name, value in headers.get_all():
+        if name.lower() not in _NOT_FORWARDED:
+            head.add(name, value)
+    for name, value in {**own, "X-Forwarded-For": address}.items():
+        head[name] = value
+    return head
+
+
+def _write_head(start_line: ResponseStartLine, headers: HTTPHeaders) -> bytes:
+    lines = [f"HTTP/1.1 {start_line.code} {start_line.reason}", *(f"{n}: {v}" for n, v in headers.get_all())]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+async def _relay_bytes(client: IOStream, upstream: IOStream, head: bytes) -> None:
+    """Send the client the head of the 101, and copy bytes in both directions until either side closes."""
+    with suppress(StreamClosedError):
+        await client.write(head)
+        await asyncio.gather(_copy(client, upstream), _copy(upstream, client))
+    client.close()
+    upstream.close()
 
 
 async def _copy(source: IOStream, target: IOStream) -> None:

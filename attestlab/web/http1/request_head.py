@@ -63,6 +63,14 @@ def parse_head(raw: bytes) -> RequestHead:
     return RequestHead(method, path, query, headers, keep_alive, length, awaits_continue, takes_chunks=modern)
 
 
+def rewrite_head(raw: bytes, head: RequestHead) -> bytes:
+    """Returns a parsed head for another reader of HTTP: with its target in origin-form, and the empty line."""
+    target = f"{head.path}?{head.query}" if head.query else head.path
+    request_line = f"{head.method} {target} HTTP/1.{int(head.takes_chunks)}"
+    _, separator, fields = raw.partition(b"\r\n")
+    return request_line.encode("latin-1") + separator + fields + END_OF_HEAD
+
+
 def reject_bare_line_feed(raw: bytes | bytearray) -> None:
     """Rejects a head with a bare line feed early: its sender believes the head is complete and would wait."""
     if _BARE_LINE_FEED.search(raw):

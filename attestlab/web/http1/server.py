@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from tornado.ioloop import PeriodicCallback
 
 from attestlab.web.application import Application
-from attestlab.web.http1.acceptor import Acceptor, ConnectionLimits
+from attestlab.web.http1.acceptor import Acceptor, ConnectionLimits, ConnectionSlot
 from attestlab.web.http1.connection import Connection, Fallback, Peer, Timeouts
 from attestlab.web.http1.pushback_stream import PushbackStream
 
@@ -17,6 +17,7 @@ _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024
 _POLL_INTERVAL_S = 0.25  # how often deadlines are checked; the precision of all `Timeouts`
 _IDLE_GRACE_S = 0.1
+_ROOM_SHARE = 64  # of all connections, one of so many is closed where room is needed
 MAX_CONNECTIONS = 4096
 
 
@@ -51,7 +52,7 @@ class Server:
     def add_sockets(self, sockets: Iterable[socket.socket]) -> None:
         """Listens on the sockets. Call within a running event loop."""
         for listening in sockets:
-            self._listening.append((listening, Acceptor(listening, self._limits, self._accept)))
+            self._listening.append((listening, Acceptor(listening, self._limits, self._accept, self._make_room)))
         if not self._deadline_check.is_running():
             self._deadline_check.start()
 
@@ -65,24 +66,38 @@ class Server:
     def _accept(self, accepted: socket.socket, address: object) -> None:
         """Serves a connection, or closes it if its address has too many."""
         remote_ip = _remote_address(accepted, address)
-        if not self._limits.try_acquire(remote_ip):
+        slot = self._limits.try_acquire(remote_ip)
+        if slot is None:
             accepted.close()
             return
-        task = asyncio.get_running_loop().create_task(self._serve(accepted, remote_ip))
+        task = asyncio.get_running_loop().create_task(self._serve(accepted, remote_ip, slot))
         self._tasks.add(task)
         task.add_done_callback(self._on_served)
 
-    async def _serve(self, accepted: socket.socket, remote_ip: str) -> None:
+    async def _serve(self, accepted: socket.socket, remote_ip: str, slot: ConnectionSlot) -> None:
         try:
             stream = PushbackStream(accepted, max_buffer_size=_BUFFER_LIMIT_BYTES, read_chunk_size=_READ_CHUNK_BYTES)
-            connection = Connection(self._application, stream, Peer(remote_ip), self._timeouts, self._fallback)
+            peer = Peer(remote_ip)
+            connection = Connection(self._application, stream, peer, self._timeouts, slot, self._fallback)
             self._connections.add(connection)
             try:
                 await connection.serve()
             finally:
                 self._connections.discard(connection)
         finally:
-            self._limits.release(remote_ip)
+            slot.release()
+
+    def _make_room(self) -> bool:
+        """Closes the connections of the address that holds most which have waited longest for a request.
+
+        Returns whether it closed any. It closes several, since it looks at all connections.
+        """
+        holder = self._limits.find_largest_holder()
+        waiting = [each for each in self._connections if each.slot.place == holder and each.waits_for_request]
+        longest = sorted(waiting, key=lambda connection: connection.waiting_since)
+        for connection in longest[: max(1, self._limits.total // _ROOM_SHARE)]:
+            connection.stream.close()
+        return bool(longest)
 
     def _on_served(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
