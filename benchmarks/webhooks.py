@@ -145,7 +145,7 @@ async def _measure_bare(url: str) -> float:
 
     async def post() -> None:
         for _ in remaining:
-            await transport.send(OutgoingRequest(f"{url}/bare", headers, body))
+            await transport.send(OutgoingRequest(UUID(int=0), f"{url}/bare", headers, body))
 
     began = perf_counter()
     await asyncio.gather(*(post() for _ in range(8 * TENANTS * ENDPOINTS_OF_TENANT)))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, cast
+from uuid import uuid4
 
 import typer
 
@@ -91,6 +92,7 @@ class _Forwarder:
     def __init__(self, url: str, secret: str, runner: asyncio.Runner) -> None:
         from attestlab.webhooks.http_transport import HttpTransport
 
+        self._id = uuid4()
         self._url = url
         self._secret = secret
         self._runner = runner
@@ -110,7 +112,7 @@ class _Forwarder:
             at=datetime.now(UTC),
         )
         try:
-            response = self._runner.run(self._transport.send(OutgoingRequest(self._url, headers, body)))
+            response = self._runner.run(self._transport.send(OutgoingRequest(self._id, self._url, headers, body)))
         except SendFailed as error:
             return {"status": 0, "elapsed_ms": error.elapsed_ms, "error": error.reason}
         return {"status": response.status, "elapsed_ms": response.elapsed_ms}

@@ -11,6 +11,7 @@ import errno
 import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from uuid import UUID
 
 import httpcore
 
@@ -22,8 +23,7 @@ MAX_READ_BYTES = 2_048  # at once, so that parsing them keeps the event loop for
 CONNECT_TIMEOUT_S = 1.0  # to each address but the last
 IDLE_TTL_S = 4.0  # shorter than the 5 seconds after which many receivers close
 MAX_IDLE_CONNECTIONS = 100
-
-Connection = httpcore.AsyncHTTP11Connection
+ROUNDS_OF_A_READ = 8  # of the event loop, in which a read returns what TLS and the streams below it hold
 
 
 class ResponseTooLong(httpcore.ReadError):
@@ -31,11 +31,15 @@ class ResponseTooLong(httpcore.ReadError):
 
 
 class BoundedStream(httpcore.AsyncNetworkStream):
-    """A stream that bounds what is read of a response: its head from each request on, its body from `allow_body` on."""
+    """A stream that bounds what is read of a response: its head from each request on, its body from `allow_body` on.
+
+    `response_began` is whether a byte was read since the last request.
+    """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
         self._remaining_bytes = MAX_HEAD_BYTES
+        self.response_began = False
 
     def allow_body(self) -> None:
         """Allow `MAX_BODY_BYTES`, now that the head was read."""
@@ -51,11 +55,24 @@ class BoundedStream(httpcore.AsyncNetworkStream):
             raise ResponseTooLong
         received = await self._stream.read(min(max_bytes, MAX_READ_BYTES, self._remaining_bytes), timeout)
         self._remaining_bytes -= len(received)
+        self.response_began = self.response_began or bool(received)
         return received
+
+    async def has_unread_bytes(self) -> bool:
+        """Whether bytes wait to be read, or the end of the connection; what it finds is lost."""
+        reading = asyncio.create_task(self._stream.read(1))
+        try:
+            for _ in range(ROUNDS_OF_A_READ):
+                await asyncio.sleep(0)
+            return reading.done()
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write a part of a request."""
         self._remaining_bytes = MAX_HEAD_BYTES
+        self.response_began = False
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
@@ -67,9 +84,32 @@ class BoundedStream(httpcore.AsyncNetworkStream):
         return self._stream.get_extra_info(info)
 
 
-class IdleConnections:
-    """Connections that wait for the next request to the scheme, host name and port that they were opened for.
+class Connection(httpcore.AsyncHTTP11Connection):
+    """A connection that one endpoint uses, to one scheme, host name and port."""
 
+    def __init__(self, endpoint_id: UUID, url: ReceiverUrl, stream: httpcore.AsyncNetworkStream) -> None:
+        self.endpoint_id = endpoint_id
+        self._bounded = BoundedStream(stream)
+        super().__init__(_origin(url), self._bounded, keepalive_expiry=IDLE_TTL_S)
+
+    @property
+    def response_began(self) -> bool:
+        """Whether the receiver has sent a byte since the last request."""
+        return self._bounded.response_began
+
+    async def is_reusable(self) -> bool:
+        """Whether the receiver still listens, and has sent nothing after its last response.
+
+        A second response to one request would otherwise answer the next request.
+        """
+        unparsed, _ = self._h11_state.trailing_data
+        return not (unparsed or self.has_expired() or await self._bounded.has_unread_bytes())
+
+
+class IdleConnections:
+    """Connections that wait for the next request of the endpoint that they were opened for.
+
+    Each endpoint has its own, even if tenants share a host: what a receiver sends unasked reaches no other endpoint.
     Belongs to one event loop.
     """
 
@@ -78,11 +118,23 @@ class IdleConnections:
         self._waiting: list[Connection] = []
         self._sweeping: asyncio.Task[None] | None = None
 
-    def take(self, url: ReceiverUrl) -> Connection | None:
-        """Take the connection that was used last, unless the receiver has closed it; returns None if there is none."""
+    async def take(self, endpoint_id: UUID, url: ReceiverUrl) -> Connection | None:
+        """Take the endpoint's connection that was used last; returns None if none can be used again."""
+        while (connection := self._pop(endpoint_id, url)) is not None:
+            is_reusable = False
+            try:
+                is_reusable = await connection.is_reusable()
+            finally:
+                if not is_reusable:
+                    await close_surely(connection)
+            if is_reusable:
+                return connection
+        return None
+
+    def _pop(self, endpoint_id: UUID, url: ReceiverUrl) -> Connection | None:
         origin = _origin(url)
         for connection in reversed(self._waiting):
-            if connection.can_handle_request(origin) and not connection.has_expired():
+            if connection.endpoint_id == endpoint_id and connection.can_handle_request(origin):
                 self._waiting.remove(connection)
                 return connection
         return None
@@ -114,7 +166,9 @@ class IdleConnections:
                 await close_surely(connection)
 
 
-async def open_connection(url: ReceiverUrl, addresses: Sequence[IPAddress], context: ssl.SSLContext) -> Connection:
+async def open_connection(
+    endpoint_id: UUID, url: ReceiverUrl, addresses: Sequence[IPAddress], context: ssl.SSLContext
+) -> Connection:
     """Connect to the first of these addresses that accepts; TLS verifies the host name of `url`.
 
     Raises:
@@ -127,7 +181,7 @@ async def open_connection(url: ReceiverUrl, addresses: Sequence[IPAddress], cont
         except BaseException:  # httpcore leaves it open if the handshake is cancelled
             await close_surely(stream)
             raise
-    return Connection(_origin(url), BoundedStream(stream), keepalive_expiry=IDLE_TTL_S)
+    return Connection(endpoint_id, url, stream)
 
 
 def compose_request(url: ReceiverUrl, headers: Mapping[str, str], body: bytes) -> httpcore.Request:

@@ -238,6 +238,7 @@ class WebhookDeliveries:
         """
         with self._running_test(test.endpoint.tenant_id):
             return await self.sender.send(
+                endpoint_id=test.endpoint.id,
                 url=test.endpoint.url,
                 secrets=self.webhooks.signing_secrets(test.endpoint, at=self.clock.now()),
                 event_id=test.event_id,

@@ -158,7 +158,12 @@ class WebhookQueue:
         """Sign and send a delivery once."""
         row = item.row
         sent = await self._sender.send(
-            url=item.url, secrets=item.secrets, event_id=row.event_id, event_type=row.event_type, body=row.body
+            endpoint_id=row.endpoint_id,
+            url=item.url,
+            secrets=item.secrets,
+            event_id=row.event_id,
+            event_type=row.event_type,
+            body=row.body,
         )
         return EndedAttempt(item, sent)
 

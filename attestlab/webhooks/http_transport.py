@@ -6,10 +6,14 @@ A delivery
   connection (DNS rebinding) leads nowhere; if one address of a name is not acceptable, none is connected to;
 - verifies the certificate for the host name, uses no proxy or password from the environment, follows no redirect,
   stores no cookie, and decodes no content coding;
+- uses only connections of its own endpoint again, and none on which the receiver has sent anything unasked;
 - ends at a deadline that includes the look-up of the name, and reads a bounded part of the response.
 
 Status line and headers are the receiver's response. The body is only for people: if it is slow, long or broken, the
 delivery has been answered all the same, and a repetition would not change what the receiver did.
+
+A receiver may close an idle connection while the next request is on its way. A request that ends so, before a byte of
+a response, is sent again on a new connection (RFC 9112, section 9.3.1). It is the same attempt, with the same deadline.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from uuid import UUID
 
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.webhooks.addresses import IPAddress, ReceiverUrl, is_acceptable, require_public_url
@@ -57,8 +62,9 @@ class SendFailed(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A delivery attempt: where to, and the headers and body that were signed."""
+    """A delivery attempt: of which endpoint, where to, and the headers and body that were signed."""
 
+    endpoint_id: UUID
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
@@ -123,25 +129,23 @@ class HttpTransport:
     async def _exchange(
         self, client: _Client, request: OutgoingRequest, deadline: float
     ) -> tuple[int, dict[str, str], str]:
-        from attestlab.webhooks.connections import compose_request
-
         url = require_public_url(request.url, allow_private=self._allow_private)
-        message = compose_request(url, request.headers, request.body)
         async with asyncio.timeout_at(deadline):
-            connection = client.idle.take(url) or await self._connect(client, url)
-        try:
-            async with asyncio.timeout_at(deadline):
-                response = await connection.handle_async_request(message)
-            headers = _select_headers(response.headers)
-            body = await _read_beginning(response, deadline, client.failures)
-        finally:
-            await client.idle.give_back(connection)
-        return response.status, headers, _excerpt(body, headers.get("content-encoding", "identity"))
+            reused = await client.idle.take(request.endpoint_id, url)
+        if reused is not None:
+            try:
+                return await _exchange_on(reused, client, url, request, deadline)
+            except client.endings:
+                if reused.response_began:
+                    raise
+        async with asyncio.timeout_at(deadline):
+            connection = await self._connect(client, url, request.endpoint_id)
+        return await _exchange_on(connection, client, url, request, deadline)
 
-    async def _connect(self, client: _Client, url: ReceiverUrl) -> Connection:
+    async def _connect(self, client: _Client, url: ReceiverUrl, endpoint_id: UUID) -> Connection:
         from attestlab.webhooks.connections import open_connection
 
-        return await open_connection(url, await self._vetted_addresses(url), client.tls)
+        return await open_connection(endpoint_id, url, await self._vetted_addresses(url), client.tls)
 
     async def _vetted_addresses(self, url: ReceiverUrl) -> list[IPAddress]:
         """Resolve the host and vet all its addresses; IPv4 first, because more hosts can reach it.
@@ -184,10 +188,14 @@ class AddressNotAllowed(Exception):
 
 
 class _Client(NamedTuple):
-    """What is loaded once: the idle connections, the TLS context, and the errors of a delivery."""
+    """What is loaded once: the idle connections, the TLS context, and the errors of a delivery.
+
+    `endings` are those of a connection that ends, `failures` all of them.
+    """
 
     idle: IdleConnections
     tls: ssl.SSLContext
+    endings: tuple[type[Exception], ...]
     failures: tuple[type[Exception], ...]
 
 
@@ -198,12 +206,29 @@ def _load_client(tls: ssl.SSLContext | None) -> _Client:
 
     context = tls or httpcore.default_ssl_context()
     context.set_alpn_protocols(["http/1.1"])
-    client_errors = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
+    endings = (httpcore.NetworkError, httpcore.RemoteProtocolError)
+    client_errors = (*endings, httpcore.ProtocolError, httpcore.TimeoutException)
     # ValueError: a host name that TLS cannot encode.
-    return _Client(IdleConnections(), context, (*client_errors, *_DELIVERY_ERRORS, OSError, ValueError))
+    return _Client(IdleConnections(), context, endings, (*client_errors, *_DELIVERY_ERRORS, OSError, ValueError))
 
 
 _DELIVERY_ERRORS = (ValidationFailed, NameNotResolved, AddressNotAllowed)
+
+
+async def _exchange_on(
+    connection: Connection, client: _Client, url: ReceiverUrl, request: OutgoingRequest, deadline: float
+) -> tuple[int, dict[str, str], str]:
+    """Send a request on a connection and read its response; then keep the connection for the endpoint, or close it."""
+    from attestlab.webhooks.connections import compose_request
+
+    try:
+        async with asyncio.timeout_at(deadline):
+            response = await connection.handle_async_request(compose_request(url, request.headers, request.body))
+        headers = _select_headers(response.headers)
+        body = await _read_beginning(response, deadline, client.failures)
+    finally:
+        await client.idle.give_back(connection)
+    return response.status, headers, _excerpt(body, headers.get("content-encoding", "identity"))
 
 
 async def _read_beginning(response: httpcore.Response, deadline: float, failures: tuple[type[Exception], ...]) -> bytes:

@@ -56,13 +56,13 @@ class DeliverySender:
         self._clock = clock
 
     async def send(
-        self, *, url: str, secrets: Sequence[str], event_id: UUID, event_type: str, body: bytes
+        self, *, endpoint_id: UUID, url: str, secrets: Sequence[str], event_id: UUID, event_type: str, body: bytes
     ) -> SentAttempt:
         """Attempt a delivery once; whatever goes wrong is a failed attempt."""
         at = self._clock.now()
         try:
             headers = sign_headers(event_id=str(event_id), event_type=event_type, body=body, secrets=secrets, at=at)
-            response = await self.transport.send(OutgoingRequest(url, headers, body))
+            response = await self.transport.send(OutgoingRequest(endpoint_id, url, headers, body))
         except SendFailed as failed:
             return SentAttempt(at, self._clock.now(), None, failed.elapsed_ms, failed.reason[:MAX_ERROR_LENGTH])
         except Exception as error:  # a fault of ours, which must not repeat the delivery without end

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from playwright._impl._driver import compute_driver_executable
@@ -54,7 +55,7 @@ def test_tornado_receiver_stores_an_authentic_event_once() -> None:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/hook"
         transport = HttpTransport(allow_private=True)
         attempts = [sign(), sign(), sign(secrets=(OTHER_SECRET,)), sign(b"{}"), sign(age=timedelta(minutes=6)), {}]
-        responses = [await transport.send(OutgoingRequest(url, headers, BODY)) for headers in attempts]
+        responses = [await transport.send(OutgoingRequest(UUID(int=0), url, headers, BODY)) for headers in attempts]
         await transport.close()
         server.stop()
         await server.close_all_connections()

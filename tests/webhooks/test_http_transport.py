@@ -14,6 +14,7 @@ from functools import partial
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+from uuid import UUID
 
 import pytest
 
@@ -32,6 +33,7 @@ from support.ports import hold_port
 from support.receivers import Handler, Receiver, ReceiverConnection, accept_everything, respond, serve_receiver
 from support.timeouts import WAIT_TIMEOUT_S
 
+ENDPOINT = UUID(int=1)
 BODY = b'{"id": "evt-1"}'
 HEADERS = {"Content-Type": "application/json", "User-Agent": "Service-Webhook-Service/1.0", "webhook-id": "evt-1"}
 SHORT_S = 1.0  # the deadline where it matters; it passes on a clock that the receiver moves
@@ -260,13 +262,13 @@ def run_by_hand_clock(
 
 
 def send_by_hand_clock(receiver: Receiver, transport: HttpTransport) -> ReceiverResponse:
-    request = OutgoingRequest(receiver.url, HEADERS, BODY)
+    request = OutgoingRequest(ENDPOINT, receiver.url, HEADERS, BODY)
     return run_by_hand_clock(receiver, transport, lambda open_transport: open_transport.send(request))
 
 
 def send(url: str, transport: HttpTransport | None = None) -> ReceiverResponse:
     transport = transport or HttpTransport(allow_private=True, timeout_s=WAIT_TIMEOUT_S)
-    return run(transport, lambda open_transport: open_transport.send(OutgoingRequest(url, HEADERS, BODY)))
+    return run(transport, lambda open_transport: open_transport.send(OutgoingRequest(ENDPOINT, url, HEADERS, BODY)))
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
@@ -350,7 +352,7 @@ def test_a_receiver_that_never_accepts_is_a_failure() -> None:
 def test_a_header_that_would_split_the_request_is_not_sent() -> None:
     transport = HttpTransport(allow_private=True)
     with serve_receiver(accept_everything) as receiver:
-        request = OutgoingRequest(receiver.url, {"webhook-id": "a\r\nX: y"}, BODY)
+        request = OutgoingRequest(ENDPOINT, receiver.url, {"webhook-id": "a\r\nX: y"}, BODY)
         with pytest.raises(SendFailed, match="cannot be sent"):
             run(transport, lambda open_transport: open_transport.send(request))
         assert receiver.requests == []
@@ -421,9 +423,10 @@ def test_deliveries_that_time_out_leave_no_socket_open(tls: TlsReceivers, scheme
     """With https the handshake hangs; httpcore alone would leave it open."""
 
     async def time_out(transport: HttpTransport) -> int:
+        url = receiver.url.replace("http:", f"{scheme}:")
         for _ in range(5):
             with pytest.raises(SendFailed, match=LATE):
-                await transport.send(OutgoingRequest(receiver.url.replace("http:", f"{scheme}:"), HEADERS, BODY))
+                await transport.send(OutgoingRequest(ENDPOINT, url, HEADERS, BODY))
         return count_client_sockets(receiver)
 
     with serve_receiver(outlast) as receiver:
@@ -435,7 +438,7 @@ def test_cancelled_deliveries_leave_no_socket_open(tls: TlsReceivers) -> None:
     async def cancel(transport: HttpTransport) -> None:
         for wait_s, scheme in itertools.product((0, 0.001, 0.01, 0.05, None), ("http", "https")):
             url = receiver.url.replace("http:", f"{scheme}:")
-            sending, before = asyncio.create_task(transport.send(OutgoingRequest(url, HEADERS, BODY))), reads
+            sending, before = asyncio.create_task(transport.send(OutgoingRequest(ENDPOINT, url, HEADERS, BODY))), reads
             await asyncio.sleep(wait_s or 0)
             while wait_s is None and reads == before:
                 await asyncio.sleep(0.01)  # until it has sent something
@@ -476,7 +479,7 @@ def test_open_sockets_are_counted() -> None:
 def test_a_connection_is_reused_for_the_same_host_name_only() -> None:
     async def send_twice_each(transport: HttpTransport) -> None:
         for host in ("127.0.0.1", "127.0.0.1", "localhost", "localhost"):
-            await transport.send(OutgoingRequest(f"http://{host}:{receiver.port}/", HEADERS, BODY))
+            await transport.send(OutgoingRequest(ENDPOINT, f"http://{host}:{receiver.port}/", HEADERS, BODY))
 
     with serve_receiver(accept_everything) as receiver:
         run(HttpTransport(allow_private=True), send_twice_each)
@@ -492,7 +495,7 @@ def test_a_keep_alive_connection_that_the_receiver_closed_is_opened_again() -> N
     async def send_repeatedly(transport: HttpTransport) -> list[int]:
         statuses = []
         for _ in range(5):
-            statuses.append((await transport.send(OutgoingRequest(receiver.url, HEADERS, BODY))).status)
+            statuses.append((await transport.send(OutgoingRequest(ENDPOINT, receiver.url, HEADERS, BODY))).status)
             while count_client_sockets(receiver, ESTABLISHED):
                 await asyncio.sleep(0.01)  # until the receiver's close arrives
         return statuses
@@ -506,7 +509,7 @@ def test_idle_connections_are_closed_after_their_time(monkeypatch: pytest.Monkey
     monkeypatch.setattr("attestlab.webhooks.connections.IDLE_TTL_S", 0.05)
 
     async def send_and_wait(transport: HttpTransport) -> None:
-        await transport.send(OutgoingRequest(receiver.url, HEADERS, BODY))
+        await transport.send(OutgoingRequest(ENDPOINT, receiver.url, HEADERS, BODY))
         await asyncio.to_thread(ended.wait, WAIT_TIMEOUT_S)
 
     ended = threading.Event()
@@ -525,7 +528,7 @@ def test_cookies_are_not_stored() -> None:
 
         async def send_twice(transport: HttpTransport) -> None:
             for _ in range(2):
-                await transport.send(OutgoingRequest(receiver.url, HEADERS, BODY))
+                await transport.send(OutgoingRequest(ENDPOINT, receiver.url, HEADERS, BODY))
 
         run(HttpTransport(allow_private=True), send_twice)
         assert [b"cookie" in request.lower() for request in receiver.requests] == [False, False]
@@ -548,7 +551,7 @@ def test_hundreds_of_deliveries_run_at_once() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0, backlog=together) as server:
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
             transport = HttpTransport(allow_private=True, timeout_s=WAIT_TIMEOUT_S)
-            sending = (transport.send(OutgoingRequest(url, HEADERS, BODY)) for _ in range(together))
+            sending = (transport.send(OutgoingRequest(ENDPOINT, url, HEADERS, BODY)) for _ in range(together))
             statuses = {response.status for response in await asyncio.gather(*sending)}
             await transport.close()
         return statuses

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
+from uuid import UUID
 
 import httpcore
 import pytest
@@ -76,7 +77,7 @@ def send(transport: HttpTransport, *urls: str) -> list[ReceiverResponse | SendFa
         outcomes: list[ReceiverResponse | SendFailed] = []
         for url in urls:
             try:
-                outcomes.append(await transport.send(OutgoingRequest(url, {}, b"{}")))
+                outcomes.append(await transport.send(OutgoingRequest(UUID(int=0), url, {}, b"{}")))
             except SendFailed as error:
                 outcomes.append(error)
         await transport.close()
