@@ -272,7 +272,9 @@ class WebhookQueue:
             if sent.is_success:
                 health = schedule.HEALTHY
                 continue
-            health = schedule.health_after_failure(health, at=sent.ended_at, is_probe=delivery.is_probe)
+            health = schedule.health_after_failure(
+                health, began_at=sent.at, at=sent.ended_at, is_probe=delivery.is_probe
+            )
             action = schedule.action_after_failure(health, at=sent.ended_at)
             if sent.http_status == schedule.GONE:
                 self._disable(tx, endpoint_id, DisabledReason.GONE, sent)

@@ -153,12 +153,13 @@ def list_waiting_ids(execute: Execute, endpoint_id: UUID, *, now: datetime, limi
 
 
 def list_due(execute: Execute, ids: Sequence[UUID], *, now: datetime) -> list[DueDelivery]:
-    """List those of the deliveries that are still waiting and not leased, with their bodies."""
+    """List those of the deliveries that are still waiting and not leased, with their bodies, oldest due first."""
     columns = [getattr(deliveries.c, name) for name in DueDelivery._fields[:-1]]
     query = (
         select(*columns, func.coalesce(deliveries.c.body, _events.c.body))
         .outerjoin(_events, _events.c.seq == deliveries.c.event_seq)
         .where(deliveries.c.id.in_(ids), _IS_WAITING, _IS_NOT_LEASED)
+        .order_by(deliveries.c.next_attempt_at, deliveries.c.id)
     )
     return fetch_all(execute(query, {"now": now}), DueDelivery)
 

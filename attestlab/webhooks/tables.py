@@ -65,7 +65,11 @@ class WebhookEndpointRecord(NamedTuple):
 
 
 class WebhookEndpointHealth(SQLModel, table=True):
-    """The health of an endpoint that has been failing; without a row, it is healthy."""
+    """The health of an endpoint that has been failing; without a row, it is healthy.
+
+    No attempt begins before `circuit_open_until`: while a worker probes the endpoint, the end of its lease, and
+    afterwards a second after the probe began.
+    """
 
     __tablename__ = "webhook_endpoint_health"
 

@@ -57,10 +57,17 @@ class ScriptedTransport:
 class Bench:
     """A queue and its dispatcher, driven step by step; jitter is `jitter`."""
 
-    def __init__(self, lab: Installation, *, clock: Clock | None = None, jitter: float = 0.0) -> None:
+    def __init__(
+        self,
+        lab: Installation,
+        *,
+        clock: Clock | None = None,
+        jitter: float = 0.0,
+        transport: ScriptedTransport | None = None,
+    ) -> None:
         self.lab = lab
         self.clock = clock or lab.clock
-        self.transport = ScriptedTransport()
+        self.transport = transport or ScriptedTransport()
         self.queue = WebhookQueue(
             storage=lab.storage,
             clock=self.clock,

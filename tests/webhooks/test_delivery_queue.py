@@ -283,31 +283,6 @@ def lease_all(
     return leased
 
 
-def test_an_open_circuit_lets_one_probe_through_and_costs_no_attempt(
-    bench: Bench, caller: Caller, clock: FixedClock
-) -> None:
-    endpoint_id = bench.endpoint(caller)
-    bench.publish(caller, 20)
-    bench.transport.answer = silent
-    assert [bench.step(), bench.step()] == [8, 8]
-    assert bench.health(endpoint_id).is_circuit_open
-    made = len(bench.attempts())
-
-    clock.advance(timedelta(seconds=29))
-    assert bench.step() == 0
-    clock.advance(SECOND)
-    (probe,) = bench.lease()
-    assert Bench(bench.lab).lease() == [], "a second worker probes too"
-    bench.transport.answer = OK
-    bench.record(bench.attempt([probe]))
-
-    assert bench.health(endpoint_id) == schedule.HEALTHY
-    while bench.step():
-        pass
-    assert {row.status for row in bench.deliveries()} == {DELIVERED}
-    assert sum(row.attempt_count for row in bench.deliveries()) == len(bench.attempts()) == made + 20
-
-
 def test_a_new_url_begins_without_the_failures_of_the_old_one(bench: Bench, caller: Caller) -> None:
     endpoint_id = bench.endpoint(caller)
     bench.publish(caller, 20)

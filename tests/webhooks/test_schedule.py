@@ -19,7 +19,7 @@ unit = st.floats(0, 1)
 
 
 def fail(health: EndpointHealth, at: datetime, *, is_probe: bool = False) -> EndpointHealth:
-    return schedule.health_after_failure(health, at=at, is_probe=is_probe)
+    return schedule.health_after_failure(health, began_at=at, at=at, is_probe=is_probe)
 
 
 def fail_times(count: int, *, at: datetime = NOW) -> EndpointHealth:
@@ -58,22 +58,20 @@ def test_a_retry_after_that_is_neither_is_ignored(header: str | None) -> None:
     assert schedule.parse_retry_after(header, now=NOW) is None
 
 
-def test_ten_consecutive_failures_open_the_circuit_for_30_seconds() -> None:
+def test_after_ten_consecutive_failures_there_is_one_attempt_at_a_time_and_a_second() -> None:
     assert schedule.attempts_allowed(fail_times(9), now=NOW) == 8
-    opened = fail_times(10)
-    assert opened.circuit_open_until == NOW + timedelta(seconds=30)
-    assert schedule.attempts_allowed(opened, now=NOW + timedelta(seconds=29)) == 0
-    assert schedule.attempts_allowed(opened, now=NOW + timedelta(seconds=30)) == 1
-
-
-def test_each_failed_probe_doubles_the_pause_up_to_300_seconds() -> None:
-    health, at, pauses = fail_times(10), NOW, []
-    for _ in range(6):
-        assert health.circuit_open_until is not None
-        pauses.append((health.circuit_open_until - at).total_seconds())
-        at = health.circuit_open_until
+    health, at = fail_times(10), NOW
+    for _ in range(100):
+        assert schedule.attempts_allowed(health, now=at + timedelta(milliseconds=999)) == 0
+        at += timedelta(seconds=1)
+        assert schedule.attempts_allowed(health, now=at) == 1
         health = fail(health, at, is_probe=True)
-    assert pauses == [30, 60, 120, 240, 300, 300]
+
+
+def test_a_slow_attempt_is_followed_by_the_next_one_at_once() -> None:
+    end = NOW + timedelta(seconds=5)
+    health = schedule.health_after_failure(fail_times(10), began_at=NOW, at=end, is_probe=True)
+    assert schedule.attempts_allowed(health, now=end) == 1
 
 
 def test_attempts_that_began_before_the_circuit_opened_do_not_prolong_it() -> None:
