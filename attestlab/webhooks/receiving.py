@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
@@ -35,7 +35,18 @@ _READ_HEADERS = frozenset(
     for name in (SIGNATURE_HEADER, STANDARD_ID_HEADER, STANDARD_TIMESTAMP_HEADER, STANDARD_SIGNATURE_HEADER)
 )
 
-Headers = Mapping[str, str] | Iterable[tuple[str, str]]
+_WSGI_PREFIX = "http_"  # of a header's name in an environ (PEP 3333)
+
+
+class HeaderMapping(Protocol):
+    """What a framework has for headers: `items()` gives names, and values or lists of values."""
+
+    def items(self) -> Iterable[tuple[str | bytes, object]]:
+        """Return the names and values."""
+        ...
+
+
+Headers = HeaderMapping | Iterable[tuple[str | bytes, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,8 @@ def verify(
     Answer 400 when it raises `SignatureInvalid`, and any 2xx status when the event is stored.
 
     Args:
-        headers: of the request, in any case: a mapping, or pairs of name and value.
+        headers: of the request, in any case: a mapping or other object with `items()`, a WSGI environ, or pairs of
+            name and value. Of a list of values, the last one counts.
         body: of the request, exactly the bytes that were received.
         secret: of the endpoint, `whsec_...`; several while a rotation overlaps.
         tolerance: seconds that the timestamp may be older or newer than now.
@@ -167,17 +179,42 @@ def _select(headers: Headers) -> dict[str, str]:
         ValidationFailed: these are no headers.
     """
     try:
-        pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
-        selected = {_text(name).lower(): _text(value) for name, value in pairs if _text(name).lower() in _READ_HEADERS}
+        pairs = headers.items() if hasattr(headers, "items") else headers
+        named = [(_header_name(name), value) for name, value in pairs]
+        return {name: _header_value(value) for name, value in named if name in _READ_HEADERS}
     except (TypeError, ValueError, AttributeError) as error:
         message = f"Headers are a mapping of names to values, or pairs of both; {type(headers).__name__} is neither."
         raise ValidationFailed.of("/headers", "type", message) from error
-    return selected
 
 
-def _text(value: str | bytes) -> str:
-    """Decode a header's name or value, which ASGI servers give as bytes."""
-    return value.decode("latin-1") if isinstance(value, bytes) else str.__str__(value)
+def _header_name(name: str | bytes) -> str:
+    """Return a header's name in lowercase; that of a WSGI environ has a prefix, and underscores.
+
+    >>> _header_name("HTTP_X_SERVICE_SIGNATURE"), _header_name(b"X-Service-Signature")
+    ('x-service-signature', 'x-service-signature')
+    """
+    text = _text(name).lower()
+    return text.removeprefix(_WSGI_PREFIX).replace("_", "-") if text.startswith(_WSGI_PREFIX) else text
+
+
+def _header_value(value: object) -> str:
+    """Return a header's value, or the last one of several; none is an empty text."""
+    if isinstance(value, list | tuple):
+        value = value[-1] if value else ""
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    """Decode a header's name or value, which ASGI servers give as bytes.
+
+    Raises:
+        TypeError: it is no text.
+    """
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if not isinstance(value, str):
+        raise TypeError
+    return str.__str__(value)
 
 
 def _require_secrets(secret: object) -> tuple[str, ...]:

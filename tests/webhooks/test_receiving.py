@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
+from http.client import HTTPConnection, HTTPMessage
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from wsgiref.headers import Headers
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from requests.structures import CaseInsensitiveDict
 from tornado.httputil import HTTPHeaders
+from werkzeug.datastructures import EnvironHeaders
+from werkzeug.datastructures import Headers as WerkzeugHeaders
 
 from attestlab.core.errors import AttestLabError, SignatureInvalid, ValidationFailed
 from attestlab.webhooks import WebhookEvent, verify
 from attestlab.webhooks.signatures import sign_headers
+from support.timeouts import WAIT_TIMEOUT_S
 
 SECRET = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 OTHER_SECRET = "whsec_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
@@ -30,6 +41,19 @@ SCHEME_HEADERS = {
 
 def sign(body: bytes = BODY, at: datetime = NOW, secrets: tuple[str, ...] = (SECRET,)) -> dict[str, str]:
     return sign_headers(event_id="evt-1", event_type="key.rotated", body=body, secrets=secrets, at=at)
+
+
+def fill(message: EmailMessage | HTTPMessage) -> EmailMessage | HTTPMessage:
+    """A message of the standard library with the headers of a signed request."""
+    for name, value in sign().items():
+        message[name] = value
+    return message
+
+
+def as_environ(headers: Mapping[str, str]) -> dict[str, Any]:
+    """Headers as a WSGI server has them (PEP 3333)."""
+    named = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()}
+    return {**named, "CONTENT_TYPE": "application/json", "wsgi.version": (1, 0), "wsgi.multithread": True}
 
 
 @pytest.fixture(params=SCHEME_HEADERS)
@@ -62,12 +86,79 @@ def test_an_invalid_signature_of_one_scheme_does_not_matter_if_the_other_is_vali
         {name.upper(): value for name, value in sign().items()},
         list(sign().items()),
         [(name.encode(), value.encode()) for name, value in sign().items()],
+        {name.encode(): value.encode() for name, value in sign().items()},
         HTTPHeaders(sign()),
+        Headers(list(sign().items())),
+        fill(HTTPMessage()),
+        fill(EmailMessage()),
+        httpx.Headers(sign()),
+        CaseInsensitiveDict(sign()),
+        WerkzeugHeaders(sign()),
+        EnvironHeaders(as_environ(sign())),
+        as_environ(sign()),
+        {name: [value] for name, value in sign().items()},
+        {name: ("t=0,v1=0", value) for name, value in sign().items()},
+        [(name, [value]) for name, value in sign().items()],
     ],
-    ids=["as sent", "lower", "upper", "pairs", "ASGI", "Tornado"],
+    ids=[
+        *("as sent", "lower", "upper", "pairs", "ASGI", "bytes", "Tornado", "wsgiref", "http.server", "email", "httpx"),
+        *("requests", "Werkzeug", "Flask", "WSGI", "lists of values", "several values", "pairs with lists"),
+    ],
 )
 def test_headers_come_as_frameworks_have_them(headers: Any) -> None:
     assert verify(headers, BODY, SECRET, now=NOW) == EVENT
+
+
+def send_to(server: HTTPServer) -> None:
+    """Send a signed request to a server of the standard library, which handles one request."""
+    serving = threading.Thread(target=server.handle_request)
+    serving.start()
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=WAIT_TIMEOUT_S)
+    connection.request("POST", "/hook", BODY, sign())
+    connection.getresponse().read()
+    connection.close()
+    serving.join()
+    server.server_close()
+
+
+def test_a_receiver_with_http_server_passes_its_headers() -> None:
+    events: list[WebhookEvent] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            events.append(verify(self.headers, body, SECRET, now=NOW))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Write nothing."""
+
+    send_to(HTTPServer(("127.0.0.1", 0), Handler))
+    assert events == [EVENT]
+
+
+def test_a_wsgi_application_passes_its_environ() -> None:
+    events: list[WebhookEvent] = []
+
+    class QuietHandler(WSGIRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Write nothing."""
+
+    def receive(environ: dict[str, Any], start_response: Callable[..., object]) -> list[bytes]:
+        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        events.append(verify(environ, body, SECRET, now=NOW))
+        start_response("204 No Content", [])
+        return []
+
+    send_to(make_server("127.0.0.1", 0, receive, handler_class=QuietHandler))
+    assert events == [EVENT]
+
+
+@pytest.mark.parametrize("values", [[], [""], ["t=1"]])
+def test_a_list_without_a_signature_is_rejected(values: list[str]) -> None:
+    with pytest.raises(SignatureInvalid, match="no signature"):
+        verify({"X-Service-Signature": values}, BODY, SECRET, now=NOW)
 
 
 @pytest.mark.parametrize("body", [BODY, bytearray(BODY), memoryview(BODY)])
@@ -196,6 +287,9 @@ def test_a_signed_body_that_is_no_event_is_rejected(body: bytes) -> None:
         ({"headers": None}, "NoneType is neither"),
         ({"headers": "X-Service-Signature: t=1"}, "str is neither"),
         ({"headers": {"X-Service-Signature": 5}}, "neither"),
+        ({"headers": {"X-Service-Signature": [5]}}, "neither"),
+        ({"headers": {"X-Service-Signature": {"value": "t=1"}}}, "neither"),
+        ({"headers": dict}, "neither"),
         ({"headers": [1]}, "neither"),
         ({"now": "2026-01-02"}, "UTC offset"),
         ({"now": datetime(2026, 1, 2)}, "UTC offset"),  # naive, which is the mistake
