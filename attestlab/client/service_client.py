@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 from uuid import uuid4
@@ -31,6 +32,7 @@ from attestlab.core.errors import (
     Unavailable,
     ValidationFailed,
 )
+from attestlab.core.retry_after import parse_retry_after
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +51,7 @@ PAGE_ROWS: Final = 100
 LocalRows = AbstractContextManager["pa.RecordBatchReader"]
 # Opens the rows of a query for the caller that a request's headers name; None for a caller who signed in.
 OpenLocalRows = Callable[[Mapping[str, str], str, object], LocalRows | None]
+_MAX_RETRY_AFTER = timedelta(days=1)  # that an error shows
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _READS = frozenset({"GET", "HEAD"})
 # Methods whose repetition has the same result (RFC 9110 section 9.2.2).
@@ -382,8 +385,8 @@ def _pause_before_retry(error: AttestLabError, wait_s: float, *, is_repeatable: 
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:
-    text = response.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdecimal() else None
+    found = parse_retry_after(response.headers.get("retry-after"), now=datetime.now(UTC), limit=_MAX_RETRY_AFTER)
+    return None if found is None else found.total_seconds()
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

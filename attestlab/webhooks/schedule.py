@@ -1,15 +1,13 @@
 """When a delivery is attempted again, and when an endpoint is spared or disabled; pure functions of values.
 
-The delays are those of SPEC (Events, Retries). `Retry-After` is that of RFC 9110, section 10.2.3. A circuit breaker
-spares a receiver that fails: it has one attempt at a time, at most one a second. A longer pause would break the
-schedule as soon as a few deliveries wait: with ten, even a receiver that never responds makes none a minute late.
+The delays are those of SPEC (Events, Retries). A circuit breaker spares a receiver that fails: it has one attempt at a
+time, at most one a second. A longer pause would break the schedule as soon as a few deliveries wait: with ten, even a
+receiver that never responds makes none a minute late.
 """
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -31,8 +29,6 @@ MIN_PROBE_INTERVAL = timedelta(seconds=1)  # from the beginning of one to that o
 WARN_AFTER = timedelta(days=3)  # of nothing but failures
 DISABLE_AFTER = timedelta(days=5)
 MIN_WARNING = timedelta(hours=24)  # between the warning and the disabling
-
-_SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class EndpointHealth(NamedTuple):
@@ -74,28 +70,6 @@ def delay_after(attempts: int, *, jitter_0_1: float, retry_after: timedelta | No
         return None
     delay = RETRY_DELAYS[attempts - 1] * (1 + MAX_JITTER * jitter_0_1)
     return max(delay, retry_after or delay)
-
-
-def parse_retry_after(value: str | None, *, now: datetime) -> timedelta | None:
-    """Parse a `Retry-After` header, seconds or an HTTP date; at most 300 seconds, None if it is neither.
-
-    >>> noon = datetime(2026, 11, 24, 12, tzinfo=UTC)
-    >>> parse_retry_after("120", now=noon).seconds, parse_retry_after("86400", now=noon).seconds
-    (120, 300)
-    >>> parse_retry_after("Tue, 24 Nov 2026 12:01:00 GMT", now=noon).seconds
-    60
-    >>> parse_retry_after("soon", now=noon), parse_retry_after("Tue, 24 Nov 2026 11:00:00 GMT", now=noon)
-    (None, datetime.timedelta(0))
-    """
-    text = (value or "").strip()
-    if _SECONDS.fullmatch(text):
-        return min(timedelta(seconds=int(text)), MAX_RETRY_AFTER)
-    try:
-        at = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    wait = at.replace(tzinfo=at.tzinfo or UTC) - now
-    return min(max(wait, timedelta(0)), MAX_RETRY_AFTER)
 
 
 def health_after_failure(health: EndpointHealth, *, began_at: datetime, at: datetime, is_probe: bool) -> EndpointHealth:
@@ -142,7 +116,7 @@ def further_attempts_of_tenant(running_of_tenant: int, *, running: int) -> int:
 def attempts_allowed(health: EndpointHealth, *, now: datetime) -> int:
     """Return how many attempts an endpoint may have at once.
 
-    >>> attempts_allowed(HEALTHY, now=datetime(2026, 11, 24, tzinfo=UTC))
+    >>> attempts_allowed(HEALTHY, now=datetime(2026, 11, 24))
     8
     """
     if not health.is_circuit_open:

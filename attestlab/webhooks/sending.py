@@ -9,6 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from attestlab.core.clock import Clock
+from attestlab.core.retry_after import parse_retry_after
 from attestlab.web import logging_setup
 from attestlab.webhooks import schedule
 from attestlab.webhooks.http_transport import OutgoingRequest, ReceiverResponse, SendFailed
@@ -74,6 +75,6 @@ class DeliverySender:
         ended_at = self._clock.now()
         error = None if response.is_success else f"The receiver answered with status {response.status}."
         header = None if response.is_success else response.headers.get(RETRY_AFTER)
-        retry_after = schedule.parse_retry_after(header, now=ended_at)
+        retry_after = parse_retry_after(header, now=ended_at, limit=schedule.MAX_RETRY_AFTER)
         excerpt = response.excerpt or None
         return SentAttempt(at, ended_at, response.status, response.elapsed_ms, error, excerpt, retry_after)

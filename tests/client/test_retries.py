@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -96,12 +98,27 @@ def test_the_wait_is_that_of_retry_after() -> None:
     assert waits == [7.0]
 
 
-def test_the_wait_that_a_proxy_asks_for_counts_too() -> None:
-    gateway = Answer(503, b"busy", {"Content-Type": "text/plain", "Retry-After": "3"})
+@pytest.mark.parametrize(("asked", "wait_s"), [("3", 3.0), ("1.5", 2.0), ("Tue, 24 Nov 2020 12:00:00 GMT", 0.2)])
+def test_the_wait_that_a_proxy_asks_for_counts_too(asked: str, wait_s: float) -> None:
+    gateway = Answer(503, b"busy", {"Content-Type": "text/plain", "Retry-After": asked})
     with lab_of(gateway, Answer(200, RESOLVED)) as (lab, _, waits):
         lab.cases.resolve(CASE, "fraud")
 
-    assert waits == [3.0]
+    assert waits == [wait_s]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["3600.0", "9" * 5000, format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)],
+    ids=["fraction", "5000 digits", "date"],
+)
+def test_a_proxy_that_asks_for_too_long_a_wait_is_reported_at_once(asked: str) -> None:
+    gateway = Answer(503, b"busy", {"Content-Type": "text/plain", "Retry-After": asked})
+    with lab_of(gateway) as (lab, server, waits), pytest.raises(Unavailable) as caught:
+        lab.me()
+
+    assert (len(server.received), waits) == (1, [])
+    assert MAX_RETRY_WAIT_S < (caught.value.retry_after_s or 0) <= 86_400
 
 
 def test_a_wait_that_is_too_long_is_reported_at_once() -> None:

@@ -98,7 +98,9 @@ def test_jitter_is_added_to_each_delay(lab: Installation, caller: Caller, clock:
     assert run_to_the_end(bench, clock) == pytest.approx([1.3 * delay for delay in SPECIFIED_S], abs=0.001)
 
 
-@pytest.mark.parametrize(("asked", "first"), [("30", 30), ("0", 1), ("86400", 300), ("soon", 1)])
+@pytest.mark.parametrize(
+    ("asked", "first"), [("30", 30), ("0", 1), ("1.5", 2), ("86400", 300), ("9" * 10, 300), ("soon", 1)]
+)
 def test_retry_after_postpones_the_next_attempt(
     bench: Bench, caller: Caller, clock: FixedClock, asked: str, first: int
 ) -> None:

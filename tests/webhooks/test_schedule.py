@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,17 +43,6 @@ def test_retry_after_makes_an_attempt_later_and_never_adds_one(jitter: float, se
         assert plain is not None
         assert schedule.delay_after(attempts, jitter_0_1=jitter, retry_after=asked) == max(plain, asked)
     assert schedule.delay_after(MAX_ATTEMPTS, jitter_0_1=jitter, retry_after=asked) is None
-
-
-@given(st.integers(-400, 400))
-def test_retry_after_as_a_date_is_the_time_until_then(seconds: int) -> None:
-    header = format_datetime(NOW + timedelta(seconds=seconds), usegmt=True)
-    assert schedule.parse_retry_after(header, now=NOW) == timedelta(seconds=min(max(seconds, 0), 300))
-
-
-@pytest.mark.parametrize("header", [None, "", "-1", "1.5", "never", "9" * 50, "Tue, 99 Nov 2026 12:00:00 GMT", "٣"])
-def test_a_retry_after_that_is_neither_is_ignored(header: str | None) -> None:
-    assert schedule.parse_retry_after(header, now=NOW) is None
 
 
 def test_after_ten_consecutive_failures_there_is_one_attempt_at_a_time_and_a_second() -> None:
