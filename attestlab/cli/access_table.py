@@ -37,7 +37,8 @@ def _allowed_roles(needs: Requirement) -> list[Role]:
     """Return the roles that may call a route."""
     if needs.realm == "consumer":
         return []
-    roles = [role for role in Role if not needs.roles or role in needs.roles]
+    allowed = needs.roles or needs.people_roles or tuple(Role)
+    roles = [role for role in Role if role in allowed]
     return [role for role in roles if needs.scope is None or Scope(needs.scope) in SCOPES_OF_ROLES[role]]
 
 

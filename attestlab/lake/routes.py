@@ -8,7 +8,7 @@ from attestlab.lake.jobs import QUERY_TIMEOUT_S, ClientQuery, DatasetRequest
 from attestlab.lake.rules import RowFormat, choose_format
 from attestlab.lake.service import Lake
 from attestlab.lake.shapes import DatasetQuery, DatasetsOut, QueryIn, RowsOut
-from attestlab.orgs.rules import Caller
+from attestlab.orgs.rules import Caller, Role
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse, StreamedResponse
 from attestlab.web.routing.authorization import Requirement
@@ -16,7 +16,8 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("lake")
 ARROW = {RowFormat.ARROW.value: bytes}
-READERS = Requirement(tenant_only=True)  # each data set that is read requires its own scope
+# Each data set that is read requires its own scope, and the log none. A content admin reads nothing of a tenant.
+READERS = Requirement(tenant_only=True, people_roles=tuple(role for role in Role if role is not Role.CONTENT_ADMIN))
 
 
 @routes.get("/v1/lake/datasets", scope=READERS)
@@ -43,7 +44,9 @@ async def get_lake_dataset(
     """Read the rows of a data set: all of them as Arrow, or the newest 10,000 as JSON.
 
     A client that accepts `application/vnd.apache.arrow.stream` gets Arrow. The data set needs its scope:
-    `attestations:read` for attestations and verifications, `issuers:read` for issuers, `audit:read` for audit.
+    `attestations:read` for attestations and verifications, `issuers:read` for issuers, `audit:read` for audit,
+    `risk:read` for signals, raw_events, cases and challenges, `policies:read` for decisions and policies,
+    `webhooks:read` for deliveries.
     """
     columns = [] if query.columns is None else query.columns.split(",")
     wanted = DatasetRequest(name, query.start, query.end, columns, choose_format(request.header("Accept")))

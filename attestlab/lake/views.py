@@ -43,7 +43,7 @@ class LakeView:
     """A data set that analysts query; its rows are those of its first source.
 
     `time` is the column that a period selects by. `enums` are the columns with enumerated values. Without a `scope`,
-    every credential of a tenant may read it.
+    every credential of a tenant may read it: the log is public.
     """
 
     sources: tuple[Source, ...]
@@ -80,7 +80,7 @@ def _enum_type(kinds: Iterable[type[StrEnum]]) -> str:
     return f"ENUM({', '.join(map(literal, values))})"
 
 
-DECISIONS = LakeView((datasets.DECISIONS,), "created_at")
+DECISIONS = LakeView((datasets.DECISIONS,), "created_at", Scope.POLICIES_READ)
 ALL = (
     DECISIONS,
     LakeView(
@@ -101,18 +101,18 @@ ALL = (
         enums={"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
     ),
     LakeView((datasets.AUDIT,), "timestamp", Scope.AUDIT_READ),
-    LakeView((datasets.SIGNALS,), "occurred_at"),
-    LakeView((datasets.RAW_EVENTS,), "occurred_at"),
+    LakeView((datasets.SIGNALS,), "occurred_at", Scope.RISK_READ),
+    LakeView((datasets.RAW_EVENTS,), "occurred_at", Scope.RISK_READ),
     LakeView((datasets.VERIFICATIONS,), "at", Scope.ATTESTATIONS_READ, {"verdict": [Verdict]}),
-    LakeView((datasets.DELIVERIES,), "at"),
+    LakeView((datasets.DELIVERIES,), "at", Scope.WEBHOOKS_READ),
     LakeView(
         (current_rows.ISSUERS,),
         "created_at",
         Scope.ISSUERS_READ,
         {"status": [IssuerStatus], "trust_tier": [TrustTier], "risk_rating": [RiskRating]},
     ),
-    LakeView((current_rows.POLICIES,), "created_at", enums={"status": [PolicyStatus]}),
-    LakeView((current_rows.CASES,), "opened_at", enums={"status": [CaseStatus], "outcome": [CaseOutcome]}),
-    LakeView((current_rows.CHALLENGES,), "created_at"),
+    LakeView((current_rows.POLICIES,), "created_at", Scope.POLICIES_READ, {"status": [PolicyStatus]}),
+    LakeView((current_rows.CASES,), "opened_at", Scope.RISK_READ, {"status": [CaseStatus], "outcome": [CaseOutcome]}),
+    LakeView((current_rows.CHALLENGES,), "created_at", Scope.RISK_READ),
 )
 BY_NAME = {view.name: view for view in ALL}

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.orgs import scope_rules
 from attestlab.orgs.api_keys import ApiKeys, CreatedApiKey
 from attestlab.orgs.rules import Caller, Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
@@ -124,4 +125,5 @@ def _created_key_out(created: CreatedApiKey) -> ApiKeyMadeOut:
 
 def _key_out(row: ApiKeyRecord) -> ApiKeyOut:
     columns = {name: getattr(row, name) for name in ApiKeyOut.model_fields}
-    return ApiKeyOut(**{**columns, "scopes": row.scopes.split()})
+    scopes = scope_rules.parse_scopes(row.scopes, has_group_scopes=row.has_group_scopes is True)
+    return ApiKeyOut(**{**columns, "scopes": scope_rules.format_scopes(scopes).split()})

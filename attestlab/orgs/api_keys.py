@@ -22,7 +22,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.orgs import rules, store
+from attestlab.orgs import rules, scope_rules, store
 from attestlab.orgs.events import ApiKeyCompromised
 from attestlab.orgs.rules import CONSUMER_SCOPES, ApiKeyStatus, Caller, ConsumerScope, Environment, Scope
 from attestlab.orgs.tables import ApiKeyRecord
@@ -70,6 +70,8 @@ class ApiKeys:
     ) -> CreatedApiKey:
         """Creates a key of the caller's tenant, with no more scopes than the caller has.
 
+        All eight scopes of the specification imply the others.
+
         Raises:
             ValidationFailed: the name is not one line, there is no scope, or a dev key is requested in production.
             PermissionDenied: the caller lacks one of the scopes.
@@ -81,8 +83,9 @@ class ApiKeys:
             )
         if environment is Environment.DEV and self.settings.env is Stage.PRODUCTION:
             raise ValidationFailed.of("/environment", "dev", "Production accepts live keys only.")
-        rules.require_scopes_within(scopes, caller.scopes)
-        key = NewApiKey(name, scopes, environment, _person_id(caller))
+        granted = scope_rules.expand(scopes)
+        rules.require_scopes_within(granted, caller.scopes)
+        key = NewApiKey(name, granted, environment, _person_id(caller))
         with self.storage.write(tx) as tx:
             return self.add(tx, key, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
 
@@ -121,11 +124,12 @@ class ApiKeys:
             prefix=rules.key_prefix(secret),
             secret_sha256=hashlib.sha256(secret.encode()).digest(),
             environment=key.environment.value,
-            scopes=_format_scopes(key.scopes),
+            scopes=scope_rules.format_scopes(key.scopes),
             status=ApiKeyStatus.ACTIVE.value,
             created_at=at,
             created_by=key.created_by,
             expires_at=key.expires_at,
+            has_group_scopes=True,
         )
         audited_write.insert(tx, store.api_keys, row, AuditContext(tenant_id, actor, "api_key.create", at))
         return CreatedApiKey(row, secret)
@@ -195,11 +199,6 @@ class ApiKeys:
 
 def _person_id(caller: Caller) -> UUID | None:
     return UUID(caller.actor_id) if caller.actor_type == "USER" else None
-
-
-def _format_scopes(scopes: AbstractSet[Scope | ConsumerScope]) -> str:
-    """Formats scopes for storage, always in the same order."""
-    return " ".join(scope for scope in (*ConsumerScope, *Scope) if scope in scopes)
 
 
 def _revocation_changes(reason: str | None, now: datetime) -> dict[str, object]:

@@ -33,7 +33,7 @@ _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
 class Scope(StrEnum):
-    """An action that a tenant key may be allowed to perform (SPEC, Key types)."""
+    """An action that a tenant key may be allowed to perform (SPEC, Key types; from `risk:read` on CONTRACT 11.0)."""
 
     ATTESTATIONS_MINT = "attestations:mint"
     ATTESTATIONS_READ = "attestations:read"
@@ -43,6 +43,16 @@ class Scope(StrEnum):
     USERS_READ = "users:read"
     USERS_WRITE = "users:write"
     AUDIT_READ = "audit:read"
+    RISK_READ = "risk:read"
+    RISK_WRITE = "risk:write"
+    POLICIES_READ = "policies:read"
+    POLICIES_WRITE = "policies:write"
+    WEBHOOKS_READ = "webhooks:read"
+    WEBHOOKS_WRITE = "webhooks:write"
+    BILLING_READ = "billing:read"
+    BILLING_WRITE = "billing:write"
+    AGENTS_READ = "agents:read"
+    AGENTS_WRITE = "agents:write"
 
 
 class Plan(StrEnum):
@@ -86,13 +96,26 @@ PLATFORM_ROLES = frozenset({Role.SUPER_ADMIN, Role.CONTENT_ADMIN, Role.REVIEWER}
 CONSUMER_SCOPES: frozenset[Scope | ConsumerScope] = frozenset(
     {*ConsumerScope, Scope.ATTESTATIONS_MINT, Scope.ATTESTATIONS_READ}
 )
-_READ_SCOPES = frozenset({Scope.ATTESTATIONS_READ, Scope.ISSUERS_READ})
+_READ_SCOPES = frozenset(
+    {
+        Scope.ATTESTATIONS_READ,
+        Scope.ISSUERS_READ,
+        Scope.RISK_READ,
+        Scope.POLICIES_READ,
+        Scope.WEBHOOKS_READ,
+        Scope.BILLING_READ,
+    }
+)
+_GROUP_WRITES = frozenset(
+    {Scope.RISK_WRITE, Scope.POLICIES_WRITE, Scope.WEBHOOKS_WRITE, Scope.BILLING_WRITE, Scope.AGENTS_WRITE}
+)
 SCOPES_OF_ROLES: dict[Role, frozenset[Scope]] = {
     Role.OWNER: frozenset(Scope),
     Role.ADMIN: frozenset(Scope),
-    Role.ANALYST: _READ_SCOPES | {Scope.AUDIT_READ, Scope.USERS_READ},
+    Role.ANALYST: _READ_SCOPES
+    | {Scope.AUDIT_READ, Scope.USERS_READ, Scope.RISK_WRITE, Scope.POLICIES_WRITE, Scope.AGENTS_READ},
     Role.MEMBER: _READ_SCOPES | {Scope.ATTESTATIONS_MINT},
-    Role.SUPER_ADMIN: frozenset(Scope),
+    Role.SUPER_ADMIN: frozenset(Scope) - _GROUP_WRITES - {Scope.AGENTS_READ},
     Role.CONTENT_ADMIN: frozenset(),
     Role.REVIEWER: _READ_SCOPES | {Scope.AUDIT_READ},
 }

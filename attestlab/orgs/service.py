@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -22,11 +21,11 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE, Actor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.orgs import plans, role_rules, rules, store
+from attestlab.orgs import plans, role_rules, rules, scope_rules, store
 from attestlab.orgs.api_keys import ApiKeys, NewApiKey
 from attestlab.orgs.members import OnAccountOpened
 from attestlab.orgs.origins import normalize_origins
-from attestlab.orgs.rules import ApiKeyStatus, Caller, ConsumerScope, Environment, OrgStatus, Plan, Realm, Role, Scope
+from attestlab.orgs.rules import ApiKeyStatus, Caller, Environment, OrgStatus, Plan, Realm, Role, Scope
 from attestlab.orgs.tables import OrgRecord, TenantRecord, UserRecord
 from attestlab.settings import Settings, Stage
 
@@ -188,7 +187,7 @@ class Orgs:
             key.tenant_id,
             "API_KEY",
             str(key.id),
-            _parse_scopes(key.scopes),
+            scope_rules.parse_scopes(key.scopes, has_group_scopes=key.has_group_scopes is True),
             key.plan,
             adjusted=key.adjusted,
             realm=Realm(key.realm or Realm.TENANT),
@@ -291,9 +290,3 @@ def _add_tenant(tx: Transaction, tenant: TenantRecord) -> UUID:
 def _add_org(tx: Transaction, tenant_id: UUID, name: str, slug: str, actor: Actor, now: datetime) -> OrgRecord:
     row = OrgRecord(new_id(now), tenant_id, name, slug, OrgStatus.ACTIVE.value, now)
     return audited_write.insert(tx, store.orgs, row, AuditContext(tenant_id, actor, "org.create", now))
-
-
-@lru_cache(maxsize=256)
-def _parse_scopes(stored: str) -> frozenset[Scope | ConsumerScope]:
-    """Parses a stored list of scopes; cached, because few different lists exist."""
-    return frozenset(ConsumerScope(name) if name in list(ConsumerScope) else Scope(name) for name in stored.split())

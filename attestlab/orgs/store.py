@@ -40,6 +40,7 @@ _BY_SECRET = (
         api_keys.c.id,
         api_keys.c.tenant_id,
         api_keys.c.scopes,
+        api_keys.c.has_group_scopes,
         api_keys.c.status,
         api_keys.c.environment,
         api_keys.c.expires_at,
@@ -59,6 +60,7 @@ class KeyWithTenant(NamedTuple):
     id: UUID
     tenant_id: UUID
     scopes: str
+    has_group_scopes: bool | None
     status: str
     environment: str
     expires_at: datetime | None

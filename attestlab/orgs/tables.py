@@ -14,6 +14,7 @@ from sqlmodel import Field, SQLModel
 from attestlab.core.db.tables import short_repr
 
 SINCE_0003 = {"info": {"since": "0003"}}
+SINCE_0025 = {"info": {"since": "0025"}}
 
 
 class Tenant(SQLModel, table=True):
@@ -124,7 +125,11 @@ class UserRecord(NamedTuple):
 
 
 class ApiKey(SQLModel, table=True):
-    """A tenant's key; only the SHA-256 of the secret is stored. `scopes` are separated by spaces."""
+    """A tenant's key; only the SHA-256 of the secret is stored.
+
+    `scopes` are separated by spaces. `has_group_scopes` is null for a key that is older than the scopes of risk,
+    policies and webhooks: it has them all.
+    """
 
     __tablename__ = "api_keys"
 
@@ -142,6 +147,7 @@ class ApiKey(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
     revocation_reason: str | None = Field(default=None, max_length=1024, sa_column_kwargs=SINCE_0003)
     compromised_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    has_group_scopes: bool | None = Field(default=None, sa_column_kwargs=SINCE_0025)
 
 
 @short_repr
@@ -162,3 +168,4 @@ class ApiKeyRecord(NamedTuple):
     revoked_at: datetime | None = None
     revocation_reason: str | None = None
     compromised_at: datetime | None = None
+    has_group_scopes: bool | None = None

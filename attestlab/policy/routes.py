@@ -9,7 +9,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.shapes import In
-from attestlab.orgs.rules import Caller
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.policy import jobs, rendering
 from attestlab.policy.active_policies import PendingDecision, PolicyQuery
 from attestlab.policy.attribute_registry import AttributeRegistryService
@@ -40,13 +40,12 @@ from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, PageQuery, decode_id, decode_number, split_page
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse
-from attestlab.web.routing.authorization import Requirement, users_with
+from attestlab.web.routing.authorization import users_with
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST, _VERSIONS = "policies", "policy_versions"
 _TOML = "application/toml"
-_TENANT = Requirement(tenant_only=True)
 _PEOPLE = users_with(ACTIVATORS)
 
 
@@ -56,7 +55,7 @@ class FormatQuery(In):
     format: Literal["json", "toml"] | None = None
 
 
-@routes.get("/v1/policies/attributes", scope=_TENANT)
+@routes.get("/v1/policies/attributes", scope=Scope.POLICIES_READ)
 async def get_policy_attributes(
     request: Request,
     caller: Caller,
@@ -94,7 +93,7 @@ async def _check_attributes(
     return await executor.run_in_thread(jobs.check_and_render_attributes, policy_attributes, own, caller)
 
 
-@routes.put("/v1/policies/attributes", scope=_TENANT, prepare=_check_attributes, raises=(Conflict,))
+@routes.put("/v1/policies/attributes", scope=Scope.POLICIES_WRITE, prepare=_check_attributes, raises=(Conflict,))
 def set_policy_attributes(
     body: AttributesIn,
     prepared: tuple[CheckedAttributes, bytes],
@@ -122,7 +121,7 @@ async def _decide(
     return await run(lambda: policy_decisions.evaluate_context(question, body.context, caller=caller))
 
 
-@routes.post("/v1/policies/evaluate", scope=_TENANT, prepare=_decide, raises=(NotFound,))
+@routes.post("/v1/policies/evaluate", scope=Scope.POLICIES_READ, prepare=_decide, raises=(NotFound,))
 def evaluate_policies(
     body: EvaluateIn, prepared: PendingDecision, tx: Transaction, caller: Caller, policy_decisions: Decisions
 ) -> EvaluateOut:
@@ -134,7 +133,7 @@ def evaluate_policies(
     return rendering.render_decision(policy_decisions.record(prepared, caller=caller, tx=tx))
 
 
-@routes.get("/v1/policies/decisions/{id}", scope=_TENANT)
+@routes.get("/v1/policies/decisions/{id}", scope=Scope.POLICIES_READ)
 async def get_policy_decision(
     request: Request,
     id: str,
@@ -156,7 +155,7 @@ async def get_policy_decision(
     return rendering.render_explanation(found)
 
 
-@routes.post("/v1/policies/analyze", scope=_TENANT, idempotency="none", raises=(NotFound,))
+@routes.post("/v1/policies/analyze", scope=Scope.POLICIES_READ, idempotency="none", raises=(NotFound,))
 async def analyze_policy(
     request: Request,
     body: AnalyzeIn,
@@ -199,7 +198,7 @@ async def _read_document(
 
 @routes.post(
     "/v1/policies",
-    scope=_TENANT,
+    scope=Scope.POLICIES_WRITE,
     status=201,
     prepare=_read_document,
     headers=("Location",),
@@ -223,7 +222,7 @@ def create_policy(
     return _render_newest(tx, policies, made.id, caller)
 
 
-@routes.get("/v1/policies", scope=_TENANT)
+@routes.get("/v1/policies", scope=Scope.POLICIES_READ)
 def list_policies(query: PageQuery, caller: Caller, policies: Policies) -> Page[PolicySummaryOut]:
     """List the tenant's policies, newest first, without their documents.
 
@@ -234,7 +233,7 @@ def list_policies(query: PageQuery, caller: Caller, policies: Policies) -> Page[
     return Page[PolicySummaryOut](items=[rendering.render_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/policies/{id}", scope=_TENANT, produces={JSON: PolicyOut | dict[str, object], _TOML: str})
+@routes.get("/v1/policies/{id}", scope=Scope.POLICIES_READ, produces={JSON: PolicyOut | dict[str, object], _TOML: str})
 async def get_policy(
     request: Request,
     id: UUID,
@@ -262,7 +261,7 @@ async def get_policy(
     return RawResponse(toml, f"{_TOML}; charset=utf-8")
 
 
-@routes.put("/v1/policies/{id}", scope=_TENANT, prepare=_read_document, raises=(Conflict,))
+@routes.put("/v1/policies/{id}", scope=Scope.POLICIES_WRITE, prepare=_read_document, raises=(Conflict,))
 def update_policy(
     request: Request,
     id: UUID,
@@ -280,7 +279,7 @@ def update_policy(
     return _render_newest(tx, policies, id, caller)
 
 
-@routes.get("/v1/policies/{id}/versions", scope=_TENANT)
+@routes.get("/v1/policies/{id}/versions", scope=Scope.POLICIES_READ)
 def list_policy_versions(
     id: UUID, query: PageQuery, caller: Caller, policies: Policies
 ) -> Page[PolicyVersionSummaryOut]:
@@ -295,7 +294,7 @@ def list_policy_versions(
     return Page[PolicyVersionSummaryOut](items=listed, next_cursor=cursor)
 
 
-@routes.get("/v1/policies/{id}/versions/{version}", scope=_TENANT)
+@routes.get("/v1/policies/{id}/versions/{version}", scope=Scope.POLICIES_READ)
 def get_policy_version(id: UUID, version: int, caller: Caller, policies: Policies) -> PolicyVersionOut:
     """Get one version with its document.
 
@@ -304,7 +303,7 @@ def get_policy_version(id: UUID, version: int, caller: Caller, policies: Policie
     return rendering.render_version(*policies.version(id, version, caller=caller))
 
 
-@routes.post("/v1/policies/{id}/shadow", scope=_TENANT)
+@routes.post("/v1/policies/{id}/shadow", scope=Scope.POLICIES_WRITE)
 def shadow_policy(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
     """Evaluate the newest version next to the active versions, without effect on decisions.
 

@@ -5,7 +5,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.issuers.shapes import JwksOut
 from attestlab.lake.service import Lake
-from attestlab.orgs.rules import Caller
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.policy.formats.toml import parse_body_or_id
 from attestlab.policy.large_requests import PolicyProcesses, encode_policy
 from attestlab.simulation import jobs, rendering
@@ -13,11 +13,10 @@ from attestlab.simulation.service import SimulationOptions, SimulationRun, Simul
 from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
-from attestlab.web.routing.authorization import PUBLIC, Requirement
+from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
-_TENANT = Requirement(tenant_only=True)
 
 
 async def _run(
@@ -58,7 +57,7 @@ async def _run(
     )
 
 
-@routes.post("/v1/policies/simulate", scope=_TENANT, prepare=_run, raises=(NotFound,))
+@routes.post("/v1/policies/simulate", scope=Scope.POLICIES_READ, prepare=_run, raises=(NotFound,))
 def simulate_policy(
     prepared: SimulationRun, tx: Transaction, caller: Caller, simulations: Simulations
 ) -> SimulationOut:
@@ -80,7 +79,7 @@ def get_simulation_jwks(simulations: Simulations) -> JwksOut:
     return JwksOut(keys=[simulations.key.jwk()])
 
 
-@routes.get("/v1/policies/simulations/{digest}", scope=_TENANT)
+@routes.get("/v1/policies/simulations/{digest}", scope=Scope.POLICIES_READ)
 def get_simulation_report(digest: str, caller: Caller, simulations: Simulations) -> KeptReportOut:
     """Get a stored report, signed.
 

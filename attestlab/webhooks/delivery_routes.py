@@ -5,10 +5,9 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound
-from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
-from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Limit, Routes
 from attestlab.webhooks.deliveries import DeliveryWithAttempts, Recovery, WebhookDeliveries
 from attestlab.webhooks.delivery_shapes import (
@@ -23,12 +22,10 @@ from attestlab.webhooks.delivery_shapes import (
 from attestlab.webhooks.rules import RecoveryMode
 
 routes = Routes("webhooks")
-READERS = Requirement(tenant_only=True)
-WRITERS = Requirement(tenant_only=True, people_roles=(Role.OWNER, Role.ADMIN))
 _LIST = "webhook_deliveries"
 
 
-@routes.get("/v1/webhooks/endpoints/{id}/deliveries", scope=READERS)
+@routes.get("/v1/webhooks/endpoints/{id}/deliveries", scope=Scope.WEBHOOKS_READ)
 async def list_webhook_deliveries(
     id: UUID,
     query: WebhookDeliveriesQuery,
@@ -56,7 +53,7 @@ async def list_webhook_deliveries(
     return Page[WebhookDeliveryOut](items=[_delivery_out(one) for one in shown], next_cursor=cursor)
 
 
-@routes.post("/v1/webhooks/deliveries/{id}/resend", scope=WRITERS, status=202, raises=(Conflict,))
+@routes.post("/v1/webhooks/deliveries/{id}/resend", scope=Scope.WEBHOOKS_WRITE, status=202, raises=(Conflict,))
 def resend_webhook_delivery(
     id: UUID, caller: Caller, webhook_deliveries: WebhookDeliveries, tx: Transaction
 ) -> WebhookDeliveryOut:
@@ -67,7 +64,7 @@ def resend_webhook_delivery(
     return _delivery_out(webhook_deliveries.resend(id, caller=caller, tx=tx))
 
 
-@routes.post("/v1/webhooks/endpoints/{id}/recover", scope=WRITERS, status=202, raises=(Conflict,))
+@routes.post("/v1/webhooks/endpoints/{id}/recover", scope=Scope.WEBHOOKS_WRITE, status=202, raises=(Conflict,))
 async def recover_webhook_deliveries(
     id: UUID, body: WebhookRecoveryIn, caller: Caller, webhook_deliveries: WebhookDeliveries, executor: Executor
 ) -> WebhookRecoveryOut:
@@ -92,7 +89,9 @@ async def recover_webhook_deliveries(
     return WebhookRecoveryOut(matched=matched, enqueued=enqueued, dry_run=body.dry_run)
 
 
-@routes.post("/v1/webhooks/test-delivery", scope=WRITERS, limit=Limit("test-deliveries", 30, 60), raises=(NotFound,))
+@routes.post(
+    "/v1/webhooks/test-delivery", scope=Scope.WEBHOOKS_WRITE, limit=Limit("test-deliveries", 30, 60), raises=(NotFound,)
+)
 async def send_test_delivery(
     body: TestDeliveryIn, caller: Caller, webhook_deliveries: WebhookDeliveries, executor: Executor
 ) -> TestDeliveryOut:

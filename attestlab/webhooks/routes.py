@@ -5,10 +5,9 @@ from uuid import UUID
 import orjson
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
-from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 from attestlab.webhooks.event_store import LoggedEvent
 from attestlab.webhooks.event_types import EventType, list_event_types
@@ -31,12 +30,10 @@ from attestlab.webhooks.shapes import (
 from attestlab.webhooks.tables import WebhookEndpointRecord
 
 routes = Routes("webhooks")
-READERS = Requirement(tenant_only=True)
-WRITERS = Requirement(tenant_only=True, people_roles=(Role.OWNER, Role.ADMIN))
 _LIST = "webhook_endpoints"
 
 
-@routes.post("/v1/webhooks/endpoints", scope=WRITERS, status=201, secret=True, headers=("Location",))
+@routes.post("/v1/webhooks/endpoints", scope=Scope.WEBHOOKS_WRITE, status=201, secret=True, headers=("Location",))
 def create_webhook_endpoint(
     request: Request, body: WebhookEndpointIn, caller: Caller, webhooks: Webhooks, tx: Transaction
 ) -> WebhookEndpointMadeOut:
@@ -50,7 +47,7 @@ def create_webhook_endpoint(
     return WebhookEndpointMadeOut(**dict(_endpoint_out(created.row)), secret=created.secret)
 
 
-@routes.get("/v1/webhooks/endpoints", scope=READERS)
+@routes.get("/v1/webhooks/endpoints", scope=Scope.WEBHOOKS_READ)
 def list_webhook_endpoints(query: PageQuery, caller: Caller, webhooks: Webhooks) -> Page[WebhookEndpointOut]:
     """List the tenant's endpoints, newest first.
 
@@ -61,7 +58,7 @@ def list_webhook_endpoints(query: PageQuery, caller: Caller, webhooks: Webhooks)
     return Page[WebhookEndpointOut](items=[_endpoint_out(row) for row in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/webhooks/endpoints/{id}", scope=READERS)
+@routes.get("/v1/webhooks/endpoints/{id}", scope=Scope.WEBHOOKS_READ)
 def get_webhook_endpoint(id: UUID, caller: Caller, webhooks: Webhooks) -> WebhookEndpointOut:
     """Get an endpoint.
 
@@ -70,7 +67,7 @@ def get_webhook_endpoint(id: UUID, caller: Caller, webhooks: Webhooks) -> Webhoo
     return _endpoint_out(webhooks.get(id, caller=caller))
 
 
-@routes.patch("/v1/webhooks/endpoints/{id}", scope=WRITERS)
+@routes.patch("/v1/webhooks/endpoints/{id}", scope=Scope.WEBHOOKS_WRITE)
 def update_webhook_endpoint(
     id: UUID, body: WebhookEndpointPatch, caller: Caller, webhooks: Webhooks, tx: Transaction
 ) -> WebhookEndpointOut:
@@ -82,7 +79,7 @@ def update_webhook_endpoint(
     return _endpoint_out(webhooks.update(id, body.changes(), caller=caller, tx=tx))
 
 
-@routes.delete("/v1/webhooks/endpoints/{id}", scope=WRITERS, status=204)
+@routes.delete("/v1/webhooks/endpoints/{id}", scope=Scope.WEBHOOKS_WRITE, status=204)
 def remove_webhook_endpoint(id: UUID, caller: Caller, webhooks: Webhooks, tx: Transaction) -> None:
     """Delete an endpoint and its secrets; it receives nothing more.
 
@@ -91,7 +88,7 @@ def remove_webhook_endpoint(id: UUID, caller: Caller, webhooks: Webhooks, tx: Tr
     webhooks.delete(id, caller=caller, tx=tx)
 
 
-@routes.post("/v1/webhooks/endpoints/{id}/rotate", scope=WRITERS, secret=True)
+@routes.post("/v1/webhooks/endpoints/{id}/rotate", scope=Scope.WEBHOOKS_WRITE, secret=True)
 def rotate_webhook_secret(
     id: UUID, body: RotateSecretIn | None, caller: Caller, webhooks: Webhooks, tx: Transaction
 ) -> SecretRotatedOut:
@@ -109,7 +106,7 @@ def rotate_webhook_secret(
     )
 
 
-@routes.get("/v1/webhooks/event-types", scope=READERS)
+@routes.get("/v1/webhooks/event-types", scope=Scope.WEBHOOKS_READ)
 def list_webhook_event_types(query: EventTypesQuery) -> EventTypesOut:
     """List the types of events, of one category or all, each with the JSON Schema and an example of its envelope.
 
@@ -119,7 +116,7 @@ def list_webhook_event_types(query: EventTypesQuery) -> EventTypesOut:
     return EventTypesOut(items=[_event_type_out(each) for each in wanted])
 
 
-@routes.get("/v1/webhooks/events", scope=READERS)
+@routes.get("/v1/webhooks/events", scope=Scope.WEBHOOKS_READ)
 def list_webhook_events(query: EventLogQuery, caller: Caller, webhooks: Webhooks) -> EventLogOut:
     """List the tenant's events of the last 30 days in ascending order, after the number `after`.
 

@@ -1,4 +1,4 @@
-"""Every route with every single scope, over HTTP, compared with a hand-written table."""
+"""Every route with every single scope and every role, over HTTP, compared with a hand-written table."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ import httpx
 import pytest
 import yaml
 
+from attestlab.cli.access_table import BEGIN, END
 from attestlab.installation import Installation
-from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
+from attestlab.lake import views
+from attestlab.orgs.rules import CONSUMER_SCOPES, Role, Scope
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
 from support.access import AccessScenario, open_access_scenario
 from support.in_process_server import serve_in_thread
 
-EXPECTED = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
+TABLE = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
+EXPECTED, SCOPES_OF, DATA_SETS = TABLE["routes"], TABLE["roles"], TABLE["data_sets"]
 ROUTES = {f"{route.method} {route.path}": route for route in all_routes()}
+ACCESS_PAGE = Path(__file__).parents[2] / "docs" / "access.md"
+SIGN_OUT = "POST /v1/auth/logout"  # ends the session, so it comes last
 _IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
+_ROW = re.compile(r"\| `(\w+ \S+)` \| .* \| (.*) \| (yes|-) \|")
 
 
 @pytest.fixture
@@ -29,54 +35,107 @@ def access(lab: Installation) -> Iterator[AccessScenario]:
         yield made
 
 
-def called(client: httpx.Client, route: Route) -> int:
-    """Returns the status of a call with unknown ids: a permitted caller gets past authorization to the 404."""
+def called(client: httpx.Client, name: str) -> httpx.Response:
+    """Calls a route with unknown ids: a permitted caller gets past authorization to the 404."""
+    route: Route = ROUTES[name]
     path = _IN_PATH.sub(str(uuid4()), route.path.replace("{version}", "1"))
     body = None if route.method in ("GET", "DELETE") else {}
-    return client.request(route.method, path, json=body, headers={"Idempotency-Key": str(uuid4())}).status_code
+    return client.request(route.method, path, json=body, headers={"Idempotency-Key": str(uuid4())})
 
 
-def test_every_route_is_in_the_table_and_vice_versa() -> None:
+def reached(client: httpx.Client) -> set[str]:
+    """Returns the routes that let this caller in; sign-in answers 401 to invalid credentials, and is public."""
+    names = sorted(ROUTES, key=lambda name: name == SIGN_OUT)
+    return {name for name in names if called(client, name).status_code not in (401, 403) or _is_sign_in(name)}
+
+
+def readable(client: httpx.Client) -> set[str]:
+    """Returns the data sets that the lake offers this caller."""
+    answer = client.get("/v1/lake/datasets")
+    return {item["name"] for item in answer.json().get("items", [])}
+
+
+def documented(column: int) -> dict[str, str]:
+    """Returns a column of the table in docs/access.md by route: 1 are the people, 2 the consumers."""
+    table = ACCESS_PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
+    return {row[0]: row[column] for row in _ROW.findall(table)}
+
+
+def test_every_route_scope_role_and_data_set_is_in_the_table_and_vice_versa() -> None:
     assert sorted(EXPECTED) == sorted(ROUTES)
+    assert sorted(SCOPES_OF) == sorted(Role)
+    assert sorted(SCOPES_OF["owner"]) == sorted(Scope)
+    assert sorted(DATA_SETS) == sorted(views.BY_NAME)
 
 
-def test_a_single_scope_gives_access_to_its_routes_only(access: AccessScenario) -> None:
-    wrong = []
+def test_a_single_scope_gives_access_to_its_routes_and_data_sets_only(access: AccessScenario) -> None:
+    wrong = {}
     for scope in Scope:
         with access.key_with(scope) as client:
-            for name, route in ROUTES.items():
-                may = EXPECTED[name] in ("public", "any", "tenant", scope.value)
-                status = called(client, route)
-                if (status not in (401, 403)) != may and not _is_other_401(name):
-                    wrong.append((scope.value, name, status))
+            routes = {name for name, needs in EXPECTED.items() if needs in ("public", "any", "tenant", scope.value)}
+            data_sets = {name for name, needs in DATA_SETS.items() if needs in ("public", scope.value)}
+            wrong[scope.value] = (reached(client) ^ routes, readable(client) ^ data_sets)
+
+    assert {scope: found for scope, found in wrong.items() if found != (set(), set())} == {}
+
+
+def test_a_missing_scope_is_named(access: AccessScenario) -> None:
+    with access.key_with(Scope.ATTESTATIONS_READ) as client:
+        wrong = [
+            (name, answer.status_code)
+            for name, needs in EXPECTED.items()
+            if needs in list(Scope)
+            and needs != Scope.ATTESTATIONS_READ
+            and (answer := called(client, name)).json().get("details", {}).get("required_scope") != needs
+        ]
 
     assert wrong == []
+
+
+def test_each_role_reaches_the_routes_of_the_table_and_of_the_documentation(access: AccessScenario) -> None:
+    told = {name: set(people.split(", ")) for name, people in documented(1).items()}
+    wrong = {}
+    for role in Role:
+        with access.person(role) as client:
+            data_sets = readable(client)
+            found = reached(client)
+        routes = {name for name, needs in EXPECTED.items() if _is_open_to(role, needs)}
+        named = {name for name in ROUTES if told[name] & {"all", role.value}} | set(filter(_is_sign_in, ROUTES))
+        wrong[role.value] = (found ^ routes, found ^ named, data_sets ^ _data_sets_of(role))
+
+    assert {role: found for role, found in wrong.items() if any(found)} == {}
 
 
 @pytest.mark.parametrize("kind", ["consumer", "consumer_key"])
 def test_a_consumer_may_call_consumer_routes_only(access: AccessScenario, kind: str) -> None:
-    """Both signed in and with their own key; another test covers signing out."""
-    client, is_signed_in = getattr(access.account, kind), kind == "consumer"
+    """Both signed in and with their own key."""
+    found = reached(getattr(access.account, kind))
 
-    wrong = [
-        (name, status)
-        for name, route in ROUTES.items()
-        if not name.startswith("POST /v1/auth/")
-        and ((status := called(client, route)) == 403) != _is_closed_to_consumers(name, is_signed_in)
-    ]
-
-    assert wrong == []
+    is_signed_in = kind == "consumer"
+    assert found == {name for name in EXPECTED if not _is_closed_to_consumers(name, is_signed_in)}
+    if is_signed_in:
+        assert found == {name for name, told in documented(2).items() if told == "yes"}
 
 
 def test_without_a_credential_only_public_routes_answer(access: AccessScenario) -> None:
-    wrong = []
     with access.anonymous() as client:
-        for name, route in ROUTES.items():
-            status = called(client, route)
-            if (status != 401) != (EXPECTED[name] == "public") and not _is_other_401(name):
-                wrong.append((name, status))
+        found = reached(client)
 
-    assert wrong == []
+    assert found == {name for name, needs in EXPECTED.items() if needs == "public"}
+
+
+def _is_open_to(role: Role, needs: str | list[str]) -> bool:
+    if isinstance(needs, list):
+        return role.value in needs
+    if needs == "tenant":
+        return role is not Role.CONTENT_ADMIN
+    return needs in ("public", "any", "person") or needs in SCOPES_OF[role]
+
+
+def _data_sets_of(role: Role) -> set[str]:
+    if role is Role.CONTENT_ADMIN:
+        return set()
+    return {name for name, needs in DATA_SETS.items() if needs == "public" or needs in SCOPES_OF[role]}
 
 
 def _is_closed_to_consumers(name: str, is_signed_in: bool) -> bool:
@@ -84,6 +143,5 @@ def _is_closed_to_consumers(name: str, is_signed_in: bool) -> bool:
     return isinstance(EXPECTED[name], list) or EXPECTED[name] not in open_to
 
 
-def _is_other_401(name: str) -> bool:
-    """Sign-in is public and answers 401 to invalid credentials."""
-    return name.startswith("POST /v1/auth/")
+def _is_sign_in(name: str) -> bool:
+    return name.startswith("POST /v1/auth/") and name != SIGN_OUT

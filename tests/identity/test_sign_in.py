@@ -230,11 +230,18 @@ def test_me_describes_a_person(auth_client: AuthClient, lab: Installation) -> No
     }
     assert (credential["type"], credential["expires_at"]) == ("jwt", "2026-11-21T13:00:00.000Z")
     assert credential["scopes"] == [
+        "agents:read",
         "attestations:mint",
         "attestations:read",
         "audit:read",
+        "billing:read",
         "issuers:read",
+        "policies:read",
+        "policies:write",
+        "risk:read",
+        "risk:write",
         "users:read",
+        "webhooks:read",
     ]
 
 

@@ -141,10 +141,17 @@ def test_a_tenant_reads_its_own_rows_only(tenant_clients: TenantClients, key: ht
     ("sql", "dataset", "scope"),
     [
         ("select * from audit", "audit", Scope.AUDIT_READ),
-        ("select 1 from signals where exists (select 1 from main.Audit)", "audit", Scope.AUDIT_READ),
+        ("select 1 from log_entries where exists (select 1 from main.Audit)", "audit", Scope.AUDIT_READ),
         ("with a as (select * from query_table('attestations')) select * from a", "attestations", "attestations:read"),
         ("from query('select * from verifications')", "verifications", Scope.ATTESTATIONS_READ),
-        ("select * from signals join issuers on id = entity_id", "issuers", Scope.ISSUERS_READ),
+        ("select * from issuers join signals on entity_id = issuers.id", "issuers", Scope.ISSUERS_READ),
+        ("select * from signals", "signals", Scope.RISK_READ),
+        ("select (select count(*) from RAW_EVENTS)", "raw_events", Scope.RISK_READ),
+        ("select * from cases", "cases", Scope.RISK_READ),
+        ("select * from challenges", "challenges", Scope.RISK_READ),
+        ("select * from decisions", "decisions", Scope.POLICIES_READ),
+        ("from policies", "policies", Scope.POLICIES_READ),
+        ("describe deliveries", "deliveries", Scope.WEBHOOKS_READ),
         ("describe audit", "audit", Scope.AUDIT_READ),
     ],
 )
@@ -164,7 +171,7 @@ def test_a_scope_opens_its_data_sets(tenant_clients: TenantClients) -> None:
         listed = [item["name"] for item in client.get("/v1/lake/datasets").json()["items"]]
         own = ask(client, "with audit as (select count(*) n from issuers) select n from audit")
 
-    assert set(NAMES) - set(listed) == {"audit", "attestations", "verifications"}
+    assert set(listed) == {"issuers", "log_entries"}
     assert own.json()["rows"] == [[0]]
 
 

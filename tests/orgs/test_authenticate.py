@@ -29,7 +29,7 @@ def authenticate(lab: Installation, secret: str) -> Caller:
 
 
 def change_key(lab: Installation, tenant: TenantCreated, **values: object) -> None:
-    """Changes a key's row with an audit entry, as a service method would."""
+    """Changes the row of a tenant's only key with an audit entry, as a service method would."""
     actor, now = lab.orgs.service_caller(tenant.tenant_id), lab.clock.now()
     with lab.storage.write() as tx:
         mine = store.api_keys.c.tenant_id == tenant.tenant_id

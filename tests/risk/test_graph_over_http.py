@@ -21,6 +21,7 @@ from support.orgs import TenantClients
 from support.risk import add_signal, get, post, put_on_list
 
 pytestmark = [pytest.mark.one_world]
+MINTER = (Scope.ISSUERS_WRITE, Scope.ATTESTATIONS_MINT, Scope.RISK_READ, Scope.RISK_WRITE)
 
 
 def read_graph(key: httpx.Client, kind: str, entity_id: str, **query: Any) -> Any:
@@ -92,7 +93,7 @@ def test_login_links_its_user_address_and_device(key: httpx.Client) -> None:
 
 
 def test_attestation_is_linked_to_its_issuer(tenant_clients: TenantClients) -> None:
-    with tenant_clients.with_key(Scope.ISSUERS_WRITE, Scope.ATTESTATIONS_MINT) as key:
+    with tenant_clients.with_key(*MINTER) as key:
         issuer = register_issuer(key)
         attestation = mint(key, make_mint_body(issuer)).json()["id"]
         add_signal(key, entity_type="attestation", entity_id=attestation)

@@ -14,6 +14,7 @@ from attestlab.risk.signals import store
 from attestlab.risk.signals.bulk import BulkOptions
 from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.signals.tables import BulkProgressRecord
+from support.orgs import forget_group_scopes
 
 
 @pytest.mark.tampered
@@ -47,6 +48,14 @@ def test_changed_row_is_found(lab: Installation, caller: Caller, statement: str,
     assert kind in {problem.kind for problem in fsck(lab)}
 
 
+def _undo_revision_25(lab: Installation) -> None:
+    """Makes every key one of before, with an audit entry, as if it had been made without the mark."""
+    for tenant in lab.orgs.list_tenants(with_consumers=True):
+        forget_group_scopes(lab, tenant.id)
+    with lab.storage.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE api_keys DROP COLUMN has_group_scopes")
+
+
 def _undo_revision_24(connection: Connection) -> None:
     for table in ("attempts", "deliveries", "endpoint_health", "endpoints", "dispatch"):
         connection.exec_driver_sql(f"DROP TABLE webhook_{table}")
@@ -70,6 +79,7 @@ def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, ca
     lab.risk.normalization.record("login.odd", entity, data=data, occurred_at=lab.clock.now(), caller=caller)
     with lab.storage.write() as tx:
         store.begin_progress(tx, BulkProgressRecord(b"begun", 5, lab.clock.now()))
+    _undo_revision_25(lab)
     with lab.storage.engine.begin() as connection:
         for table in ("risk_links", "risk_sources", "risk_activity"):
             connection.exec_driver_sql(f"DROP TABLE {table}")

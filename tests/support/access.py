@@ -17,7 +17,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.orgs import rules, store
-from attestlab.orgs.rules import Environment, Plan, Scope
+from attestlab.orgs.rules import Environment, Plan, Role, Scope
 from attestlab.orgs.service import TenantCreated
 from attestlab.orgs.tables import ApiKeyRecord
 from attestlab.web.routing.routes import Route
@@ -146,6 +146,7 @@ class AccessScenario:
             scopes=" ".join(scopes),
             status="ACTIVE",
             created_at=now,
+            has_group_scopes=True,
         )
         actor = self.lab.orgs.service_caller(self.tenant.tenant_id)
         with self.lab.storage.write() as tx:
@@ -153,6 +154,12 @@ class AccessScenario:
                 tx, store.api_keys, row, AuditContext(self.tenant.tenant_id, actor, "api_key.create", now)
             )
         return make_client(self.url, key=secret)
+
+    def person(self, role: Role) -> httpx.Client:
+        """A person of the tenant's who has just this role and signed in."""
+        email = f"{uuid4().hex[:8]}@people.example"
+        add_user(self.lab, self.tenant, email, PASSWORD, roles=role.value)
+        return make_client(self.url, token=self.account.token(email, PASSWORD))
 
     def owner_token(self) -> str:
         """An access token of the tenant's owner, who signs in for it."""

@@ -6,14 +6,18 @@ import re
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
+from uuid import UUID
 
 import httpx
 from sqlalchemy import select
 
+from attestlab.core.records import audited_write
 from attestlab.core.records.audit import AuditEvent
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
+from attestlab.orgs import store
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.service import ConsumerCreated, TenantCreated
 from support.identity import add_user
@@ -63,6 +67,15 @@ def create_api_key(lab: Installation, tenant: TenantCreated, *scopes: Scope) -> 
     """The secret of a fresh key of the tenant's."""
     caller = lab.orgs.service_caller(tenant.tenant_id)
     return lab.api_keys.create("A key", scopes=frozenset(scopes or Scope), caller=caller).secret
+
+
+def forget_group_scopes(lab: Installation, tenant_id: UUID) -> None:
+    """Makes the tenant's keys as old as those that could call risk, policies and webhooks without a scope."""
+    keeper, now = lab.orgs.service_caller(tenant_id), lab.clock.now()
+    context = AuditContext(tenant_id, keeper, "api_key.change", now)
+    for row in lab.api_keys.list_page(caller=keeper, limit=100):
+        with lab.storage.write() as tx:
+            audited_write.change(tx, store.api_keys, row, {"has_group_scopes": None}, context)
 
 
 def read_mailed_token(lab: Installation, address: str) -> str:

@@ -278,7 +278,7 @@ def test_only_a_success_is_confirmed_by_mail_to_the_user(account: Account) -> No
 
 def test_only_a_success_is_confirmed_by_mail_to_the_maker_of_the_key(account: Account) -> None:
     set_transport(account, responding(200))
-    body = {"name": "Key of the owner", "scopes": ["issuers:read"]}
+    body = {"name": "Key of the owner", "scopes": ["webhooks:write"]}
     with account.clients.owner() as user:
         key = user.post("/v1/api-keys", json=body).raise_for_status().json()["secret"]
     with patient_http.open_client(base_url=account.clients.url, headers={"X-API-Key": key}) as client:

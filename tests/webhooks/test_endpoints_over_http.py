@@ -285,7 +285,7 @@ def test_overlap_is_at_most_a_day(tenant_clients: TenantClients, seconds: object
 def test_people_need_a_role_to_write(tenant_clients: TenantClients, role: str, may_write: bool) -> None:
     body = {"name": "Cases", "url": URL, "event_filters": ["key.*"]}
     _, person = tenant_clients.person(role)
-    with person, tenant_clients.with_key(Scope.ISSUERS_READ) as key:
+    with person, tenant_clients.with_key(Scope.WEBHOOKS_WRITE) as key:
         made = create_endpoint(key)
         written = person.post(PATH, json=body).status_code
         read = [person.get(path).status_code for path in (PATH, f"{PATH}/{made['id']}", "/v1/webhooks/events")]

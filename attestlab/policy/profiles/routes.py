@@ -3,21 +3,19 @@
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
 from attestlab.policy.tables import VerificationProfileRecord
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
-from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST = "profiles"
-_TENANT = Requirement(tenant_only=True)
 
 
-@routes.post("/v1/verification-profiles", scope=_TENANT, status=201, headers=("Location",))
+@routes.post("/v1/verification-profiles", scope=Scope.POLICIES_WRITE, status=201, headers=("Location",))
 def create_verification_profile(
     request: Request, body: VerificationProfileIn, tx: Transaction, caller: Caller, verification_profiles: Profiles
 ) -> ProfileOut:
@@ -30,7 +28,7 @@ def create_verification_profile(
     return _render_profile(profile)
 
 
-@routes.get("/v1/verification-profiles", scope=_TENANT)
+@routes.get("/v1/verification-profiles", scope=Scope.POLICIES_READ)
 def list_verification_profiles(query: PageQuery, caller: Caller, verification_profiles: Profiles) -> Page[ProfileOut]:
     """List the tenant's profiles, newest first.
 
@@ -42,7 +40,7 @@ def list_verification_profiles(query: PageQuery, caller: Caller, verification_pr
     return Page[ProfileOut](items=[_render_profile(row) for row in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/verification-profiles/{id}", scope=_TENANT)
+@routes.get("/v1/verification-profiles/{id}", scope=Scope.POLICIES_READ)
 def get_verification_profile(id: UUID, caller: Caller, verification_profiles: Profiles) -> ProfileOut:
     """Get one verification profile.
 

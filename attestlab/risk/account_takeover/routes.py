@@ -1,8 +1,7 @@
 """HTTP route of logins."""
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import WRITERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.account_takeover.service import AccountTakeover
 from attestlab.risk.account_takeover.shapes import LoginAttemptIn, LoginOut
 from attestlab.risk.logins.login import Login, LoginOutcome
@@ -31,7 +30,7 @@ async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTa
     return login
 
 
-@routes.post("/v1/risk/ato/evaluate", scope=WRITERS, prepare=_parse_login)
+@routes.post("/v1/risk/ato/evaluate", scope=Scope.RISK_WRITE, prepare=_parse_login)
 def evaluate_login(prepared: Login, caller: Caller, logins: AccountTakeover, tx: Transaction) -> LoginOut:
     """Assess one login: failures within an hour, spraying, strange values, travel, and what came before.
 

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import READERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.activity.service import Activity
 from attestlab.risk.activity.shapes import DriftOut, DriftQuery, SourceOut
 from attestlab.web.executor import Executor
@@ -14,7 +13,7 @@ routes = Routes("risk")
 _LIST = "risk_sources"
 
 
-@routes.get("/v1/risk/sources", scope=READERS)
+@routes.get("/v1/risk/sources", scope=Scope.RISK_READ)
 async def list_risk_sources(
     query: PageQuery, caller: Caller, activity: Activity, executor: Executor
 ) -> Page[SourceOut]:
@@ -28,7 +27,7 @@ async def list_risk_sources(
     return Page[SourceOut](items=[SourceOut.of(each) for each in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/risk/drift", scope=READERS)
+@routes.get("/v1/risk/drift", scope=Scope.RISK_READ)
 async def get_risk_drift(query: DriftQuery, caller: Caller, activity: Activity, executor: Executor) -> DriftOut:
     """Compare the scores of each source and type with those of the window of equal length before.
 

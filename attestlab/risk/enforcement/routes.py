@@ -3,8 +3,7 @@
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import READERS, WRITERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.enforcement.cases import Cases
 from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists
@@ -32,7 +31,7 @@ routes = Routes("risk")
 _CASES, _CHALLENGES, _ENTRIES = "risk_cases", "risk_challenges", "risk_list_entries"
 
 
-@routes.post("/v1/risk/challenge", scope=WRITERS)
+@routes.post("/v1/risk/challenge", scope=Scope.RISK_WRITE)
 def create_challenge(body: ChallengeIn, caller: Caller, challenges: Challenges, tx: Transaction) -> ChallengeOut:
     """Record the decision to challenge a subject; the caller verifies the subject by its own means.
 
@@ -49,7 +48,7 @@ def create_challenge(body: ChallengeIn, caller: Caller, challenges: Challenges, 
     return _render_challenge(row)
 
 
-@routes.get("/v1/risk/challenges", scope=READERS)
+@routes.get("/v1/risk/challenges", scope=Scope.RISK_READ)
 def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challenges) -> Page[ChallengeOut]:
     """List the tenant's challenge decisions, newest first.
 
@@ -62,7 +61,7 @@ def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challeng
     return Page[ChallengeOut](items=[_render_challenge(row) for row in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/risk/cases", scope=READERS)
+@routes.get("/v1/risk/cases", scope=Scope.RISK_READ)
 def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]:
     """List the tenant's cases, newest first.
 
@@ -75,7 +74,7 @@ def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]
     return Page[CaseOut](items=[render_case(row) for row in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/risk/cases/{id}", scope=READERS)
+@routes.get("/v1/risk/cases/{id}", scope=Scope.RISK_READ)
 def get_case(id: UUID, caller: Caller, cases: Cases) -> CaseOut:
     """Get a case; `GET /v1/risk/signals` with its entity lists the signals.
 
@@ -84,7 +83,7 @@ def get_case(id: UUID, caller: Caller, cases: Cases) -> CaseOut:
     return render_case(cases.get(id, caller=caller))
 
 
-@routes.post("/v1/risk/cases/{id}/resolve", scope=WRITERS)
+@routes.post("/v1/risk/cases/{id}/resolve", scope=Scope.RISK_WRITE)
 def resolve_case(id: UUID, body: ResolveIn, caller: Caller, cases: Cases, tx: Transaction) -> CaseOut:
     """Resolve an open case with what it turned out to be; outcomes are the labels of backtests.
 
@@ -93,7 +92,7 @@ def resolve_case(id: UUID, body: ResolveIn, caller: Caller, cases: Cases, tx: Tr
     return render_case(cases.resolve(id, CaseOutcome(body.outcome), note=body.note, caller=caller, tx=tx))
 
 
-@routes.post("/v1/risk/lists", scope=WRITERS, status=201)
+@routes.post("/v1/risk/lists", scope=Scope.RISK_WRITE, status=201)
 def add_list_entry(body: ListEntryIn, caller: Caller, lists: EntityLists, tx: Transaction) -> ListEntryOut:
     """Put an entity on the allow or deny list.
 
@@ -104,7 +103,7 @@ def add_list_entry(body: ListEntryIn, caller: Caller, lists: EntityLists, tx: Tr
     return render_list_entry(row)
 
 
-@routes.get("/v1/risk/lists", scope=READERS)
+@routes.get("/v1/risk/lists", scope=Scope.RISK_READ)
 def list_list_entries(query: ListsQuery, caller: Caller, lists: EntityLists) -> Page[ListEntryOut]:
     """List the entities on the tenant's lists, newest first; expired and removed entries are left out.
 
@@ -117,7 +116,7 @@ def list_list_entries(query: ListsQuery, caller: Caller, lists: EntityLists) -> 
     return Page[ListEntryOut](items=[render_list_entry(row) for row in shown], next_cursor=cursor)
 
 
-@routes.delete("/v1/risk/lists/{id}", scope=WRITERS, status=204)
+@routes.delete("/v1/risk/lists/{id}", scope=Scope.RISK_WRITE, status=204)
 def remove_list_entry(id: UUID, caller: Caller, lists: EntityLists, tx: Transaction) -> None:
     """Remove an entity from a list.
 
@@ -126,7 +125,7 @@ def remove_list_entry(id: UUID, caller: Caller, lists: EntityLists, tx: Transact
     lists.remove(id, caller=caller, tx=tx)
 
 
-@routes.get("/v1/risk/settings", scope=READERS)
+@routes.get("/v1/risk/settings", scope=Scope.RISK_READ)
 def get_risk_settings(caller: Caller, preferences: RiskPreferences) -> SettingsOut:
     """Get the tenant's settings of risk.
 
@@ -135,7 +134,7 @@ def get_risk_settings(caller: Caller, preferences: RiskPreferences) -> SettingsO
     return SettingsOut(escalation_threshold=preferences.get_threshold(caller=caller))
 
 
-@routes.put("/v1/risk/settings", scope=WRITERS)
+@routes.put("/v1/risk/settings", scope=Scope.RISK_WRITE)
 def set_risk_settings(body: SettingsIn, caller: Caller, preferences: RiskPreferences, tx: Transaction) -> SettingsOut:
     """Set the score from which later signals are escalated.
 

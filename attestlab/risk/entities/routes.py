@@ -3,8 +3,7 @@
 from functools import partial
 
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import READERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.enforcement.rendering import render_case, render_list_entry
 from attestlab.risk.entities.service import UNNAMED, Entities
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut
@@ -16,7 +15,7 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("risk")
 
 
-@routes.get("/v1/risk/entities/{type}/{id}", scope=READERS)
+@routes.get("/v1/risk/entities/{type}/{id}", scope=Scope.RISK_READ)
 async def get_risk_entity(type: str, id: str, caller: Caller, entities: Entities, executor: Executor) -> EntityOut:
     """Get what is known about an entity: its signals, cases, list entries and velocity.
 
@@ -33,7 +32,7 @@ async def get_risk_entity(type: str, id: str, caller: Caller, entities: Entities
     )
 
 
-@routes.get("/v1/risk/entities/{type}/{id}/graph", scope=READERS)
+@routes.get("/v1/risk/entities/{type}/{id}/graph", scope=Scope.RISK_READ)
 async def get_risk_graph(
     type: str, id: str, query: GraphQuery, caller: Caller, entities: Entities, executor: Executor
 ) -> GraphOut:

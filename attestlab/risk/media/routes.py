@@ -1,8 +1,7 @@
 """HTTP route of the media scan."""
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import WRITERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.service import MediaScans
 from attestlab.risk.media.shapes import ScanIn, ScanOut
@@ -26,7 +25,7 @@ async def _scan(request: Request, body: ScanIn, caller: Caller, scans: MediaScan
     )
 
 
-@routes.post("/v1/risk/deepfake/scan", scope=WRITERS, prepare=_scan, content=True)
+@routes.post("/v1/risk/deepfake/scan", scope=Scope.RISK_WRITE, prepare=_scan, content=True)
 def scan_media(body: ScanIn, prepared: MediaAssessment, caller: Caller, scans: MediaScans, tx: Transaction) -> ScanOut:
     """Scan media for marks of generation and alteration; the result is heuristic and says what it cannot see.
 

@@ -5,8 +5,7 @@ from functools import partial
 import orjson
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import READERS, WRITERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.normalization.mapping import EventMapping, MappingItem
 from attestlab.risk.normalization.service import EventPeriod, Normalization
 from attestlab.risk.normalization.shapes import (
@@ -32,7 +31,7 @@ routes = Routes("risk")
 _LIST = "risk_events"
 
 
-@routes.post("/v1/risk/events", scope=WRITERS)
+@routes.post("/v1/risk/events", scope=Scope.RISK_WRITE)
 def record_risk_event(
     request: Request, body: EventIn, caller: Caller, normalization: Normalization, tx: Transaction
 ) -> NormalizedOut:
@@ -52,7 +51,7 @@ def record_risk_event(
     return NormalizedOut(normalized=recorded.normalized, signal=render_signal(recorded.signal))
 
 
-@routes.get("/v1/risk/events", scope=READERS)
+@routes.get("/v1/risk/events", scope=Scope.RISK_READ)
 async def list_risk_events(
     query: EventsQuery, caller: Caller, normalization: Normalization, executor: Executor
 ) -> Page[EventOut]:
@@ -69,7 +68,7 @@ async def list_risk_events(
     return Page[EventOut](items=[_render_event(row) for row in shown], next_cursor=cursor)
 
 
-@routes.post("/v1/risk/events/normalize", scope=WRITERS)
+@routes.post("/v1/risk/events/normalize", scope=Scope.RISK_WRITE)
 async def normalize_risk_events(
     body: NormalizeIn, caller: Caller, normalization: Normalization, executor: Executor
 ) -> NormalizeOut:
@@ -87,7 +86,7 @@ async def normalize_risk_events(
     return NormalizeOut(events=events, changed=changed)
 
 
-@routes.get("/v1/risk/mappings", scope=READERS)
+@routes.get("/v1/risk/mappings", scope=Scope.RISK_READ)
 def get_risk_mapping(caller: Caller, normalization: Normalization) -> MappingOut:
     """Get the tenant's mapping of raw events to signals.
 
@@ -96,7 +95,7 @@ def get_risk_mapping(caller: Caller, normalization: Normalization) -> MappingOut
     return _render_mapping(normalization.get_mapping(caller=caller))
 
 
-@routes.put("/v1/risk/mappings", scope=WRITERS)
+@routes.put("/v1/risk/mappings", scope=Scope.RISK_WRITE)
 def replace_risk_mapping(body: MappingIn, caller: Caller, normalization: Normalization, tx: Transaction) -> MappingOut:
     """Replace the mapping by its next version; `POST /v1/risk/events/normalize` applies it to earlier events.
 

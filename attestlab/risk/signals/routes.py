@@ -6,8 +6,7 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import READERS, WRITERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
@@ -45,7 +44,7 @@ class BulkQuery(In):
     backfill: bool = False
 
 
-@routes.post("/v1/risk/signals", scope=WRITERS, status=201, headers=("Location",))
+@routes.post("/v1/risk/signals", scope=Scope.RISK_WRITE, status=201, headers=("Location",))
 def create_risk_signal(
     request: Request, body: SignalIn, caller: Caller, signals: Signals, tx: Transaction
 ) -> SignalOut:
@@ -67,7 +66,7 @@ def create_risk_signal(
     return render_signal(record)
 
 
-@routes.post("/v1/risk/signals/bulk", scope=WRITERS, ndjson=True, body_limit=BULK_LIMIT_BYTES)
+@routes.post("/v1/risk/signals/bulk", scope=Scope.RISK_WRITE, ndjson=True, body_limit=BULK_LIMIT_BYTES)
 async def record_risk_signals(
     request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, executor: Executor
 ) -> BulkOut:
@@ -92,7 +91,7 @@ async def record_risk_signals(
     return _render_bulk(lines, accepted)
 
 
-@routes.get("/v1/risk/signals", scope=READERS)
+@routes.get("/v1/risk/signals", scope=Scope.RISK_READ)
 async def list_risk_signals(
     query: SignalsQuery, caller: Caller, signals: Signals, executor: Executor
 ) -> Page[SignalOut]:
@@ -112,7 +111,9 @@ async def list_risk_signals(
     return Page[SignalOut](items=[render_signal(row) for row in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/risk/signals/export", scope=READERS, produces=_EXPORTED_TYPES, headers=("Content-Disposition",))
+@routes.get(
+    "/v1/risk/signals/export", scope=Scope.RISK_READ, produces=_EXPORTED_TYPES, headers=("Content-Disposition",)
+)
 async def export_risk_signals(
     request: Request, query: ExportQuery, caller: Caller, signals: Signals, executor: Executor
 ) -> StreamedResponse:
@@ -129,7 +130,7 @@ async def export_risk_signals(
     return StreamedResponse(_read_parts(first, parts, executor), file_format.content_type, headers)
 
 
-@routes.get("/v1/risk/signals/{id}", scope=READERS)
+@routes.get("/v1/risk/signals/{id}", scope=Scope.RISK_READ)
 def get_risk_signal(id: UUID, caller: Caller, signals: Signals) -> SignalOut:
     """Get a signal.
 

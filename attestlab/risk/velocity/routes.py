@@ -1,8 +1,7 @@
 """HTTP route of velocity scoring."""
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import WRITERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rules import Entity, settle_time
 from attestlab.risk.shapes import FactorOut
 from attestlab.risk.velocity.service import Velocity
@@ -13,7 +12,7 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("risk")
 
 
-@routes.post("/v1/risk/velocity/record", scope=WRITERS)
+@routes.post("/v1/risk/velocity/record", scope=Scope.RISK_WRITE)
 def record_velocity(
     request: Request, body: VelocityIn, caller: Caller, velocity: Velocity, tx: Transaction
 ) -> VelocityOut:

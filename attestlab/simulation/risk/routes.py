@@ -4,8 +4,7 @@ import orjson
 
 from attestlab.core.clock import Clock
 from attestlab.core.errors import NotFound
-from attestlab.orgs.rules import Caller
-from attestlab.risk.access import READERS
+from attestlab.orgs.rules import Caller, Scope
 from attestlab.simulation.jobs import START_S
 from attestlab.simulation.risk import jobs
 from attestlab.simulation.risk.metrics import ErrorCosts
@@ -18,7 +17,7 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("risk")
 
 
-@routes.post("/v1/risk/simulate", scope=READERS, idempotency="none", raises=(NotFound,))
+@routes.post("/v1/risk/simulate", scope=Scope.RISK_READ, idempotency="none", raises=(NotFound,))
 async def simulate_risk_rules(
     request: Request,
     body: SimulateRiskIn,

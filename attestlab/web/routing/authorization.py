@@ -101,7 +101,7 @@ class Requirement:
             "any credential of a tenant" if self.tenant_only else ""
         )
         if self.people_roles:
-            who = f"any key of a tenant or a person's role {' or '.join(f'`{role}`' for role in self.people_roles)}"
+            who = f"any key of a tenant, or a person who is {' or '.join(f'`{role}`' for role in self.people_roles)}"
         if self.user_only:
             who = f"a signed-in {who or 'person'}"
         parts = [who, f"of the {self.realm} realm" if self.realm else "", f"scope `{self.scope}`" if self.scope else ""]

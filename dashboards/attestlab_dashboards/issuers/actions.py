@@ -143,6 +143,6 @@ ACTIONS: Final[Mapping[str, Action[IssuerState]]] = {
     "execute": _act(Scope.ISSUERS_WRITE, execute),
     "rotate": _act(Scope.ISSUERS_WRITE, rotate),
     "revoke_key": _act(Scope.ISSUERS_WRITE, revoke_key),
-    "resend": _act(Scope.ISSUERS_READ, resend),
+    "resend": _act(Scope.WEBHOOKS_WRITE, resend),
     "lose": _act(Scope.ISSUERS_WRITE, report_loss),
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attestlab import Lab
 from attestlab.core.errors import Conflict
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards.pages import Action, Notice
 from attestlab_dashboards.policy.activation import load_readiness
 from attestlab_dashboards.policy.queries import load_text
@@ -72,8 +73,8 @@ def archive_policy(lab: Lab, state: PolicyState, _fields: Mapping[str, str]) -> 
 
 
 ACTIONS = {
-    "save": Action[PolicyState](scope="", run=save_version),
-    "shadow": Action[PolicyState](scope="", run=shadow_version),
-    "activate": Action[PolicyState](scope="", run=activate_version),
-    "archive": Action[PolicyState](scope="", run=archive_policy),
+    "save": Action[PolicyState](scope=Scope.POLICIES_WRITE.value, run=save_version),
+    "shadow": Action[PolicyState](scope=Scope.POLICIES_WRITE.value, run=shadow_version),
+    "activate": Action[PolicyState](scope=Scope.POLICIES_WRITE.value, run=activate_version),
+    "archive": Action[PolicyState](scope=Scope.POLICIES_WRITE.value, run=archive_policy),
 }

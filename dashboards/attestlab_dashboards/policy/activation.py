@@ -12,7 +12,7 @@ from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, utc
 from attestlab_dashboards.policy.queries import PolicyText, Proof, load_proof
 from attestlab_dashboards.policy.state import PolicyState
-from attestlab_dashboards.policy.words import name_decisions
+from attestlab_dashboards.policy.words import NO_WRITER, name_decisions
 from attestlab_dashboards.safe import NOTHING, html, join
 
 ACTIVATING_ROLES: Final = frozenset({"owner", "admin"})
@@ -167,7 +167,8 @@ def describe_effect(data: ActivationReadiness) -> Markup:
 def _draw_main_button(data: ActivationReadiness, steps: list[ActivationCondition]) -> Markup:
     if data.about.is_draft:
         number = 1 if data.about.policy is None else data.about.policy.version + 1
-        wrong = "" if data.proof.replay.report is not None else "Correct the errors first"
+        wrong = "" if data.about.may_write else NO_WRITER
+        wrong = wrong if data.proof.replay.report is not None else "Correct the errors first"
         return widgets.button(f"Save as version {number}", ev="dialog", v="save", primary=True, disabled_because=wrong)
     failing = next((step for step in steps if not step.holds), None)
     why = "" if failing is None else failing.why
@@ -183,11 +184,11 @@ def _draw_other_buttons(data: ActivationReadiness) -> Markup:
     if policy is None or data.about.is_draft:
         return NOTHING
     is_person = bool(ACTIVATING_ROLES & set(data.me.roles))
-    shadowed = policy.shadow_version == policy.version
+    why = "It runs in shadow already" if policy.shadow_version == policy.version else ""
     return html(
         '<div class="po-buttons">{shadow}{archive}</div>',
         shadow=widgets.button(
-            "Run in shadow", ev="dialog", v="shadow", disabled_because="It runs in shadow already" if shadowed else ""
+            "Run in shadow", ev="dialog", v="shadow", disabled_because=why if data.about.may_write else NO_WRITER
         )
         if not is_active(data)
         else NOTHING,

@@ -11,6 +11,7 @@ from attestlab_dashboards.formats import count
 from attestlab_dashboards.policy.documents import DraftProblem, correct, describe_changes
 from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
 from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
+from attestlab_dashboards.policy.words import NO_WRITER
 from attestlab_dashboards.safe import NOTHING, html, join
 
 _SPARE_LINES: Final = 200  # numbered lines below the text, for what is typed
@@ -85,7 +86,7 @@ def _draw_save(about: PolicyText, is_wrong: bool) -> Markup:
     if not about.is_draft:
         return NOTHING
     number = 1 if about.policy is None else about.policy.version + 1
-    why = "Correct the errors first" if is_wrong else ""
+    why = "Correct the errors first" if is_wrong else "" if about.may_write else NO_WRITER
     return widgets.button(f"Save as version {number}", ev="dialog", v="save", disabled_because=why)
 
 

@@ -17,6 +17,7 @@ from attestlab.client.handles.policies import (
     VersionHandle,
 )
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.orgs.rules import Scope
 from attestlab.policy.formats.toml import format_toml
 from attestlab.policy.language.document import Document
 from attestlab_dashboards.policy.documents import DraftProblem, Json, RuleThreshold, list_thresholds, locate, parse
@@ -56,6 +57,7 @@ class PolicyText:
         stored_text: that document alone; `version` is its number, 0 for a new policy.
         active: the document of the active version; None if there is none.
         versions: its versions, newest first.
+        may_write: whether the person may save versions and run them in shadow.
     """
 
     policies: tuple[PolicySummaryHandle, ...]
@@ -65,6 +67,7 @@ class PolicyText:
     version: int
     active: Json | None
     versions: tuple[VersionHandle, ...]
+    may_write: bool
 
     @property
     def document(self) -> Json | None:
@@ -153,9 +156,10 @@ def _load_text(lab: Lab, state: PolicyState) -> PolicyText:
     listed = tuple(each for each in listed if state.category in ("", each.category) and each.status != "ARCHIVED")
     chosen = state.policy or next((str(each.id) for each in listed if each.status == "ACTIVE"), "")
     chosen = chosen or next((str(each.id) for each in listed), NEW_POLICY)
+    may_write = Scope.POLICIES_WRITE in lab.me().credential.scopes
     if chosen == NEW_POLICY:
         text = write_template(state.category)
-        return PolicyText(listed, None, state.draft or text, text, 0, None, ())
+        return PolicyText(listed, None, state.draft or text, text, 0, None, (), may_write)
     policy = lab.policies.get(chosen)
     versions = tuple(policy.versions())
     version = state.version or policy.version
@@ -164,7 +168,7 @@ def _load_text(lab: Lab, state: PolicyState) -> PolicyText:
     if policy.active_version is not None:
         is_newest = policy.active_version == policy.version
         active = policy.document if is_newest else _find_version(versions, policy.active_version).read_document()
-    return PolicyText(listed, policy, state.draft or stored, stored, version, active, versions)
+    return PolicyText(listed, policy, state.draft or stored, stored, version, active, versions, may_write)
 
 
 def _find_version(versions: tuple[VersionHandle, ...], number: int) -> VersionHandle:

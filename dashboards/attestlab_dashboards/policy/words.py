@@ -20,6 +20,7 @@ NOUNS: Final = {
     "VERIFY": ("verification", "verifications"),
     "BUNDLE_EXPORT": ("bundle export", "bundle exports"),
 }
+NO_WRITER: Final = "You may not change policies. Ask an owner, an admin or an analyst."
 D = TypeVar("D")
 
 

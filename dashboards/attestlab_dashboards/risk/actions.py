@@ -8,6 +8,7 @@ from typing import Final
 
 from attestlab import Lab
 from attestlab.core.errors import ValidationFailed
+from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity
 from attestlab_dashboards.pages import Action, Notice
 from attestlab_dashboards.risk.forms import MIN_REASON, OUTCOMES, PERIODS
@@ -18,7 +19,6 @@ from attestlab_dashboards.risk.words import label_of
 from attestlab_dashboards.safe import html
 
 _Run = Callable[[Lab, RiskState, Mapping[str, str]], Notice]
-_NO_SCOPE: Final = ""  # these writes need a role, which the service checks; the drawer hides their forms without it
 
 
 def challenge(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
@@ -98,7 +98,7 @@ def _write(run: _Run) -> Action[RiskState]:
             forget_answer(lab)
             forget_overview(lab)
 
-    return Action(scope=_NO_SCOPE, run=run_and_forget)
+    return Action(scope=Scope.RISK_WRITE.value, run=run_and_forget)
 
 
 ACTIONS: Final[Mapping[str, Action[RiskState]]] = {

@@ -8,9 +8,11 @@ import pytest
 
 from attestlab import AttestLabError, Lab
 from attestlab_dashboards.policy.activation import draw_activation, draw_dialog, load_dialog, load_readiness
+from attestlab_dashboards.policy.editor import draw_editor
 from attestlab_dashboards.policy.page import PAGE
+from attestlab_dashboards.policy.queries import load_replay
 from attestlab_dashboards.policy.state import PolicyState
-from support.policy_story import DRAFT, PolicyStory, add_rule
+from support.policy_story import DRAFT, PASSWORD, PolicyStory, add_rule
 
 NEVER = '{ all = [{ attr = "key.age_days", op = "gt", value = 9 }, { attr = "key.age_days", op = "lt", value = 5 }] }'
 DEAD = add_rule(DRAFT, "never", 50, NEVER)
@@ -93,3 +95,12 @@ def test_a_new_policy_is_created_shadowed_and_archived(own_story: PolicyStory) -
 
     assert ann.policies.get(created.policy).status == "ARCHIVED"
     assert gone.state == PolicyState()
+
+
+def test_a_person_without_the_scope_is_shown_that_they_cannot_save(own_story: PolicyStory) -> None:
+    rita, state = own_story.ann.as_("rita@demo.example", password=PASSWORD), PolicyState(draft=DRAFT)
+
+    assert "You may not change policies" in str(draw_activation(load_readiness(rita, state), state))
+    assert "You may not change policies" in str(draw_editor(load_replay(rita, state), state))
+    with pytest.raises(AttestLabError, match="policies:write"):
+        PAGE.actions["save"].run(rita, state, {})

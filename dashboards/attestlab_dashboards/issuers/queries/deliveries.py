@@ -9,14 +9,13 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.webhooks import WebhookDeliveryHandle, WebhookEndpointHandle
 from attestlab.core.errors import PermissionDenied
-from attestlab.orgs.rules import Role
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards.issuers.queries.instant import read_now
 from attestlab_dashboards.issuers.queries.viewer import read_viewer
 from attestlab_dashboards.issuers.state import RESEND, IssuerState
 from attestlab_dashboards.lake_query import LakeQuery
 
 MAX_DELIVERIES: Final = 10
-_WRITERS: Final = frozenset({Role.OWNER, Role.ADMIN})
 _OF_ALL: Final = 'SELECT * FROM deliveries ORDER BY "at" DESC, seq DESC'
 _OF_ENDPOINT: Final = 'SELECT * FROM deliveries WHERE endpoint_id = $endpoint ORDER BY "at" DESC, seq DESC'
 
@@ -41,7 +40,7 @@ class ResendQuestion(NamedTuple):
 
 def load_deliveries(lab: Lab, state: IssuerState) -> EndpointDeliveries:
     """Load the newest deliveries to the chosen endpoint, by default the newest one."""
-    now, may_write = read_now(lab), not read_viewer(lab).caller.roles.isdisjoint(_WRITERS)
+    now, may_write = read_now(lab), Scope.WEBHOOKS_WRITE in read_viewer(lab).caller.scopes
     try:
         endpoints = tuple(lab.webhooks)
     except PermissionDenied:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from attestlab import Lab
 from attestlab.client.handles.risk import CaseHandle, ChallengeHandle, ListEntryHandle
 from attestlab.core.errors import NotFound
+from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.risk.queries.cells import Row, find_time, read_number, read_text, read_time, read_whole
 from attestlab_dashboards.risk.queries.context import load_context
@@ -22,7 +23,6 @@ from attestlab_dashboards.risk.state import RiskState, read_entity_key
 MAX_HISTORY: Final = 20
 POINTS: Final = 60  # of the score over time
 MAX_CHALLENGES: Final = 5
-WRITING_ROLES: Final = frozenset({"owner", "admin", "analyst"})
 
 
 class EntityEvent(NamedTuple):
@@ -161,8 +161,7 @@ def _load_known(
 
 
 def _may_act(lab: Lab) -> bool:
-    me = lab.me()
-    return me.credential.type != "jwt" or bool(WRITING_ROLES & {*me.roles})
+    return Scope.RISK_WRITE in lab.me().credential.scopes
 
 
 def _read_event(row: Row) -> EntityEvent:
