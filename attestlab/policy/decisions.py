@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from sqlalchemy import Connection
+
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
@@ -26,6 +28,7 @@ from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, S
 from attestlab.policy.language.ast import Effect
 from attestlab.policy.language.context import Diagnostic
 from attestlab.policy.tables import PolicyDecisionRecord
+from attestlab.policy.targets import require_target
 
 EVALUATED = "policy_decision.evaluate"
 
@@ -79,7 +82,7 @@ class Decisions:
         """Evaluate a context and record the decision, audited with the hash of its input.
 
         Raises:
-            ValidationFailed: TENANT_DEFAULT has a target id, or another target type has none.
+            NotFound, ValidationFailed: see `evaluate_context`.
         """
         return self.record(self.evaluate_context(query, context, caller=caller, tx=tx), caller=caller, tx=tx)
 
@@ -89,13 +92,12 @@ class Decisions:
         """Evaluate the active policies without recording the decision.
 
         Raises:
+            NotFound: the tenant has no such issuer or verification profile.
             ValidationFailed: TENANT_DEFAULT has a target id, or another target type has none.
         """
         query.require_valid_target()
         name = ("policies that would apply", caller.tenant_id, query)
-        active = self.storage.cached_read(
-            name, lambda connection: active_policies.load_policies(connection.execute, query, caller.tenant_id), tx
-        )
+        active = self.storage.cached_read(name, lambda connection: _load_for(connection, query, caller), tx)
         return _decide(active, query, context, caller.tenant_id)
 
     def evaluate(
@@ -168,6 +170,12 @@ def record_decision(tx: Transaction, pending: PendingDecision, *, actor: Actor, 
     entry = AuditEntry(pending.tenant_id, actor, EVALUATED, "policy_decision", row.id, at, metadata=audit_metadata)
     audit.record(tx, entry)
     return row
+
+
+def _load_for(connection: Connection, query: PolicyQuery, caller: Caller) -> ActivePolicies:
+    """Load the policies for a question whose target a client names; that of an operation was found before."""
+    require_target(connection.execute, query.target_type, query.target_id, tenant_id=caller.tenant_id)
+    return active_policies.load_policies(connection.execute, query, caller.tenant_id)
 
 
 def _decide_cached(

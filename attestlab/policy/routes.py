@@ -128,7 +128,8 @@ def evaluate_policies(
     """Evaluate all policies that apply; the decision is recorded and audited.
 
     The response names every matching rule, the deciding one first. Without an active policy the answer is
-    allowed. `GET /v1/policies/decisions/{id}` explains the decision later.
+    allowed. An issuer or profile that the tenant does not have is a 404. `GET /v1/policies/decisions/{id}` explains
+    the decision later.
     """
     return rendering.render_decision(policy_decisions.record(prepared, caller=caller, tx=tx))
 

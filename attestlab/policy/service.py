@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
@@ -18,7 +18,6 @@ from attestlab.core.ids import new_id
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
 from attestlab.orgs.role_rules import parse_roles
 from attestlab.orgs.rules import Caller
@@ -30,10 +29,11 @@ from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.events import PolicyActivated, PolicyArchived, PolicyCreated, PolicyShadowed, PolicyUpdated
 from attestlab.policy.language import policy_tests
 from attestlab.policy.language.ast import Policy
-from attestlab.policy.language.document import Document, TargetType
+from attestlab.policy.language.document import Document
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.store import PolicyVersionSummary
 from attestlab.policy.tables import PolicyVersionRecord, TenantPolicyRecord
+from attestlab.policy.targets import require_target
 
 if TYPE_CHECKING:
     from attestlab.policy.sql.dialects import Dialect
@@ -318,9 +318,10 @@ class Policies:
         """Analyze a policy for every possible context, and compare it with another; takes time.
 
         Raises:
-            NotFound, ValidationFailed: see `read`.
+            NotFound, ValidationFailed: see `read`; or the tenant has no such target of a document.
             Unavailable: it took too long, or too many proofs are running.
         """
+        self._require_targets([policy, against], caller)
         read = self.read(policy, caller=caller)
         other = None if against is None else self.read(against, caller=caller)
         with self.proofs.acquire():
@@ -350,12 +351,15 @@ class Policies:
 
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
 
+    def _require_targets(self, named: Iterable[Document | UUID | None], caller: Caller) -> None:
+        with self.storage.read() as connection:
+            for each in named:
+                if isinstance(each, Document):
+                    require_target(connection.execute, each.target_type, each.target_id, tenant_id=caller.tenant_id)
+
     def _check(self, tx: Transaction, document: Document | CheckedDocument, caller: Caller) -> None:
         rules.require_reachable(document.category, document.target_type)
-        if document.target_type is TargetType.ISSUER and document.target_id is not None:
-            issuer_store.get(tx.exec, document.target_id, tenant_id=caller.tenant_id)
-        if document.target_type is TargetType.VERIFICATION_PROFILE and document.target_id is not None:
-            store.get_profile(tx.exec, document.target_id, tenant_id=caller.tenant_id)
+        require_target(tx.exec, document.target_type, document.target_id, tenant_id=caller.tenant_id)
         registry = load_registry(tx.exec, caller.tenant_id, document.target_type)
         if isinstance(document, CheckedDocument):
             if build_registry(document.own) != registry:

@@ -30,6 +30,7 @@ from attestlab.policy.attribute_registry import load_registry, parse_document
 from attestlab.policy.evaluation.counterfactual import Counterfactual
 from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.document import Document, TargetType
+from attestlab.policy.targets import require_target
 from attestlab.simulation import rules, store
 from attestlab.simulation.rules import ReportSummary
 from attestlab.simulation.scenarios import PolicyDraft, build_scenario, compute_baseline_digest, load_recorded_set
@@ -235,6 +236,7 @@ class Simulations:
                 return PolicyDraft(
                     parse_document(policy_store.get_version(execute, policy, row.version)), policy, row.version
                 )
+            require_target(execute, policy.target_type, policy.target_id, tenant_id=caller.tenant_id)
             if replaces is not None:
                 row = policy_store.get_policy(execute, replaces, tenant_id=caller.tenant_id)
                 policy_rules.require_open(row.status)

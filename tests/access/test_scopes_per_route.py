@@ -68,7 +68,8 @@ def test_every_route_scope_role_and_data_set_is_in_the_table_and_vice_versa() ->
     assert sorted(DATA_SETS) == sorted(views.BY_NAME)
 
 
-def test_a_single_scope_gives_access_to_its_routes_and_data_sets_only(access: AccessScenario) -> None:
+def test_a_single_scope_gives_access_to_its_routes_only(access: AccessScenario) -> None:
+    """And to its data sets of the lake."""
     wrong = {}
     for scope in Scope:
         with access.key_with(scope) as client:

@@ -1,0 +1,169 @@
+"""Bodies and queries that name an object: another tenant's answers exactly like one that does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_args
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from attestlab.installation import Installation
+from attestlab.server.app import all_routes
+from support.access import AccessScenario, PartyClients, open_access_scenario
+from support.attestations import make_mint_body, mint
+from support.in_process_server import serve_in_thread
+from support.issuers import register_issuer
+from support.risk import add_signal
+from support.webhook_endpoints import create_endpoint
+
+RULE = {"id": "r", "effect": "ALLOW", "priority": 1, "when": {"attr": "status", "op": "eq", "value": "ACTIVE"}}
+POLICY = {
+    **{"name": "A policy", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "DENY"},
+    "rules": [RULE],
+}
+RISK_RULE = {"id": "r", "when": {"attr": "signal.score", "op": "gte", "value": 50}}
+
+# How a request names an object, by the kind of object, route and member. `own` are the objects of the client.
+Body = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+BODIES: dict[tuple[str, str, str], Body] = {
+    ("issuer", "POST /v1/attestations/mint", "issuer_id"): lambda named, own: {**own["mint"], "issuer_id": named},
+    ("pack", "POST /v1/attestations/mint", "pack_id"): lambda named, own: {**own["mint"], "pack_id": named},
+    ("issuer", "POST /v1/attestations/{id}/supersede", "issuer_id"): lambda named, own: {
+        **own["mint"],
+        "issuer_id": named,
+    },
+    ("pack", "POST /v1/attestations/{id}/supersede", "pack_id"): lambda named, own: {**own["mint"], "pack_id": named},
+    ("issuer", "POST /v1/governance/issuer-requests", "target_issuer_id"): lambda named, _: {
+        **{"type": "SUSPEND_ISSUER", "reason": "a test", "target_issuer_id": named}
+    },
+    ("policy", "POST /v1/policies/analyze", "policy_id"): lambda named, _: {"policy_id": named},
+    ("policy", "POST /v1/policies/analyze", "against"): lambda named, _: {"policy": POLICY, "against": named},
+    ("policy", "POST /v1/policies/simulate", "policy_id"): lambda named, _: {"policy_id": named},
+    ("issuer", "POST /v1/policies/evaluate", "target_id"): lambda named, _: _ask("ISSUER", named),
+    ("profile", "POST /v1/policies/evaluate", "target_id"): lambda named, _: _ask("VERIFICATION_PROFILE", named),
+    ("issuer", "POST /v1/policies", "target_id"): lambda named, _: _bind("ISSUER", named),
+    ("profile", "POST /v1/policies", "target_id"): lambda named, _: _bind("VERIFICATION_PROFILE", named),
+    ("issuer", "POST /v1/policies/analyze", "policy"): lambda named, _: {"policy": _bind("ISSUER", named)},
+    ("issuer", "POST /v1/policies/simulate", "policy"): lambda named, _: {"policy": _bind("ISSUER", named)},
+    ("profile", "POST /v1/policies/simulate", "policy"): lambda named, _: {
+        "policy": _bind("VERIFICATION_PROFILE", named)
+    },
+    ("profile", "POST /v1/verify", "verification_profile_id"): lambda named, own: {
+        **{"attestation_id": own["attestation"], "verification_profile_id": named}
+    },
+    ("signal", "POST /v1/risk/simulate", "explain"): lambda named, _: {"rules": [RISK_RULE], "explain": named},
+    ("endpoint", "POST /v1/webhooks/test-delivery", "endpoint_id"): lambda named, _: {"endpoint_id": named},
+}
+# A filter selects among the tenant's own rows, so an unknown value selects none.
+FILTERS = {
+    ("issuer", "GET /v1/attestations", "issuer_id"),
+    ("pack", "GET /v1/attestations", "pack_id"),
+    ("issuer", "GET /v1/governance/issuer-requests", "issuer_id"),
+}
+# Ids that name nothing of a tenant: the one that a client chooses, and a public one.
+OTHERS = {
+    ("POST /v1/attestations/mint", "id"),
+    ("POST /v1/attestations/{id}/supersede", "id"),
+    ("POST /v1/verify", "attestation_id"),
+}
+
+
+@pytest.fixture
+def access(lab: Installation) -> Iterator[AccessScenario]:
+    with serve_in_thread(lab) as url, open_access_scenario(lab, url) as made:
+        yield made
+
+
+def _ask(target_type: str, named: str) -> dict[str, Any]:
+    return {"action": "MINT", "target_type": target_type, "target_id": named, "context": {}}
+
+
+def _bind(target_type: str, named: str) -> dict[str, Any]:
+    category = "VERIFY" if target_type == "VERIFICATION_PROFILE" else "MINT"
+    return {**POLICY, "target_type": target_type, "target_id": named, "category": category}
+
+
+def _has_id(annotation: object) -> bool:
+    return annotation is UUID or any(map(_has_id, get_args(annotation)))
+
+
+def objects_of(account: PartyClients) -> dict[str, Any]:
+    """Returns an object of each kind."""
+    client, issuer = account.with_key, register_issuer(account.with_key)
+    body = make_mint_body(issuer)
+    return {
+        "issuer": issuer["id"],
+        "mint": body,
+        "attestation": mint(client, body).json()["id"],
+        "pack": client.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"],
+        "policy": client.post("/v1/policies", json=POLICY).json()["id"],
+        "profile": client.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"],
+        "signal": add_signal(client)["id"],
+        "endpoint": create_endpoint(client)["id"],
+    }
+
+
+def send(account: PartyClients, name: str, own: Mapping[str, Any], body: dict[str, Any]) -> httpx.Response:
+    method, path = name.split(" ")
+    if path.endswith("supersede"):
+        path = path.replace("{id}", mint(account.with_key, own["mint"]).json()["id"])
+    client = account.signed_in if "governance" in path else account.with_key
+    headers = {"X-Request-Id": "the-same", "Idempotency-Key": str(uuid4())}
+    return client.request(method, path, json=body, headers=headers)
+
+
+def seen(answer: httpx.Response, named: str) -> tuple[int, str]:
+    return answer.status_code, answer.text.replace(named, "the id")
+
+
+def test_every_member_that_takes_an_id_is_listed_here() -> None:
+    members = {
+        (f"{route.method} {route.path}", field.alias or name)
+        for route in all_routes()
+        for model in (route.body, route.query)
+        if model is not None
+        for name, field in model.model_fields.items()
+        if _has_id(field.annotation)
+    }
+
+    assert members - OTHERS - {each[1:] for each in (*BODIES, *FILTERS)} == set()
+
+
+def test_an_unknown_object_and_another_tenants_are_the_same_404(access: AccessScenario) -> None:
+    account = access.account
+    own, theirs = objects_of(account), objects_of(access.stranger())
+    wrong = {}
+    for (kind, name, member), make_body in BODIES.items():
+        unknown = str(uuid4())
+        answers = [seen(send(account, name, own, make_body(each, own)), each) for each in (unknown, theirs[kind])]
+        if answers[0] != answers[1] or answers[0][0] != 404:
+            wrong[name, member, kind] = answers
+
+    assert wrong == {}
+
+
+def test_ones_own_object_is_found(access: AccessScenario) -> None:
+    account = access.account
+    own = objects_of(account)
+
+    refused = {
+        (name, member): answer.text
+        for (kind, name, member), make_body in BODIES.items()
+        if (answer := send(account, name, own, make_body(own[kind], own))).status_code >= 400
+    }
+
+    assert refused == {}
+
+
+def test_a_filter_by_another_tenants_object_finds_nothing(access: AccessScenario) -> None:
+    account, theirs = access.account, objects_of(access.stranger())
+    objects_of(account)
+
+    found = {
+        (name, member): account.signed_in.get(f"{name.split(' ')[1]}?{member}={theirs[kind]}").json()["items"]
+        for kind, name, member in FILTERS
+    }
+
+    assert {where: items for where, items in found.items() if items} == {}
