@@ -49,6 +49,15 @@ class AcceptInvitation:
     password_hash: str = field(repr=False)
 
 
+class OpenInvitation(NamedTuple):
+    """An invitation that can be accepted, as its page shows it; `name` may be empty."""
+
+    email: str
+    name: str
+    team: str
+    until: datetime
+
+
 class OnAccountOpened(Protocol):
     """A callback for each new account, in the transaction that opens it."""
 
@@ -99,6 +108,18 @@ class People:
             event = MemberInvited(user_id=row.id, role=role.value, invited_at=now, invited_until=until)
             outbox.publish(tx, caller.tenant_id, event, at=now)
         return row
+
+    def find_invitation(self, token: str) -> OpenInvitation:
+        """Returns the invitation of a token; it stays open.
+
+        Raises:
+            NotFound: the token is unknown, used or expired; the error does not distinguish these.
+        """
+        with self.storage.read() as connection:
+            row = self._find_invited(connection.execute, role_rules.hash_invitation(token))
+            team = store.get_tenant(connection.execute, row.tenant_id).name
+        assert row.invited_until is not None  # `_find_invited` requires it
+        return OpenInvitation(row.email, row.name, team, row.invited_until)
 
     def prepare_join(self, token: str, password: str) -> AcceptInvitation:
         """Validates an invitation and hashes the password; slow.

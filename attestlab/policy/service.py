@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
@@ -33,7 +33,7 @@ from attestlab.policy.language.document import Document
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.store import PolicyVersionSummary
 from attestlab.policy.tables import PolicyVersionRecord, TenantPolicyRecord
-from attestlab.policy.targets import require_target
+from attestlab.policy.targets import require_target, require_targets
 
 if TYPE_CHECKING:
     from attestlab.policy.sql.dialects import Dialect
@@ -321,7 +321,7 @@ class Policies:
             NotFound, ValidationFailed: see `read`; or the tenant has no such target of a document.
             Unavailable: it took too long, or too many proofs are running.
         """
-        self._require_targets([policy, against], caller)
+        require_targets(self.storage, [policy, against], tenant_id=caller.tenant_id)
         read = self.read(policy, caller=caller)
         other = None if against is None else self.read(against, caller=caller)
         with self.proofs.acquire():
@@ -350,12 +350,6 @@ class Policies:
         from attestlab.policy.sql.dialects import groups_sql  # sqlglot is loaded by the first call
 
         return groups_sql(self.read(policy, caller=caller), dialect=dialect, table=table)
-
-    def _require_targets(self, named: Iterable[Document | UUID | None], caller: Caller) -> None:
-        with self.storage.read() as connection:
-            for each in named:
-                if isinstance(each, Document):
-                    require_target(connection.execute, each.target_type, each.target_id, tenant_id=caller.tenant_id)
 
     def _check(self, tx: Transaction, document: Document | CheckedDocument, caller: Caller) -> None:
         rules.require_reachable(document.category, document.target_type)

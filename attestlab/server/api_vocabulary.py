@@ -39,7 +39,7 @@ from attestlab.policy.analysis.analyzer import FindingKind
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import AttributeType
 from attestlab.policy.language.document import Category, TargetType
-from attestlab.portal import front_routes
+from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk import rules as risk_rules
 from attestlab.risk.account_takeover import shapes as login_shapes
@@ -103,6 +103,8 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "claim_schema": attestation_shapes.SchemaOut,
     "share_link_query": portal_routes.LinkQuery,
     "page_search_query": front_routes.SearchQuery,
+    "invitation_query": invitation_routes.InvitationQuery,
+    "invitation_form": invitation_routes.InvitationForm,
     "issuer_profile": issuer_shapes.IssuerProfileIn,
     "issuer_input": issuer_shapes.IssuerIn,
     "issuer_patch": issuer_shapes.IssuerPatch,

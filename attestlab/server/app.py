@@ -39,7 +39,7 @@ from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
-from attestlab.portal import front_routes
+from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
 from attestlab.risk.account_takeover import routes as login_routes
@@ -87,6 +87,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     export_routes.routes,
     portal_routes.routes,
     front_routes.routes,
+    invitation_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

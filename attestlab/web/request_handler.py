@@ -252,7 +252,7 @@ class RequestHandler:
             return
         body_reader.require_length(length or 0, limit_bytes=route.body_limit, member=route.large_member)
         takes_form = route.form_part is not None
-        body_reader.require_media_type(self._head.headers, ndjson=route.ndjson, form=takes_form)
+        body_reader.require_media_type(self._head.headers, route.body_type, form=takes_form)
 
     def _admit(self, request: Request) -> None:
         """Authenticates the caller, charges the request and checks authorization.
@@ -317,6 +317,8 @@ class RequestHandler:
     async def _read_sent(self, route: Route, run_in_thread: body_reader.RunInThread) -> body_reader.ParsedBody | None:
         """Reads a JSON body, or a form that stands for one."""
         member = route.large_member
+        if route.web_form:
+            return await body_reader.read_web_form(self._body, limit_bytes=route.body_limit)
         if route.form_part is not None and member is not None:
             boundary = find_boundary(self._head.headers.get("content-type", ""))
             if boundary is not None:

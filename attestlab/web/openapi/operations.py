@@ -171,7 +171,7 @@ def _request_body(route: Route, schemas: Schemas, captured: JsonObject) -> JsonO
     content = {"schema": schemas[operation_id(route), "body"]}
     _add_example(content, captured)
     form = {} if route.form_part is None else {FORM: _describe_form(content["schema"], route.form_part)}
-    return {"required": not route.body_optional, "content": {JSON: content, **form}}
+    return {"required": not route.body_optional, "content": {route.body_type: content, **form}}
 
 
 def _describe_form(schema: JsonObject, json_part: str) -> JsonObject:

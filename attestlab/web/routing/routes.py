@@ -39,6 +39,7 @@ from pydantic_core import SchemaSerializer
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError
 from attestlab.web.body.payload_stream import CONTENT, PAYLOAD, LargeMember
+from attestlab.web.body.reader import JSON, NDJSON, WEB_FORM
 from attestlab.web.request import CommittedError, Request
 from attestlab.web.response import RawResponse, StreamedResponse
 from attestlab.web.routing.authorization import Access, Requirement, requirement_of
@@ -72,6 +73,7 @@ class RouteOptions(TypedDict, total=False):
     payload: bool
     form_part: str
     ndjson: bool
+    web_form: bool
     idempotency: Idempotency
     cache_control: str
     limit: Limit
@@ -105,6 +107,7 @@ class Route:
     payload: bool = False  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
     form_part: str | None = None  # the JSON part of a form (`multipart/form-data`), whose file is the payload
     ndjson: bool = False  # the body is NDJSON, unparsed in `request.ndjson`; the route parses it line by line
+    web_form: bool = False  # the body is the form of a page, whose fields are the members of a JSON object
     idempotency: Idempotency = "none"
     prepare: Handler | None = None
     respond: Handler | None = None
@@ -129,6 +132,11 @@ class Route:
     def is_async(self) -> bool:
         """Whether the handler is awaited on the event loop and opens its own transactions."""
         return self.handler.is_async
+
+    @property
+    def body_type(self) -> str:
+        """The media type that a body must have; a form with a file may stand for JSON."""
+        return NDJSON if self.ndjson else WEB_FORM if self.web_form else JSON
 
     @property
     def large_member(self) -> LargeMember | None:

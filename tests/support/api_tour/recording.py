@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
+from attestlab.web.body.reader import WEB_FORM
 from support.access import AccessScenario
 
 JsonObject = dict[str, Any]
@@ -59,12 +61,20 @@ class TourRecorder:
             else:
                 (query if each["in"] == "query" else headers)[each["name"]] = str(value)
         media_type, *_ = operation.get("requestBody", {}).get("content", {"application/json": None})
-        content = None if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        content = None if body is None else _encode(body, media_type)
         if content is not None:
             headers["Content-Type"] = media_type
         response = client.request(method, path, params=query, headers=headers, content=content)
         shown = {key: value for key, value in parameters.items() if key != "Accept"}
         return response, {"parameters": shown, **({} if body is None else {"body": body})}
+
+
+def _encode(body: object, media_type: str) -> bytes:
+    if isinstance(body, str):
+        return body.encode()
+    if isinstance(body, dict) and media_type == WEB_FORM:
+        return urlencode(body).encode()
+    return json.dumps(body).encode()
 
 
 def _describe_response(response: httpx.Response) -> JsonObject:

@@ -60,6 +60,12 @@ def visit_organizations(tour: TourRecorder) -> None:
     token = read_mailed_token(tour.access.lab, "grace@registry.example")
     with make_client(tour.access.url) as stranger:
         tour.call("accept_invitation", stranger, {"token": token, "password": PASSWORD})
+    key.post("/v1/users", json={"email": "ida@registry.example", "role": "member"}).raise_for_status()
+    token = read_mailed_token(tour.access.lab, "ida@registry.example")
+    with make_client(tour.access.url) as browser:
+        browser.headers["Origin"] = tour.access.url
+        tour.call("get_invitation_page", browser, token=token)
+        tour.call("send_invitation_form", browser, {"token": token, "name": "Ida Rhodes", "password": PASSWORD})
     tour.call("change_role", key, {"role": "member"}, id=invited["id"])
     tour.call("list_users", key, limit=1)
     tour.call("remove_user", key, id=invited["id"])
