@@ -1,10 +1,10 @@
 """HTTP routes of the page that a mailed invitation leads to. It works without a script."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, Field
 
-from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.orgs.members import People
 from attestlab.web.cross_origin import comes_from_own_page
@@ -27,18 +27,26 @@ class InvitationQuery(In):
 
     model_config = ConfigDict(extra="ignore")
 
-    token: Annotated[str, Field(max_length=256)] = ""
+    token: str = Field(default="", max_length=256, repr=False)
 
 
 class InvitationForm(In):
     """What the form of an invitation sends; the page states what is wrong with it."""
 
-    token: str = ""
+    token: str = Field(default="", repr=False)
     name: str = ""
     password: str = Field(default="", repr=False)
 
 
-@routes.get("/invitations/accept", scope=PUBLIC, cache_control="no-store", page=True, secret=True, produces=_HTML_BODY)
+@routes.get(
+    "/invitations/accept",
+    scope=PUBLIC,
+    cache_control="no-store",
+    page=True,
+    secret=True,
+    produces=_HTML_BODY,
+    raises=(NotFound,),
+)
 async def get_invitation_page(query: InvitationQuery, people: People, executor: Executor) -> RawResponse:
     """Get the page of an invitation: a form for name and password. Reading it changes nothing.
 
@@ -64,6 +72,7 @@ async def get_invitation_page(query: InvitationQuery, people: People, executor: 
     idempotency="none",
     body_limit=_FORM_LIMIT_BYTES,
     produces=_HTML_BODY,
+    raises=(NotFound, PermissionDenied),
 )
 async def send_invitation_form(
     request: Request, body: InvitationForm, people: People, executor: Executor
