@@ -13,9 +13,8 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
-from attestlab.core.errors import ValidationFailed
 from attestlab.lake import named_views
-from attestlab.lake.query_errors import explain_error
+from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
 from attestlab.lake.relations import TenantLake
 from attestlab.lake.sealed_connections import translate_read_errors
 
@@ -54,5 +53,5 @@ def _translate_errors(query: str) -> Iterator[None]:
             yield
     except duckdb.Error as error:
         raise explain_error(error, query) from error
-    except (pa.ArrowException, TypeError, UnicodeError, RecursionError) as error:
-        raise ValidationFailed(f"The query cannot be run: {error}") from None
+    except CONVERSION_ERRORS as error:
+        raise explain_conversion(error) from None

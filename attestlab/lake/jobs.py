@@ -13,7 +13,6 @@ from uuid import UUID
 
 from attestlab.lake.rules import RowFormat
 
-QUERY_TIMEOUT_S = 60.0
 Parameters = Sequence[object] | Mapping[str, object] | None
 
 

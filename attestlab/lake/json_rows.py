@@ -15,7 +15,9 @@ from decimal import Decimal
 import pyarrow as pa
 from pyarrow import types
 
-from attestlab.core.encoding import format_time
+from attestlab.core.encoding import format_time, quote
+from attestlab.core.errors import ValidationFailed
+from attestlab.lake.query_errors import CONVERSION_ERRORS
 
 MAX_EXACT = 2**53 - 1
 _NAMES = {
@@ -44,12 +46,30 @@ def name_type(kind: pa.DataType) -> str:
 
 
 def render_rows(batch: pa.RecordBatch) -> list[list[object]]:
-    """Return the rows of a batch as values of JSON."""
-    columns = [_render_column(column) for column in batch.columns]
+    """Return the rows of a batch as values of JSON.
+
+    Raises:
+        ValidationFailed: a value is outside of what Python has, such as a date after the year 9999.
+    """
+    columns = [_render_column(*pair) for pair in zip(batch.schema.names, batch.columns, strict=True)]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _render_column(column: pa.Array) -> list[object]:
+def _render_column(name: str, column: pa.Array) -> list[object]:
+    try:
+        return _render_values(column)
+    except pa.ArrowMemoryError:
+        raise
+    except CONVERSION_ERRORS as error:
+        raise ValidationFailed.of(
+            "/sql",
+            "value",
+            f"The column {quote(name)} has a value that JSON rows cannot have: {error}. "
+            "Cast the column to text, or request Arrow.",
+        ) from None
+
+
+def _render_values(column: pa.Array) -> list[object]:
     values: list[object] = column.to_pylist()
     if types.is_dictionary(column.type) or types.is_string(column.type) or types.is_boolean(column.type):
         return values

@@ -45,7 +45,7 @@ def run_on_needed_views(
         PermissionDenied: the caller lacks the scope of a data set that the query reads; `details` names both.
         duckdb.Error: DuckDB rejects the query.
     """
-    with _open_parser().cursor() as parser:
+    with open_parser() as parser:
         require_one_query(parser, query, example=EXAMPLE)
         wanted = [view for view in _guess_views(parser, query) if is_readable(view, scopes)]
     while True:
@@ -75,9 +75,13 @@ def require_readable(view: LakeView, scopes: Collection[str] | None) -> None:
         raise PermissionDenied(message, details={"required_scope": str(view.scope), "data_set": view.name})
 
 
+def open_parser() -> duckdb.DuckDBPyConnection:
+    """Open a connection that parses queries and runs none."""
+    return _open_empty_instance().cursor()
+
+
 @cache
-def _open_parser() -> duckdb.DuckDBPyConnection:
-    """Return the instance without tables whose connections parse the queries of this process and run none."""
+def _open_empty_instance() -> duckdb.DuckDBPyConnection:
     return open_sealed({})
 
 

@@ -19,7 +19,9 @@ import pyarrow as pa
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
-from attestlab.lake.jobs import QUERY_TIMEOUT_S, LakeConnectionInfo, Parameters
+from attestlab.lake.jobs import LakeConnectionInfo, Parameters
+from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion
+from attestlab.lake.rules import QUERY_TIMEOUT_S
 from attestlab.lake.sealed_connections import require_one_query, restore_duckdb_errors, translate_read_errors
 
 if TYPE_CHECKING:
@@ -84,8 +86,8 @@ def run_query_in_child(
             return run(lake.open_views([views.BY_NAME[dataset]], alias="this"))
     except duckdb.Error as error:
         return _QueryError(type(error).__name__, str(error))
-    except (TypeError, UnicodeError, ValueError) as error:
-        raise ValidationFailed(f"The query cannot be run: {error}") from None
+    except CONVERSION_ERRORS as error:
+        raise explain_conversion(error) from None
 
 
 def open_lake(info: LakeConnectionInfo) -> TenantLake:

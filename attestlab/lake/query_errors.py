@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 import duckdb
+import pyarrow as pa
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.lake import views
 
 MAX_REASON_CHARS = 300
+CONVERSION_ERRORS = (pa.ArrowException, ArithmeticError, RecursionError, TypeError, ValueError)
+"""The errors of a value that Python, pyarrow or DuckDB cannot convert: a parameter, or a value of a row."""
+
 _KIND = re.compile(r"^[A-Z][A-Za-z ]*(?: Error|Exception): ")
 _LINE = re.compile(r"\nLINE (\d+):")
 _MISSING_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
@@ -29,6 +33,11 @@ def explain_error(error: duckdb.Error, query: str) -> ValidationFailed:
     line = _LINE.search(text)
     place = f" (line {line[1]})" if line else ""
     return ValidationFailed.of("/sql", "query", f"{_explain(error, text, query)}{place}.")
+
+
+def explain_conversion(error: Exception) -> ValidationFailed:
+    """Return the error of a request for a value that cannot be converted."""
+    return ValidationFailed.of("/sql", "query", f"The query cannot be run: {str(error)[:MAX_REASON_CHARS]}")
 
 
 def _explain(error: duckdb.Error, text: str, query: str) -> str:

@@ -18,9 +18,10 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.lake import named_views, queries, views
 from attestlab.lake.jobs import ClientQuery, DatasetRequest, LakeConnectionInfo, Parameters
 from attestlab.lake.json_rows import describe_columns, render_rows
-from attestlab.lake.query_errors import explain_error
+from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
 from attestlab.lake.rules import MAX_JSON_ROWS, RowFormat
 from attestlab.lake.sealed_connections import restore_duckdb_errors, translate_read_errors
+from attestlab.lake.sleeping_functions import refuse_sleeping_functions
 from attestlab.lake.views import LakeView
 
 ROWS_A_BATCH = 20_480
@@ -31,6 +32,8 @@ def stream_query(info: LakeConnectionInfo, query: ClientQuery, scopes: frozenset
     """Yield the rows of a query; see `jobs.stream_query`."""
     lake = queries.open_lake(info)
     with _translate_errors(query.sql):
+        with named_views.open_parser() as parser:
+            refuse_sleeping_functions(parser, query.sql)
         rows = named_views.run_on_needed_views(
             lake,
             query.sql,
@@ -156,5 +159,5 @@ def _translate_errors(query: str) -> Iterator[None]:
             yield
     except duckdb.Error as error:
         raise explain_error(error, query) from None
-    except (TypeError, UnicodeError, ValueError) as error:
-        raise ValidationFailed(f"The query cannot be run: {error}") from None
+    except CONVERSION_ERRORS as error:
+        raise explain_conversion(error) from None

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing
 
 from attestlab.lake import jobs
-from attestlab.lake.jobs import QUERY_TIMEOUT_S, ClientQuery, DatasetRequest
-from attestlab.lake.rules import RowFormat, choose_format
+from attestlab.lake.jobs import ClientQuery, DatasetRequest
+from attestlab.lake.rules import MAX_QUERY_S, RowFormat, allow_queries, choose_format
 from attestlab.lake.service import Lake
 from attestlab.lake.shapes import DatasetQuery, DatasetsOut, QueryIn, RowsOut
 from attestlab.orgs.rules import Caller, Role
@@ -26,12 +26,15 @@ async def list_lake_datasets(request: Request, caller: Caller, lake: Lake) -> Da
 
     Each has a name in SQL, columns whose types never depend on the rows, and the number of the tenant's rows.
     """
+    allowance = allow_queries(caller.plan)
     text = await lake.workers.run(
         caller.tenant_id,
         jobs.describe_datasets,
         lake.locate(caller),
         frozenset(caller.scopes),
-        timeout_s=QUERY_TIMEOUT_S,
+        timeout_s=allowance.timeout_s,
+        elapsed_s=MAX_QUERY_S,
+        share=allowance.share,
         on_disconnect=request.on_disconnect,
     )
     return RawResponse(text, JSON)
@@ -73,13 +76,16 @@ async def _stream_rows(
     function: Callable[..., Generator[bytes]],
     wanted: ClientQuery | DatasetRequest,
 ) -> StreamedResponse:
+    allowance = allow_queries(caller.plan)
     pieces = lake.workers.stream(
         caller.tenant_id,
         function,
         lake.locate(caller),
         wanted,
         frozenset(caller.scopes),
-        timeout_s=QUERY_TIMEOUT_S,
+        timeout_s=allowance.timeout_s,
+        elapsed_s=MAX_QUERY_S,
+        share=allowance.share,
         on_disconnect=request.on_disconnect,
     )
     first = await anext(pieces)  # an error in it still becomes an error response

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from attestlab.core.db.storage import Storage
+from attestlab.core.execution.job_watch import IdleLimits
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import store
 from attestlab.lake.jobs import LakeConnectionInfo
 from attestlab.lake.parts import delete_all, exclusive_lock, list_parts
+from attestlab.lake.rules import QUERIES_OF_A_TENANT, QUERY_PROCESSES
 from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
 from attestlab.risk.signals.service import ExportedNumbers
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 SIGNALS_FOLDER = "signals"
 NOTHING_EXPORTED = ExportedNumbers([], 0)
 ROWS_A_PART = 10_000
-QUERY_PROCESSES = 3
-QUERIES_OF_A_TENANT = 2  # at once: several people of one tenant look at dashboards, and another tenant does not wait
 MERGED_LENGTHS = (100_000, 1_000_000)
 """Adjacent parts that are shorter than one of these lengths are merged as soon as they have it together."""
 
@@ -59,7 +59,9 @@ class Lake:
         self.rows_a_part = rows_a_part
         self.merged_lengths = merged_lengths
         self._storage = storage
-        self.workers = WorkerProcesses(processes=QUERY_PROCESSES, of_a_tenant=QUERIES_OF_A_TENANT)
+        self.workers = WorkerProcesses(
+            processes=QUERY_PROCESSES, of_a_tenant=QUERIES_OF_A_TENANT, idle_limits=IdleLimits()
+        )
         """Runs the queries of callers, which may take a gigabyte each; a second tenant does not wait for the first."""
 
     def __call__(self, caller: Caller) -> TenantLake:

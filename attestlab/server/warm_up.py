@@ -11,7 +11,7 @@ from typing import Final
 
 from attestlab.installation import Installation
 from attestlab.lake import jobs as lake_jobs
-from attestlab.lake.service import QUERIES_OF_A_TENANT
+from attestlab.lake.rules import QUERIES_OF_A_TENANT
 from attestlab.simulation.risk import jobs as risk_jobs
 
 _TIMEOUT_S: Final = 30.0

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from attestlab.core.errors import Cancelled, FieldError, NotFound, Unavailable, ValidationFailed
-from attestlab.core.execution import worker_processes
+from attestlab.core.execution import job_watch, worker_processes
+from attestlab.core.execution.job_pieces import MAX_PIECES_AHEAD
 from attestlab.core.execution.worker_processes import MAX_WAITING, WorkerProcesses
 from support.fork_server import START_PROCESS
 from support.in_process_server import wait_until
@@ -236,7 +237,7 @@ def test_stream_yields_every_piece_in_order(workers: WorkerProcesses) -> None:
     async def read() -> list[bytes]:
         return [piece async for piece in workers.stream("t", yield_pieces, 50, 100_000, timeout_s=TIMEOUT_S)]
 
-    assert asyncio.run(read()) == list(yield_pieces(50, 100_000))
+    assert b"".join(asyncio.run(read())) == b"".join(yield_pieces(50, 100_000))
     assert run(workers, len, "next") == 4
 
 
@@ -268,7 +269,7 @@ def test_slow_reader_of_a_stream_holds_few_pieces_and_ends_in_time(
 ) -> None:
     """Its time is over when the test says so: after the first piece, however long that takes to come."""
     elapsed_s = 0.0
-    monkeypatch.setattr(worker_processes, "monotonic", lambda: elapsed_s)
+    monkeypatch.setattr(job_watch, "monotonic", lambda: elapsed_s)
 
     async def read(process: WatchedProcess) -> int:
         nonlocal elapsed_s
@@ -284,4 +285,4 @@ def test_slow_reader_of_a_stream_holds_few_pieces_and_ends_in_time(
 
     with watch_process(run(workers, os.getpid)) as process:
         read_afterwards = asyncio.run(asyncio.wait_for(read(process), TIMEOUT_S))
-    assert read_afterwards <= worker_processes.MAX_PIECES_AHEAD + 1  # one may have waited for room
+    assert read_afterwards <= MAX_PIECES_AHEAD + 1  # one may have waited for room

@@ -2,38 +2,35 @@
 
 A thread is not enough for such work: after each wait the event loop would need up to five milliseconds to get the
 lock back, dozens of times for one mint. Each tenant runs as many jobs at once as its pool allows, one by default; its
-further jobs are queued. When a job exceeds its time or its client disconnects, its process is killed; the next job
-starts another process.
-
-A job exceeds its time when its process has used `timeout_s` of processor time, and at the latest after four times
-`timeout_s` of elapsed time: on a busy machine, low-priority processes get little processor time.
+further jobs are queued. When a job exceeds its limits (`core.execution.job_watch`) or its client disconnects, its
+process is killed; the next job starts another process.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import pickle
 import struct
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from threading import Event, Lock, Semaphore, Thread
+from threading import Lock, Semaphore
 from time import monotonic
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 from attestlab.core.errors import AttestLabError, Cancelled, Unavailable, WorkAborted
+from attestlab.core.execution.job_pieces import PieceQueue
+from attestlab.core.execution.job_watch import IdleLimits, JobWatch, NothingToRead, TimeLimits
+from attestlab.core.execution.waiting_jobs import Share, WaitingJobs
 
 MAX_PROCESSES = 2
 MAX_WAITING = 16  # jobs of one tenant, including the running one
 IDLE_S = 300.0  # a person who looks at a dashboard for minutes does not wait for another process to start
-MAX_PIECES_AHEAD = 8  # of a stream, taken from its process before the client has received them
-MAX_SLOWDOWN = 4  # how many times `timeout_s` a job may take on a busy machine
+MAX_SLOWDOWN = 4  # how many times its processor time a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
 _COMMAND = (
     sys.executable,
@@ -44,6 +41,7 @@ _COMMAND = (
 _RETRY_AFTER_S = 5
 
 Result = TypeVar("Result")
+_Key = TypeVar("_Key", bound=Hashable)
 OnDisconnect = Callable[[Callable[[], None]], None]
 """Registers a function to call when the client disconnects; calls it immediately if it already has."""
 
@@ -56,15 +54,21 @@ class WorkerProcesses:
     Args:
         processes: how many jobs run at once.
         of_a_tenant: how many of them may be of one tenant, fewer than `processes`, so that no tenant waits for another.
+        idle_limits: what a job must use while another tenant waits; None is nothing.
     """
 
-    def __init__(self, processes: int = MAX_PROCESSES, *, of_a_tenant: int = 1) -> None:
+    def __init__(
+        self, processes: int = MAX_PROCESSES, *, of_a_tenant: int = 1, idle_limits: IdleLimits | None = None
+    ) -> None:
         self._threads = ThreadPoolExecutor(processes, "attestlab-workers")
         self._blocking_slots = Semaphore(processes)
         self._idle: list[_Worker] = []
         self._lock = Lock()
         self._queues: dict[Hashable, _Queue] = {}
+        self._shares: dict[Share, _Queue] = {}
+        self._waiting = WaitingJobs()
         self._of_a_tenant = of_a_tenant
+        self._idle_limits = idle_limits
 
     async def run(
         self,
@@ -72,17 +76,23 @@ class WorkerProcesses:
         function: Callable[..., Result],
         *arguments: object,
         timeout_s: float,
+        elapsed_s: float | None = None,
+        share: Share | None = None,
         on_disconnect: OnDisconnect | None = None,
     ) -> Result:
         """Call a module-level function in a child process; its arguments and its result are pickled.
 
+        It may use `timeout_s` of processor time and `elapsed_s` in all, by default four times as much. Tenants with a
+        `share` use no more of the pool than that.
+
         Raises:
             AttestLabError: raised by the function.
-            WorkAborted: it took over `timeout_s`, or its process died.
+            WorkAborted: it took too long, it was idle while another tenant waited, or its process died.
             Unavailable: too many jobs of the tenant are queued.
             Cancelled: the client disconnected.
         """
-        return await self._run_in_turn(tenant, _Job[Result](function, arguments, timeout_s), on_disconnect)
+        job = _Job[Result](function, arguments, _limit_time(timeout_s, elapsed_s))
+        return await self._run_in_turn(_Owner(tenant, share), job, on_disconnect)
 
     async def stream(
         self,
@@ -90,6 +100,8 @@ class WorkerProcesses:
         function: Callable[..., Generator[bytes]],
         *arguments: object,
         timeout_s: float,
+        elapsed_s: float | None = None,
+        share: Share | None = None,
         on_disconnect: OnDisconnect | None = None,
     ) -> AsyncGenerator[bytes]:
         """Yield what a module-level generator function yields in a child process, as in `run`.
@@ -99,9 +111,9 @@ class WorkerProcesses:
         Raises:
             AttestLabError, WorkAborted, Unavailable, Cancelled: see `run`; perhaps after some pieces.
         """
-        pieces = _PieceQueue(asyncio.get_running_loop())
-        job = _Job[None](function, arguments, timeout_s, pieces)
-        running = asyncio.create_task(self._run_in_turn(tenant, job, on_disconnect))
+        pieces = PieceQueue(asyncio.get_running_loop())
+        job = _Job[None](function, arguments, _limit_time(timeout_s, elapsed_s), pieces)
+        running = asyncio.create_task(self._run_in_turn(_Owner(tenant, share), job, on_disconnect))
         running.add_done_callback(lambda _: pieces.end())
         try:
             while (piece := await pieces.get()) is not None:
@@ -114,49 +126,50 @@ class WorkerProcesses:
             if not running.cancelled():
                 running.exception()  # retrieves it, because a client that left does not
 
-    async def _run_in_turn(self, tenant: Hashable, job: _Job[Result], on_disconnect: OnDisconnect | None) -> Result:
-        """Run a job after those of the same tenant."""
-        queue = self._queues.setdefault(tenant, _Queue(asyncio.Semaphore(self._of_a_tenant)))
-        if queue.jobs >= MAX_WAITING:
-            raise Unavailable(
-                f"Too many large requests of this tenant are queued (limit {MAX_WAITING}). "
-                f"Retry in {_RETRY_AFTER_S} seconds.",
-                retry_after_s=_RETRY_AFTER_S,
-            )
-        queue.jobs += 1
-        try:
-            async with queue.turn:
-                return await self._run_job(job, on_disconnect)
-        finally:
-            queue.jobs -= 1
-            if not queue.jobs:
-                self._queues.pop(tenant, None)
+    async def _run_in_turn(self, owner: _Owner, job: _Job[Result], on_disconnect: OnDisconnect | None) -> Result:
+        """Run a job after those of the same tenant, then in turn with those of its share."""
+        at_once = self._of_a_tenant if owner.share is None else owner.share.of_a_tenant
+        async with _take_turn(self._queues, owner.tenant, at_once, MAX_WAITING):
+            if owner.share is None:
+                return await self._run_job(owner, job, on_disconnect)
+            end_waiting = self._waiting.add(*owner)
+            try:
+                async with _take_turn(self._shares, owner.share, owner.share.of_all):
+                    end_waiting()
+                    return await self._run_job(owner, job, on_disconnect)
+            finally:
+                end_waiting()
 
     def run_blocking(self, function: Callable[..., Result], *arguments: object, timeout_s: float) -> Result:
         """Do the same as `run` for callers without an event loop; blocks until a process is free.
 
         Raises:
             AttestLabError: raised by the function.
-            WorkAborted: it took over `timeout_s`, or its process died.
+            WorkAborted: it took too long, or its process died.
         """
-        job = _Job[Result](function, arguments, timeout_s)
+        job = _Job[Result](function, arguments, _limit_time(timeout_s))
         with self._blocking_slots:
             return self._execute(job)
 
-    async def _run_job(self, job: _Job[Result], on_disconnect: OnDisconnect | None) -> Result:
+    async def _run_job(self, owner: _Owner, job: _Job[Result], on_disconnect: OnDisconnect | None) -> Result:
         loop = asyncio.get_running_loop()
+        end_waiting = self._waiting.add(owner.tenant)
+        if self._idle_limits is not None:
+            job.watch_idleness(self._idle_limits, partial(self._waiting.has_others, *owner))
         if on_disconnect is not None:
             on_disconnect(lambda: job.cancel(Cancelled("The client disconnected.")))
         try:
-            return await loop.run_in_executor(self._threads, self._execute, job)
+            return await loop.run_in_executor(self._threads, self._execute, job, end_waiting)
         except asyncio.CancelledError:
             job.cancel(Cancelled("The request was cancelled."))
             raise
         finally:
+            end_waiting()
             loop.call_later(IDLE_S, self._end_idle)
 
-    def _execute(self, job: _Job[Result]) -> Result:
+    def _execute(self, job: _Job[Result], end_waiting: Callable[[], None] = lambda: None) -> Result:
         """Run the job in a child process; called in a thread, which only waits."""
+        end_waiting()
         worker = self._take_worker()
         try:
             get_result = job.execute(worker)
@@ -193,43 +206,48 @@ class WorkerProcesses:
         self._end_idle(unused_s=0)
 
 
+class _Owner(NamedTuple):
+    """Whose job it is."""
+
+    tenant: Hashable
+    share: Share | None
+
+
 @dataclass
 class _Queue:
-    """The jobs of one tenant: a few at a time, in the order of arrival."""
+    """The jobs of one tenant or share: a few at a time, in the order of arrival."""
 
     turn: asyncio.Semaphore
     jobs: int = 0
 
 
-class _PieceQueue:
-    """The pieces of one stream, from the thread that reads them from the process to the event loop."""
+@asynccontextmanager
+async def _take_turn(
+    queues: dict[_Key, _Queue], key: _Key, at_once: int, max_jobs: int | None = None
+) -> AsyncGenerator[None]:
+    """Wait for a turn in a queue, which exists as long as it has jobs.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._free = Semaphore(MAX_PIECES_AHEAD)
-        self._is_closed = False
+    Raises:
+        Unavailable: the queue has `max_jobs` already.
+    """
+    queue = queues.setdefault(key, _Queue(asyncio.Semaphore(at_once)))
+    if queue.jobs == max_jobs:
+        raise Unavailable(
+            f"Too many large requests of this tenant are queued (limit {max_jobs}). Retry in {_RETRY_AFTER_S} seconds.",
+            retry_after_s=_RETRY_AFTER_S,
+        )
+    queue.jobs += 1
+    try:
+        async with queue.turn:
+            yield
+    finally:
+        queue.jobs -= 1
+        if not queue.jobs:
+            queues.pop(key, None)
 
-    def put(self, piece: bytes) -> None:
-        """Add a piece; the thread waits while the queue is full and open."""
-        if not self._is_closed:
-            self._free.acquire()
-        if not self._is_closed:
-            self._loop.call_soon_threadsafe(self._pieces.put_nowait, piece)
 
-    async def get(self) -> bytes | None:
-        """Take the next piece; None is the end."""
-        piece = await self._pieces.get()
-        self._free.release()
-        return piece
-
-    def end(self) -> None:
-        self._pieces.put_nowait(None)
-
-    def close(self) -> None:
-        """Accept no further piece, and let the thread continue; any thread may call it."""
-        self._is_closed = True
-        self._free.release()
+def _limit_time(processor_s: float, elapsed_s: float | None = None) -> TimeLimits:
+    return TimeLimits(processor_s, MAX_SLOWDOWN * processor_s if elapsed_s is None else elapsed_s)
 
 
 class _Job(Generic[Result]):
@@ -242,15 +260,21 @@ class _Job(Generic[Result]):
         self,
         function: Callable[..., object],
         arguments: tuple[object, ...],
-        timeout_s: float,
-        pieces: _PieceQueue | None = None,
+        limits: TimeLimits,
+        pieces: PieceQueue | None = None,
     ) -> None:
         self.reason: AttestLabError | None = None
         self._pieces = pieces
         self._message = pickle.dumps((function, arguments))
-        self._timeout_s = timeout_s
+        self._limits = limits
+        self._idle_limits = IdleLimits()
+        self._others_wait: Callable[[], bool] = lambda: False
         self._worker: _Worker | None = None
         self._lock = Lock()
+
+    def watch_idleness(self, idle_limits: IdleLimits, others_wait: Callable[[], bool]) -> None:
+        """End the job when it is idle while another tenant waits."""
+        self._idle_limits, self._others_wait = idle_limits, others_wait
 
     def cancel(self, reason: AttestLabError) -> None:
         """Kill the process that runs this job, if there is one."""
@@ -271,14 +295,19 @@ class _Job(Generic[Result]):
             if self.reason is not None:
                 raise EOFError
             self._worker = worker
-        too_long = f"The request took over {self._timeout_s:g} s. Send or request less data."
-        cancel = partial(self.cancel, WorkAborted(too_long, retry_after_s=_RETRY_AFTER_S))
-        deadline = _Deadline(self._timeout_s, worker.process.pid, cancel)
+        watch = JobWatch(
+            worker.process.pid,
+            self._limits,
+            self._idle_limits,
+            reading=self._pieces or NothingToRead(),
+            others_wait=self._others_wait,
+            on_exceeded=lambda reason: self.cancel(WorkAborted(reason, retry_after_s=_RETRY_AFTER_S)),
+        )
         try:
             worker.send(self._message)
             return self._receive_result(worker)
         finally:
-            deadline.cancel()
+            watch.cancel()
             with self._lock:
                 self._worker = None
 
@@ -291,44 +320,6 @@ class _Job(Generic[Result]):
             message = worker.receive()
         is_done, value, worker.is_spent = message
         return partial(_result, is_done=is_done, value=value)
-
-
-class _Deadline:
-    """Calls `on_exceeded` from a separate thread when a process exceeds its time, unless it is cancelled."""
-
-    def __init__(self, timeout_s: float, pid: int, on_exceeded: Callable[[], None]) -> None:
-        self._timeout_s, self._pid, self._on_exceeded = timeout_s, pid, on_exceeded
-        self._started_at, self._used_before_s = monotonic(), processor_time_s(pid)
-        self._cancelled = Event()
-        Thread(target=self._watch, name="attestlab-deadline", daemon=True).start()
-
-    def cancel(self) -> None:
-        self._cancelled.set()
-
-    def _watch(self) -> None:
-        wait_s = self._timeout_s
-        while not self._cancelled.wait(wait_s):
-            if self._is_exceeded():
-                self._on_exceeded()
-                return
-            wait_s = self._timeout_s / 10
-
-    def _is_exceeded(self) -> bool:
-        used_s = processor_time_s(self._pid) - self._used_before_s
-        elapsed_s = monotonic() - self._started_at
-        return used_s >= self._timeout_s or elapsed_s >= MAX_SLOWDOWN * self._timeout_s
-
-
-def processor_time_s(pid: int) -> float:
-    """Return the processor time that a process has used, in seconds (proc(5), utime and stime).
-
-    A system without /proc does not provide it; the monotonic clock is used instead, so that time limits still apply.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return monotonic()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def start_process() -> subprocess.Popen[bytes]:

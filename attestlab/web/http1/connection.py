@@ -37,6 +37,7 @@ from attestlab.web.http1.request_head import (
 from attestlab.web.request_handler import RequestHandler
 
 HEAD_LIMIT_BYTES = 16 * 1024
+MAX_UNSENT_BYTES = 128 * 1024  # of a streamed body in the kernel, so that a slow client is known as one
 LINGER_LIMIT_BYTES = 256 * 1024 * 1024
 _MIN_UPLOAD_BYTES_PER_S = 32 * 1024  # this many received bytes extend the deadline by a second
 _YIELD_AFTER_BYTES = 4 * 1024  # after this many bytes, other connections run
@@ -234,6 +235,8 @@ class Connection:
         Raises:
             StreamClosedError: the client disconnected, was too slow, or a piece failed.
         """
+        with suppress(AttributeError, OSError):  # not every system has it; what the kernel holds was not received yet
+            self.stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
         async with aclosing(pieces):
             try:
                 async for piece in pieces:
