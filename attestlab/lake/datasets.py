@@ -35,7 +35,8 @@ class Dataset:
     """Facts of one type. `columns` begin with the fact's number; parts are sorted by `time`.
 
     `read` returns the facts of a range, all of them or one tenant's; `typed` adds one column per context attribute to
-    `columns`. The parts are in `folder`, which is `name` unless the data set was renamed.
+    `columns`. The parts are in `folder`, which is `name` unless the data set was renamed. `time_alias` is a second name
+    of `time` in views, because `at` is a reserved word of SQL; the parts have the first alone.
     """
 
     name: str
@@ -44,12 +45,18 @@ class Dataset:
     time: str
     read: Callable[[Connection, int, int, UUID | None], Iterator[Fact]]
     typed: bool = False
+    time_alias: str | None = None
     older_name: str | None = None
 
     @property
     def folder(self) -> str:
         """The name of the folder with the parts."""
         return self.older_name or self.name
+
+    def select_with_alias(self, rows: str) -> str:
+        """Return SQL for the rows of a table or query, with the time by both of its names."""
+        alias = f', "{self.time}" AS {self.time_alias}' if self.time_alias else ""
+        return f"SELECT *{alias} FROM {rows}"
 
     @property
     def is_public(self) -> bool:
@@ -205,6 +212,7 @@ LOG_ENTRIES = Dataset(
     },
     "at",
     _read_entries,
+    time_alias="logged_at",
 )
 ATTESTATIONS = Dataset(
     "attestations",
@@ -239,6 +247,7 @@ VERIFICATIONS = Dataset(
     },
     "at",
     _read_verifications,
+    time_alias="verified_at",
 )
 AUDIT = Dataset(
     "audit",
@@ -307,6 +316,7 @@ DELIVERIES = Dataset(
     },
     "at",
     _read_deliveries,
+    time_alias="attempted_at",
 )
 ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RAW_EVENTS, DELIVERIES)
 BY_NAME = {dataset.name: dataset for dataset in ALL} | {"risk_events": replace(RAW_EVENTS, name="risk_events")}

@@ -13,7 +13,7 @@ from attestlab.lake.datasets import Dataset
 from attestlab.lake.jobs import LakeConnectionInfo
 from attestlab.lake.json_rows import describe_columns
 from attestlab.lake.named_views import is_readable
-from attestlab.lake.views import LakeView
+from attestlab.lake.views import LakeView, Source
 from attestlab.policy.attribute_registry import build_registry, load_own_attributes
 
 
@@ -48,11 +48,18 @@ def _register_current_rows(
 def _describe(
     connection: duckdb.DuckDBPyConnection, records: Connection, view: LakeView, tenant_id: UUID
 ) -> dict[str, object]:
-    tables = {source.name: source.name for source in view.sources}
+    tables = {source.name: _select_as_exported(source) for source in view.sources}
     attributes = _select_attributes(connection, records, tenant_id) if view is views.DECISIONS else ()
     schema = connection.sql(view.select(tables, attributes)).limit(0).arrow().schema
     ((rows,),) = connection.execute(f"SELECT count(*) FROM {view.name}").fetchall()
     return {"name": view.name, "rows": rows, "columns": describe_columns(schema)}
+
+
+def _select_as_exported(source: Source) -> str:
+    """Return SQL for the rows of a source without the second name of its time, which the view adds."""
+    if isinstance(source, Dataset) and source.time_alias:
+        return f"(SELECT * EXCLUDE ({source.time_alias}) FROM {source.name})"
+    return source.name
 
 
 def _select_attributes(connection: duckdb.DuckDBPyConnection, records: Connection, tenant_id: UUID) -> list[str]:

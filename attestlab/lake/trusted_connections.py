@@ -151,7 +151,8 @@ def _create_view(connection: duckdb.DuckDBPyConnection, snapshot: DatasetSnapsho
     if snapshot.unexported.num_rows or not members:
         connection.register(f"{name}_unexported", snapshot.unexported)
         members.append(f"SELECT * FROM {name}_unexported")
-    connection.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL BY NAME '.join(members)}")
+    rows = snapshot.dataset.select_with_alias(f"({' UNION ALL BY NAME '.join(members)})")
+    connection.execute(f"CREATE TEMP VIEW {name} AS {rows}")
 
 
 def _select_parts(dataset: Dataset, chain: Sequence[LakePart], tenant_id: UUID | None) -> str:

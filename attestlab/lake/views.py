@@ -72,7 +72,9 @@ class LakeView:
             return f"SELECT {', '.join([*datasets.DECISIONS.columns, *attributes])} FROM {tables[self.name]}"
         rows = f"({self.joined.format_map(tables)})" if self.joined else tables[self.name]
         typed = ", ".join(f"{name}::{_enum_type(kinds)} AS {name}" for name, kinds in self.enums.items())
-        return f"SELECT * REPLACE ({typed}) FROM {rows}" if typed else f"SELECT * FROM {rows}"
+        query = f"SELECT * REPLACE ({typed}) FROM {rows}" if typed else f"SELECT * FROM {rows}"
+        source = self.sources[0]
+        return source.select_with_alias(f"({query})") if isinstance(source, Dataset) else query
 
 
 def _enum_type(kinds: Iterable[type[StrEnum]]) -> str:
@@ -97,14 +99,14 @@ ALL = (
     ),
     LakeView(
         (datasets.LOG_ENTRIES,),
-        "at",
+        "logged_at",
         enums={"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
     ),
     LakeView((datasets.AUDIT,), "timestamp", Scope.AUDIT_READ),
     LakeView((datasets.SIGNALS,), "occurred_at", Scope.RISK_READ),
     LakeView((datasets.RAW_EVENTS,), "occurred_at", Scope.RISK_READ),
-    LakeView((datasets.VERIFICATIONS,), "at", Scope.ATTESTATIONS_READ, {"verdict": [Verdict]}),
-    LakeView((datasets.DELIVERIES,), "at", Scope.WEBHOOKS_READ),
+    LakeView((datasets.VERIFICATIONS,), "verified_at", Scope.ATTESTATIONS_READ, {"verdict": [Verdict]}),
+    LakeView((datasets.DELIVERIES,), "attempted_at", Scope.WEBHOOKS_READ),
     LakeView(
         (current_rows.ISSUERS,),
         "created_at",

@@ -34,10 +34,11 @@ MAX_QUERY_CHARACTERS = 200  # of a repr
 _TIMES = {
     "audit": "timestamp",
     "cases": "opened_at",
+    "deliveries": "attempted_at",
     "log_entries": "log_index",
     "raw_events": "occurred_at",
     "signals": "occurred_at",
-    "verifications": "at",
+    "verifications": "verified_at",
 }
 
 

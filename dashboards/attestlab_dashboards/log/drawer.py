@@ -27,7 +27,7 @@ from attestlab_dashboards.widgets import button, pill
 _BYTES_IN_LINE: Final = 12
 # The changes of an entry's attestation, key and issuer, in the order of the log.
 HISTORY: Final = """
-SELECT log_index, "at", CAST(type AS VARCHAR) AS type, status, kid
+SELECT log_index, logged_at, CAST(type AS VARCHAR) AS type, status, kid
 FROM log_entries
 WHERE (attestation_id = $attestation AND type IN ('attestation.minted', 'attestation.status'))
    OR (type = 'key.status' AND kid = $kid AND issuer_id = $issuer)
@@ -96,7 +96,7 @@ def load_drawer(lab: Lab, state: LogState) -> OpenEntry | None:
 
 def _read_change(row: dict[str, object]) -> LoggedChange:
     status = None if row["status"] is None else str(row["status"])
-    return LoggedChange(int(str(row["log_index"])), read_utc(row["at"]), str(row["type"]), status)
+    return LoggedChange(int(str(row["log_index"])), read_utc(row["logged_at"]), str(row["type"]), status)
 
 
 def _fetch_signature(lab: Lab, attestation_id: str) -> str:

@@ -20,25 +20,26 @@ WHERE ($type = '' OR e.type = $type) AND ($issuer = '' OR e.issuer_id = $issuer)
 # One query for a page, its total and the counts of both filters: the lake runs one query at a time for each tenant.
 ENTRIES: Final = f"""
 WITH page AS (
-  SELECT e.log_index, e."at", CAST(e.type AS VARCHAR) AS type, e.issuer_id, e.attestation_id, e.kid, e.leaf_hash,
+  SELECT e.log_index, e.logged_at, CAST(e.type AS VARCHAR) AS type, e.issuer_id, e.attestation_id, e.kid, e.leaf_hash,
     i.name AS issuer
   {_FILTERED} ORDER BY e.log_index DESC LIMIT {PAGE_ROWS} OFFSET $skipped),
 types AS (SELECT CAST(type AS VARCHAR) AS type, count(*) AS n FROM log_entries GROUP BY ALL),
 named AS (
   SELECT i.id, i.name, count(*) AS n FROM log_entries e JOIN issuers i ON i.id = e.issuer_id
   GROUP BY ALL ORDER BY n DESC, i.name LIMIT 50)
-SELECT 'row' AS kind, log_index, "at", type, issuer_id, attestation_id, kid, leaf_hash, issuer, 0 AS n FROM page
+SELECT 'row' AS kind, log_index, logged_at, type, issuer_id, attestation_id, kid, leaf_hash, issuer, 0 AS n FROM page
 UNION ALL SELECT 'total', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, count(*) {_FILTERED}
 UNION ALL SELECT 'type', NULL, NULL, type, NULL, NULL, NULL, NULL, NULL, n FROM types
 UNION ALL SELECT 'issuer', NULL, NULL, NULL, id, NULL, NULL, NULL, name, n FROM named
 """
 EXPORTED: Final = f"""
-SELECT e.log_index, e."at", e.type, e.issuer_id, i.name AS issuer, e.attestation_id, e.kid, e.alg, e.status,
+SELECT e.log_index, e.logged_at, e.type, e.issuer_id, i.name AS issuer, e.attestation_id, e.kid, e.alg, e.status,
   e.leaf_hash, e.entry
 {_FILTERED} ORDER BY e.log_index DESC
 """
 GROWTH: Final = f"""
-WITH days AS (SELECT CAST(date_trunc('day', "at") AS TIMESTAMPTZ) AS day, count(*) AS n FROM log_entries GROUP BY ALL),
+WITH days AS (
+  SELECT CAST(date_trunc('day', logged_at) AS TIMESTAMPTZ) AS day, count(*) AS n FROM log_entries GROUP BY ALL),
 grown AS (SELECT day, n, sum(n) OVER (ORDER BY day) AS entries FROM days)
 SELECT day, n, CAST(entries AS BIGINT) AS entries FROM grown ORDER BY day DESC LIMIT {GROWTH_POINTS}
 """
@@ -127,7 +128,7 @@ def _read_row(row: dict[str, object]) -> EntryRow:
     }
     return EntryRow(
         index=int(str(row["log_index"])),
-        at=read_utc(row["at"]),
+        at=read_utc(row["logged_at"]),
         type=str(row["type"]),
         leaf_hash=str(row["leaf_hash"]),
         **texts,

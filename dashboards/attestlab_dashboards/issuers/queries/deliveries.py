@@ -16,8 +16,8 @@ from attestlab_dashboards.issuers.state import RESEND, IssuerState
 from attestlab_dashboards.lake_query import LakeQuery
 
 MAX_DELIVERIES: Final = 10
-_OF_ALL: Final = 'SELECT * FROM deliveries ORDER BY "at" DESC, seq DESC'
-_OF_ENDPOINT: Final = 'SELECT * FROM deliveries WHERE endpoint_id = $endpoint ORDER BY "at" DESC, seq DESC'
+_OF_ALL: Final = "SELECT * FROM deliveries ORDER BY attempted_at DESC, seq DESC"
+_OF_ENDPOINT: Final = "SELECT * FROM deliveries WHERE endpoint_id = $endpoint ORDER BY attempted_at DESC, seq DESC"
 
 
 class EndpointDeliveries(NamedTuple):

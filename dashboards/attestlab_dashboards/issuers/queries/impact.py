@@ -19,7 +19,7 @@ from attestlab_dashboards.lake_query import LakeQuery
 LOOKED_DAYS: Final = 7
 _AROUND: Final = """SELECT
   (SELECT coalesce(sum(count), 0)::BIGINT FROM verifications
-   WHERE issuer_id = $issuer_id AND "at" >= CAST($since AS TIMESTAMPTZ)) AS verifications,
+   WHERE issuer_id = $issuer_id AND verified_at >= CAST($since AS TIMESTAMPTZ)) AS verifications,
   (SELECT count(*) FROM policies WHERE status = 'ACTIVE'
    AND (target_id = $issuer_id OR contains(document::VARCHAR, $issuer_id))) AS policies"""
 

@@ -17,7 +17,7 @@ from attestlab_dashboards.lake_query import LakeQuery
 SUPPOSED_DAYS: Final = 7  # ago: the moment of loss of a key that is in use, until the reader chooses another
 # A report without the time of loss concerns what was logged after it (docs/verification.md, step 5).
 _TARGET: Final = """signed AS (
-  SELECT a.issuer_id, a.kid, a.id, l."at",
+  SELECT a.issuer_id, a.kid, a.id, l.logged_at,
     a.status = 'VALID' AND coalesce(a.expiry_at > CAST($as_of AS TIMESTAMPTZ), true) AS valid
   FROM attestations a JOIN log_entries l ON l.log_index = a.log_index),
 counted AS (SELECT issuer_id, kid, count(*) AS attestations FROM signed GROUP BY ALL),
@@ -29,15 +29,15 @@ target AS (
   LEFT JOIN counted n ON n.issuer_id = k.issuer_id AND n.kid = k.kid
   WHERE k.began IS NOT NULL AND {which}
   ORDER BY k.status = 'compromised' DESC, k.status = 'active' DESC, attestations DESC, k.kid LIMIT 1),
-affected AS (SELECT s.*, s."at" >= moment AS after
+affected AS (SELECT s.*, s.logged_at >= moment AS after
   FROM signed s JOIN target t ON t.issuer_id = s.issuer_id AND t.kid = s.kid),
 looked AS (
   SELECT count(DISTINCT v.attestation_id) AS looked_at FROM verifications v JOIN affected f ON f.id = v.attestation_id
-  CROSS JOIN target t WHERE f.after AND v."at" >= t.moment)"""
+  CROSS JOIN target t WHERE f.after AND v.verified_at >= t.moment)"""
 _COUNTS: Final = """SELECT target.*, looked_at, count(f.id) FILTER (NOT f.after AND f.valid) AS stay_valid,
   count(f.id) FILTER (f.after AND f.valid) AS turn_invalid, count(f.id) FILTER (NOT f.valid) AS ended_already
 FROM target CROSS JOIN looked LEFT JOIN affected f ON true GROUP BY ALL"""
-_AFTER: Final = 'SELECT id, kid, "at" AS logged_at, valid FROM affected WHERE after ORDER BY "at", id'
+_AFTER: Final = "SELECT id, kid, logged_at, valid FROM affected WHERE after ORDER BY logged_at, id"
 
 
 class KeyLoss(NamedTuple):

@@ -29,8 +29,8 @@ _STOOD: Final = """stood AS (
 # The keys of all issuers, from the log: it has every change of a key.
 KEYS: Final = """keys AS (
   SELECT issuer_id, kid, any_value(alg) AS alg, arg_max(status, log_index) AS status,
-    min("at") FILTER (status = 'active') AS began, min("at") FILTER (status = 'rotated') AS rotated,
-    min("at") FILTER (status IN ('revoked', 'compromised')) AS withdrawn,
+    min(logged_at) FILTER (status = 'active') AS began, min(logged_at) FILTER (status = 'rotated') AS rotated,
+    min(logged_at) FILTER (status IN ('revoked', 'compromised')) AS withdrawn,
     max(CAST(entry->>'$.compromised_at' AS TIMESTAMPTZ)) AS lost
   FROM log_entries WHERE type = 'key.status' GROUP BY ALL)"""
 _STANDING: Final = f"""now_standing AS (
