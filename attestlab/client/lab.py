@@ -10,6 +10,7 @@ from uuid import UUID
 
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.arrow_reading import Parameters, RowQuery
+from attestlab.client.analysis.caller_frames import read_frames
 from attestlab.client.analysis.rows import Rows, require_text
 from attestlab.client.arguments import File
 from attestlab.client.cards import CardRow
@@ -140,20 +141,30 @@ class Lab:
             ) from None
         return verify_attestation(self._client, attestation_id, file=file)
 
-    def sql(self, query: str, parameters: Parameters = None) -> Rows:
+    def sql(self, query: str, parameters: Parameters = None, **frames: object) -> Rows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment.
 
-        The service runs it, sealed and bounded in time and memory, each time that the rows are read.
+        The service runs it each time that the rows are read: over HTTP bounded in time and memory, in process not.
 
         Args:
             query: such as `select verdict, count(*) from verifications group by all`.
             parameters: values for `?` (a list) or `$name` (a dict).
+            frames: data frames of pandas or Polars, or Arrow tables, as they are now, by the names that the query
+                uses. A lab over HTTP refuses them.
+
+        Raises:
+            ValidationFailed: a value is no frame, its name is a data set's, or the service runs in another process.
 
         >>> query = "select count(*) as n from signals where source = ? and score >= 80"
         >>> list(lab.sql(query, ["login"]))
         [{'n': 751}]
+        >>> import pandas
+        >>> mine = pandas.DataFrame({"source": ["login", "media"], "team": ["access", "content"]})
+        >>> query = "select team, count(*) as n from signals join mine using (source) group by all order by n"
+        >>> list(lab.sql(query, mine=mine))[0]["team"]
+        'content'
         """
-        return Rows(self._client, RowQuery(require_text(query), parameters))
+        return Rows(self._client, RowQuery(require_text(query), parameters, frames=read_frames(frames)))
 
     def me(self) -> MeHandle:
         """Return the caller of this lab, its tenant, plan and scopes.

@@ -50,7 +50,7 @@ PAGE_ROWS: Final = 100
 
 LocalRows = AbstractContextManager["pa.RecordBatchReader"]
 # Opens the rows of a query for the caller that a request's headers name; None for a caller who signed in.
-OpenLocalRows = Callable[[Mapping[str, str], str, object], LocalRows | None]
+OpenLocalRows = Callable[[Mapping[str, str], str, object, Mapping[str, object]], LocalRows | None]
 _MAX_RETRY_AFTER = timedelta(days=1)  # that an error shows
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _READS = frozenset({"GET", "HEAD"})
@@ -99,9 +99,10 @@ class ServiceClient:
             session=session,
         )
 
-    def open_local_rows(self, query: str, parameters: object) -> LocalRows | None:
+    def open_local_rows(self, query: str, parameters: object, frames: Mapping[str, object]) -> LocalRows | None:
         """Open the rows of a query on the lake of this process; None if they come by requests."""
-        return None if self._open_local_rows is None else self._open_local_rows(self._credential, query, parameters)
+        opener = self._open_local_rows
+        return None if opener is None else opener(self._credential, query, parameters, frames)
 
     def get(self, path: str, parameters: Parameters | None = None) -> Json:
         """Read a JSON object."""

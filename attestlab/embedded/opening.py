@@ -53,7 +53,9 @@ class EmbeddedDoor:
         """Return the headers of a request for a tenant; by default the operator's."""
         return {KEY_HEADER: str(self._find_tenant(tenant))}
 
-    def open_local_rows(self, headers: Mapping[str, str], query: str, parameters: object) -> LocalRows | None:
+    def open_local_rows(
+        self, headers: Mapping[str, str], query: str, parameters: object, frames: Mapping[str, object]
+    ) -> LocalRows | None:
         """Open the rows of a query for the tenant that the headers name; None for a person who signed in."""
         if KEY_HEADER not in headers:
             return None
@@ -61,7 +63,7 @@ class EmbeddedDoor:
 
         caller = self.installation.orgs.service_caller(UUID(headers[KEY_HEADER]))
         given = cast("local_rows.Parameters", parameters)
-        return local_rows.open_local_rows(self.installation.lake(caller), query, given)
+        return local_rows.open_local_rows(self.installation.lake(caller), query, given, frames)
 
     def close(self) -> None:
         """Commit what was accepted, stop the service's thread, and close the installation."""

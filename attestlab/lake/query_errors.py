@@ -47,8 +47,11 @@ def _explain(error: duckdb.Error, text: str, query: str) -> str:
         return "DuckDB failed at this query; write it in another way"
     if missing := _MISSING_TABLE.search(text):
         return f"There is no data set {_shorten(missing[1], query)}. There are {', '.join(views.BY_NAME)}"
+    reason = _shorten(_KIND.sub("", text.partition(chr(10))[0]), query)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return f"The query needs more memory than DuckDB may use ({reason}); select fewer rows, or group them"
     introduction = next((words for kind, words in _INTRODUCTIONS if isinstance(error, kind)), "The query failed")
-    return f"{introduction}: {_shorten(_KIND.sub('', text.partition(chr(10))[0]), query)}"
+    return f"{introduction}: {reason}"
 
 
 def _shorten(reason: str, query: str) -> str:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from attestlab.client import arguments
+from attestlab.client.arguments import show
 from attestlab.client.service_client import ServiceClient
-from attestlab.core.errors import Unavailable
+from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.extras import naming_extras
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class RowQuery(NamedTuple):
     sql: str
     parameters: Parameters = None
     dataset: str | None = None
+    frames: Mapping[str, pa.Table] | None = None  # tables of the caller, by the names that the query uses
 
     @property
     def is_whole_dataset(self) -> bool:
@@ -41,12 +43,17 @@ def open_rows(client: ServiceClient, query: RowQuery) -> Iterator[pa.RecordBatch
     """Open the rows of a query.
 
     Raises:
-        ValidationFailed: it is not one SELECT, or DuckDB rejects it.
+        ValidationFailed: it is not one SELECT, DuckDB rejects it, or it has frames and another process runs it.
         PermissionDenied: the caller lacks the scope of a data set.
         Unavailable: it takes too much time or memory.
     """
     parameters = _read_parameters(query.parameters)
-    local = client.open_local_rows(_name_this(query), parameters)
+    local = client.open_local_rows(_name_this(query), parameters, query.frames or {})
+    if local is None and query.frames:
+        raise ValidationFailed(
+            f"{show(next(iter(query.frames)))} is a frame of this process, and {client.place} runs the query. "
+            "Read rows with `.rel()`, and join them here."
+        )
     with local or _open_stream(client, query, parameters) as reader:
         yield reader
 

@@ -103,7 +103,8 @@ class Rows:
     def sql(self, query: str, parameters: Parameters = None) -> Rows:
         """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`.
 
-        The service runs it, sealed and bounded in time and memory. Pass values as `parameters`, for `?` or `$name`.
+        The service runs it: over HTTP bounded in time and memory, in process not. Pass values as `parameters`, for `?`
+        or `$name`.
 
         >>> query = "select count(*) > 0 as some from this where verdict = ?"
         >>> list(lab.verifications.sql(query, ["VALID"]))

@@ -955,7 +955,7 @@ class AsyncLab:
         **options: Unpack[MintOptions],
     ) -> AsyncMint:
         """Attest a document, or claims alone."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None, **frames: object) -> AsyncRows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(
         self,
