@@ -16,7 +16,8 @@ from attestlab.core.version import VERSION
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from attestlab.attestations.bundle.bundle import Bundle, examine_bundle, verify_bundle
+    from attestlab.attestations.bundle.bundle import Bundle
+    from attestlab.attestations.bundle.verifier import examine_bundle, verify_bundle
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
     from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
@@ -77,11 +78,11 @@ _HOMES = {
     "connect_async": "attestlab.client.asynchronous.connecting",
     "demo": "attestlab.embedded.demo",
     "demo_world": "attestlab.demos.world",
-    "examine_bundle": "attestlab.attestations.bundle.bundle",
+    "examine_bundle": "attestlab.attestations.bundle.verifier",
     "open": "attestlab.embedded.opening",
     "sha256": "attestlab.attestations.rules",
     "steps": "attestlab.demos.display",
-    "verify_bundle": "attestlab.attestations.bundle.bundle",
+    "verify_bundle": "attestlab.attestations.bundle.verifier",
 }
 # Public names that their modules define under a longer one.
 _LONG_NAMES = {"open": "open_lab"}

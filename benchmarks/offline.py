@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.log.note.trust_policy import TrustPolicy
 from benchmarks import world

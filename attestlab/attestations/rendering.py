@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Sequence
 from datetime import datetime
 
+from attestlab.attestations.bundle.reader import BUNDLE_FORMAT
 from attestlab.attestations.lifecycle import StatusChanged
 from attestlab.attestations.results import Minted, VerificationOutcome
 from attestlab.attestations.rules import Status, Verdict
@@ -35,7 +35,7 @@ from attestlab.attestations.store import AttestationEvidence, CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
-from attestlab.core.encoding import b64url_encode
+from attestlab.core.encoding import b64_encode, b64url_encode
 from attestlab.core.errors import IntegrityFailed
 from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
@@ -143,12 +143,13 @@ def render_bundle(evidence: AttestationEvidence, proofs: LogProofs, head: Signed
         raise IntegrityFailed(f"The issuer, the key or the log entry of {row.id} is missing; run `attestlab log fsck`.")
     proof = proofs.inclusion
     return BundleOut(
+        format=BUNDLE_FORMAT,
         attestation=render_attestation(row, now=now),
         issuer=BundleIssuerOut(id=issuer.id, name=issuer.name, domain=issuer.domain, trust_level=issuer.trust_tier),
         key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(key.spki)),
         inclusion_proof=_render_inclusion(proof),
         signed_tree_head=_render_tree_head(head),
-        log_entry=LogEntryOut(entry_b64=_encode_base64(entry), nonce=row.nonce.hex()),
+        log_entry=LogEntryOut(entry_b64=b64_encode(entry), nonce=row.nonce.hex()),
         status_proof=_render_status_proof(proofs),
         tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
     )
@@ -170,7 +171,7 @@ def _render_history(shown: tuple[LoggedEntry, LoggedEntry]) -> ChainOut:
 
 def _render_entry(logged: LoggedEntry) -> LoggedOut:
     return LoggedOut(
-        entry_b64=_encode_base64(logged.entry),
+        entry_b64=b64_encode(logged.entry),
         log_index=logged.proof.index,
         hashes=[sha256_name(value) for value in logged.proof.hashes],
     )
@@ -180,16 +181,12 @@ def _render_status_list(logged: LoggedEntry, chunks: Sequence[Chunk]) -> StatusL
     shown = [
         ChunkOut(
             number=chunk.number,
-            data_b64=_encode_base64(chunk.data),
+            data_b64=b64_encode(chunk.data),
             hashes=[sha256_name(value) for value in chunk.hashes],
         )
         for chunk in chunks
     ]
     return StatusListOut(entry=_render_entry(logged), chunks=shown)
-
-
-def _encode_base64(raw: bytes) -> str:
-    return base64.b64encode(raw).decode("ascii")
 
 
 def _render_tree_head(head: SignedHead) -> TreeHeadOut:

@@ -222,6 +222,7 @@ class StatusProofOut(Out):
 class BundleOut(Out):
     """Everything needed to verify an attestation offline."""
 
+    format: Literal["attestlab-bundle/1"]
     attestation: AttestationOut
     issuer: BundleIssuerOut
     key: BundleKeyOut

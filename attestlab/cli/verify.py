@@ -10,17 +10,19 @@ import argparse
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
 from attestlab.attestations.bundle.report import OfflineReport
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.cli.colors import BAD, GOOD, OPEN, paint
-from attestlab.core.errors import AttestLabError
+from attestlab.core.errors import AttestLabError, NewerFormat
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.log.note.trust_policy import TrustPolicy
 
@@ -33,6 +35,7 @@ VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
 MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
 COLORS = {State.OK: GOOD, State.FAILED: BAD, State.OPEN: OPEN}
 READ_BYTES = 1024 * 1024
+UNFORESEEN = "The bundle could not be checked, because of an error in this program. Please report it:"
 NO_TRUST = (
     "No trust policy: a bundle cannot prove its own trustworthiness. Pin the log's key in a file "
     "(`log <vkey>` and `quorum none`) and name it with --trust or ATTESTLAB_TRUST."
@@ -66,24 +69,62 @@ def verify(
     as_of: int = 0,
     as_json: bool = False,
 ) -> int:
-    """Verify a bundle and print each step with its result; returns the exit status."""
+    """Verify a bundle and print each step with its result; returns the exit status.
+
+    Whatever this function does not foresee ends with COULD_NOT_CHECK: a traceback has the status of a verdict.
+    """
     try:
+        parsed, report = _check(bundle, file=file, trust=trust, payload=payload, policies=policies)
+        shown = json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report)
+    except _NotChecked as error:
+        return _fail(str(error), error.exit_status, as_json)
+    except Exception as error:
+        return _fail(f"{UNFORESEEN} {type(error).__name__}: {error}", COULD_NOT_CHECK, as_json)
+    emit(shown)
+    return _exit_status(report, as_of)
+
+
+class _NotChecked(Exception):
+    """The command could not reach a verdict."""
+
+    def __init__(self, message: str, exit_status: int = COULD_NOT_CHECK) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+def _check(
+    bundle: Path, *, file: Path | None, trust: Path | None, payload: Path | None, policies: Sequence[Path]
+) -> tuple[Bundle, OfflineReport]:
+    """Read the inputs and verify the bundle.
+
+    Raises:
+        _NotChecked: an input cannot be used, there is no trust policy, or the bundle needs a newer verifier.
+    """
+    with _explain("Unusable input: ", UNUSABLE):
         parsed = Bundle.read(bundle.read_bytes())
         digests = {"file_sha256": _sha256(file), "payload_sha256": _sha256(payload)}
-    except (OSError, AttestLabError) as error:
-        return _fail(f"Unusable input: {error}", UNUSABLE, as_json)
     if trust is None:
-        return _fail(NO_TRUST, COULD_NOT_CHECK, as_json)
-    try:
+        raise _NotChecked(NO_TRUST)
+    with _explain("The trust policy cannot be used: "):
         pinned = TrustPolicy.parse(trust.read_bytes())
-    except (OSError, AttestLabError) as error:
-        return _fail(f"The trust policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
-    try:
+    with _explain("A policy cannot be used: "):
         own = _read_policies(policies)
+    with _explain():
+        return parsed, verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **digests)
+
+
+@contextmanager
+def _explain(prefix: str = "", exit_status: int = COULD_NOT_CHECK) -> Iterator[None]:
+    """Say which input an error of the block is about; a newer format can never be checked."""
+    try:
+        yield
+    except NewerFormat as error:
+        raise _NotChecked(error.message) from error
     except (OSError, AttestLabError) as error:
-        return _fail(f"A policy cannot be used: {error}", COULD_NOT_CHECK, as_json)
-    report = verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **digests)
-    emit(json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report))
+        raise _NotChecked(f"{prefix}{error}", exit_status) from error
+
+
+def _exit_status(report: OfflineReport, as_of: int) -> int:
     if report.verdict is not Verdict.VALID:
         return OTHER_VERDICT
     if Reason.DOCUMENT_HASH_NOT_STORED in report.report.reasons:

@@ -1,4 +1,4 @@
-"""Encodings of bytes, UUIDs and times as text: base64url, RFC 9562 and RFC 3339.
+"""Encodings of bytes, UUIDs and times as text: base64, base64url, RFC 9562 and RFC 3339.
 
 base64url is RFC 4648 section 5 with a single encoding of each value. The parsers are
 strict: a text that has another form is rejected, with a message that explains how to send it.
@@ -7,7 +7,7 @@ strict: a text that has another form is rejected, with a message that explains h
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode
+from base64 import b64decode, b64encode, urlsafe_b64decode
 from binascii import b2a_base64
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -25,6 +25,26 @@ _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
     r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
+
+
+def b64_encode(raw: bytes) -> str:
+    """Encode bytes as padded base64 (RFC 4648 section 4)."""
+    return b64encode(raw).decode("ascii")
+
+
+def b64_decode(text: str) -> bytes:
+    """Decode padded base64, which must be canonical.
+
+    Raises:
+        ValueError: the text is not base64, or not canonical.
+    """
+    try:
+        raw = b64decode(text, validate=True)
+    except ValueError as error:
+        raise ValueError("not base64") from error
+    if b64_encode(raw) != text:
+        raise ValueError("not canonical base64: its padding is wrong, or bits beyond the last byte are not zero")
+    return raw
 
 
 def b64url_encode(raw: bytes) -> str:

@@ -7,6 +7,7 @@ A message states what is wrong and how to correct it.
     +-- ValidationFailed          the input is malformed or not acceptable
     |   +-- MethodNotAllowed
     |   +-- UnsupportedMediaType
+    |   +-- NewerFormat           it needs a newer version of this package
     +-- AuthRequired, AuthInvalid the caller is not authenticated
     +-- PermissionDenied          the caller is not authorized for this
     +-- TenantIdentityUnverified  a header names another tenant than the credential does
@@ -24,6 +25,7 @@ A message states what is wrong and how to correct it.
     +-- ServiceFailed             another host's service failed, or is no AttestLab service
     +-- IntegrityFailed           stored or presented evidence is not valid
         +-- KeyringMismatch       sealed under another key-encryption key
+        +-- NewerEntry            an entry of the log needs a newer version of this package
         +-- SignatureInvalid
         +-- ProofInvalid
 """
@@ -111,6 +113,10 @@ class UnsupportedMediaType(ValidationFailed):
     def of_body(cls, content_type: str, accepted: str) -> Self:
         """Create the error for a body that is declared as `content_type`."""
         return cls(f"Content-Type {content_type!r} is not accepted; send {accepted}.")
+
+
+class NewerFormat(ValidationFailed):
+    """The input has a format that this version does not know, so it can neither confirm nor reject it."""
 
 
 class AuthRequired(AttestLabError):
@@ -284,6 +290,10 @@ class KeyringMismatch(IntegrityFailed):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, details={"reason": "keyring_mismatch"}, retry_after_s=1)
+
+
+class NewerEntry(IntegrityFailed):
+    """An entry of the log has a version or type that this version does not know."""
 
 
 class SignatureInvalid(IntegrityFailed):

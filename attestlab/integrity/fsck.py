@@ -19,7 +19,7 @@ from sqlmodel import SQLModel
 from attestlab import migrations
 from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
-from attestlab.attestations.bundle.bundle import verify_entry_subject
+from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.metering import integrity as metering_integrity
 from attestlab.attestations.store import SignedAttestation
 from attestlab.attestations.verification.facts import build_statement

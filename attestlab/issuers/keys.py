@@ -359,7 +359,7 @@ def load_external_key(kid: str, alg: Algorithm, public_key: bytes, prefix: str =
     Testing an RSA modulus takes up to 0.3 s (8192 bits); the result is cached.
     """
     field = f"/{prefix}public_key_b64url"
-    public = signing.load_public(alg, public_key, field=field)
+    public = signing.load_new_public(alg, public_key, field=field)
     require_unfactorable(public, field=field)
     return NewKey(rules.validate_kid(kid), alg, public, None)
 

@@ -8,6 +8,7 @@ subject form a chain by `seq` and `prev`, so that an omitted entry is noticed.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -16,12 +17,13 @@ from uuid import UUID
 import orjson
 
 from attestlab.core.crypto.canonical_json import canonical, canonical_trusted
-from attestlab.core.encoding import b64url_encode, format_time
-from attestlab.core.errors import IntegrityFailed, ValidationFailed
+from attestlab.core.encoding import b64url_encode, format_time, quote
+from attestlab.core.errors import IntegrityFailed, NewerEntry, ValidationFailed
 from attestlab.core.strict_json import parse_json
 
 VERSION = 1
 NONCE_BYTES = 32
+_SHA256 = re.compile("sha256:[0-9a-f]{64}")
 
 
 class EntryType(StrEnum):
@@ -56,6 +58,17 @@ FIRST_LINK = Link(0, None)
 def sha256_name(digest: bytes) -> str:
     """Format a SHA-256 digest as the log writes it: `sha256:` and 64 hex digits."""
     return f"sha256:{digest.hex()}"
+
+
+def parse_sha256(text: str) -> bytes:
+    """Parse a hash as the log writes it.
+
+    Raises:
+        ValueError: the text is not `sha256:` and 64 lowercase hex digits.
+    """
+    if not _SHA256.fullmatch(text):
+        raise ValueError(f"{text[:80]!r} does not have the form sha256:<hex>")
+    return bytes.fromhex(text.removeprefix("sha256:"))
 
 
 def commitment(nonce: bytes, payload: bytes, signature: str) -> bytes:
@@ -201,19 +214,47 @@ def parse_entry(entry: bytes) -> ParsedEntry:
     """Parse a stored entry.
 
     Raises:
-        IntegrityFailed: the entry is not canonical JSON of a known version and type.
+        NewerEntry: the entry is canonical JSON of a newer version or of an unknown type.
+        IntegrityFailed: it is no entry of the log at all.
     """
     try:
         members = _flat_members(entry) or parse_json(entry)
-        if not isinstance(members, dict) or canonical(members) != entry or members.get("v") != VERSION:
-            raise ValueError("not a canonical object of version 1")
-        kind = EntryType(str(members.get("type")))
+        if not isinstance(members, dict) or canonical(members) != entry:
+            raise ValueError("not a canonical object")
+        kind = _read_type(members)
         subject = _subject(kind, members)
         return ParsedEntry(kind, members, subject, _link(members) if subject is not None else None)
     except (ValidationFailed, ValueError, KeyError) as error:
         raise IntegrityFailed(f"The log entry has no known format: {error}.") from error
 
 
+def is_newer(entry: bytes) -> bool:
+    """Whether an entry has a version or type that this version does not know."""
+    try:
+        parse_entry(entry)
+    except NewerEntry:
+        return True
+    except IntegrityFailed:
+        return False
+    return False
+
+
+def _read_type(members: dict[str, object]) -> EntryType:
+    """Read the type of an entry of this version.
+
+    Raises:
+        NewerEntry: the version is newer, or the type is unknown.
+        ValueError: there is no version, or no type.
+    """
+    version, kind = members.get("v"), members.get("type")
+    if type(version) is not int or version < VERSION or not isinstance(kind, str):
+        raise ValueError("it has no version or no type")
+    if version > VERSION or kind not in _TYPES:
+        raise NewerEntry(f"The log entry has version {version} and type {quote(kind)}, which this version cannot read.")
+    return EntryType(kind)
+
+
+_TYPES = frozenset(EntryType)
 _SCALARS = frozenset({str, int, bool, type(None)})
 
 
@@ -250,10 +291,8 @@ def _subject(kind: EntryType, members: dict[str, object]) -> str | None:
 
 def _link(members: dict[str, object]) -> Link:
     seq, prev = members["seq"], members["prev"]
-    if type(seq) is not int:
-        raise ValueError("its seq is not a number")
-    if prev is None:
-        return Link(seq, None)
-    if not isinstance(prev, str) or not prev.startswith("sha256:"):
-        raise ValueError("its prev is not a hash")
-    return Link(seq, bytes.fromhex(prev.removeprefix("sha256:")))
+    if type(seq) is not int or seq < 0:
+        raise ValueError("its seq is not a number from 0")
+    if (seq == 0) is not (prev is None):
+        raise ValueError("only the first entry of a chain has no prev")
+    return Link(seq, None if prev is None else parse_sha256(str(prev)))

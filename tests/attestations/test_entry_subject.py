@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from attestlab.attestations.bundle.bundle import verify_entry_subject
+from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.rules import Statement, payload_bytes
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid

@@ -9,7 +9,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import b64url_encode
 from attestlab.installation import Installation

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.store import Filter

@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import delete, text, update
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.store import attestations

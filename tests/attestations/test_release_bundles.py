@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.schemas.catalogue import ContentType
 from attestlab.cli import verify as verify_command

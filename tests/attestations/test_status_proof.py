@@ -11,8 +11,9 @@ from uuid import UUID
 
 import pytest
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
 from attestlab.attestations.bundle.report import OfflineReport
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.verification.status_proof import NO_STATUS_LIST

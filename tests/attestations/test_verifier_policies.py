@@ -12,8 +12,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from attestlab.attestations import policy_context, store
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
 from attestlab.attestations.bundle.report import OfflineReport
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
 from attestlab.cli import verify as verify_command
 from attestlab.core.clock import FixedClock
@@ -160,6 +161,19 @@ def test_policies_are_not_evaluated_after_a_final_status(governance: GovernanceS
 def test_invalid_verifier_policy_is_rejected(text: str, says: str) -> None:
     with pytest.raises(ValidationFailed, match=says):
         VerifierPolicies.read([text.encode("latin-1")])
+
+
+def test_policies_may_have_a_byte_order_mark_and_line_ends_of_windows(governance: GovernanceScenario) -> None:
+    as_json = json.dumps(about_verifying(HIGH_RISK), indent=1)
+    as_toml = format_toml(Document.read(about_verifying(HIGH_RISK)))
+    bundle = Bundle.parse(bundle_of(governance, minted(governance)))
+
+    saved = [text.replace("\n", "\r\n").encode("utf-8-sig") for text in (as_json, as_toml)]
+    report = verify_bundle(
+        bundle, trust=governance.lab.trust, now=governance.lab.clock.now(), policies=VerifierPolicies.read(saved)
+    )
+
+    assert report.verdict.value == "VALID"
 
 
 def test_command_reads_policies_in_json_and_toml(

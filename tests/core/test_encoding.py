@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attestlab.core.encoding import b64url_decode, b64url_encode, format_time, parse_time, parse_uuid
+from attestlab.core.encoding import (
+    b64_decode,
+    b64_encode,
+    b64url_decode,
+    b64url_encode,
+    format_time,
+    parse_time,
+    parse_uuid,
+)
 from attestlab.core.errors import ValidationFailed
 from support.refusals import require_fault
 
@@ -47,6 +55,24 @@ def test_noncanonical_base64url_is_rejected(text):
         b64url_decode(text, field="/signature")
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/signature", "base64url")]
     assert refused.value.message.isascii()
+
+
+@settings(deadline=None)
+@given(st.text(string.ascii_letters + string.digits + "+/= \n", max_size=12))
+def test_every_value_has_one_base64_encoding(text):
+    try:
+        raw = b64_decode(text)
+    except ValueError:
+        return
+    assert text == b64_encode(raw)
+
+
+@pytest.mark.parametrize(
+    "text", ["YQ", "YQ=", "YQ===", "YR==", "YWI", "YWJ=", "YWJj=", "YWJj====", "YW-_", " YWJj", "ä"]
+)
+def test_noncanonical_base64_is_rejected(text):
+    with pytest.raises(ValueError, match="base64"):
+        b64_decode(text)
 
 
 @pytest.mark.parametrize("spelling", [str.lower, str.upper])

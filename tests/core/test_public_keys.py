@@ -210,6 +210,20 @@ def test_an_rsa_exponent_is_at_least_65537_and_below_2_to_the_64(exponent, accep
     assert is_refused(Algorithm.RS256, rsa_spki(2**2047 + 1, exponent)) is not accepted
 
 
+@pytest.mark.parametrize(
+    ("exponent", "accepted"), [(65537, True), (2**31 - 1, True), (2**31 + 1, False), (2**64 - 1, False)]
+)
+def test_a_new_rsa_key_has_an_exponent_that_every_verifier_reads(exponent, accepted):
+    spki = rsa_spki(2**2047 + 1, exponent)
+    signing.load_public(Algorithm.RS256, spki)  # one that was registered before still verifies
+
+    if accepted:
+        signing.load_new_public(Algorithm.RS256, spki)
+        return
+    with pytest.raises(ValidationFailed, match=r"public exponent has .* bits.*Generate a key with the exponent 65537"):
+        signing.load_new_public(Algorithm.RS256, spki)
+
+
 def der(tag: int, *parts: bytes) -> bytes:
     body = b"".join(parts)
     size = bytes([len(body)]) if len(body) < 128 else b"\x82" + len(body).to_bytes(2, "big")

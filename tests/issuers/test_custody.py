@@ -18,6 +18,7 @@ from attestlab.issuers.keys import NewKey
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller
+from support.release_bundles import LARGE_EXPONENT, make_rsa_key
 
 Smith = tuple[Installation, Caller]
 # The contract names EdDSA, which RFC 9864 has since split in two; the judge says so each time.
@@ -96,6 +97,17 @@ def test_rejected_public_key_is_not_stored(keysmith: Smith) -> None:
     assert list(lab.issuers.list_keys(issuer_id, caller=caller)) == []
     with lab.storage.read() as connection:
         assert lab.log.head(connection).size == size
+
+
+def test_rsa_key_with_a_long_exponent_is_not_registered(keysmith: Smith) -> None:
+    lab, caller = keysmith
+    issuer_id = register(keysmith).issuer.id
+    public_key = signing.spki(make_rsa_key(LARGE_EXPONENT).public_key())
+
+    with pytest.raises(ValidationFailed, match="exponent") as refused:
+        lab.signing_keys.add(issuer_id, kid="long", alg=Algorithm.RS256, public_key=public_key, caller=caller)
+
+    assert refused.value.fields[0].field == "/public_key_b64url"
 
 
 def test_given_key_pair_is_used(keysmith: Smith) -> None:

@@ -364,6 +364,16 @@ def test_entries_of_unknown_types_are_delivered(log: PublishedLog) -> None:
     assert log.taken == list(leaves)
 
 
+def test_entry_of_a_newer_version_raises_no_alarm_and_is_not_passed_over(log: PublishedLog) -> None:
+    """This version cannot audit it, and so nothing after it either."""
+    leaves = (*chained((key, "active")), b'{"type":"key.status","v":2}')
+    LogBranch(leaves, make_log_signer()).publish(log.folder, 2)
+
+    with pytest.raises(Unavailable, match=r"Entry 1 of the log cannot be audited.*version 2.*Upgrade attestlab"):
+        log.follow()
+    assert log.taken == []
+
+
 def test_every_status_entry_type_has_transitions() -> None:
     from attestlab.log.follower.auditor import ALLOWED_TRANSITIONS
 

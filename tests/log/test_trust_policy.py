@@ -154,7 +154,8 @@ BEFORE = f"log {LOG.vkey}\nwitness X1 {X1}\nwitness X2 {X2}\n"
         f"{BEFORE}group g any X1\ngroup h any X1 X2\nquorum h\n",
         f"{BEFORE}group X1 any X2\nquorum X1\n",
         f"{BEFORE}quorum none\x00\n",
-        f"{BEFORE}quorum none\r\n",
+        f"{BEFORE}quorum none\r",
+        f"\ufeff\ufeff{BEFORE}quorum none\n",
         f"{BEFORE}allow everyone\nquorum none\n",
         f"LOG {LOG.vkey}\nquorum none\n",
     ],
@@ -162,6 +163,19 @@ BEFORE = f"log {LOG.vkey}\nwitness X1 {X1}\nwitness X2 {X2}\n"
 def test_a_policy_that_breaks_a_rule_is_refused(policy: str) -> None:
     with pytest.raises(ValidationFailed):
         TrustPolicy.parse(policy)
+
+
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_policy_may_have_a_byte_order_mark_and_line_ends_of_windows(begin: str, end: str) -> None:
+    text = begin + TWO_LEVELS.replace("\n", end)
+
+    assert TrustPolicy.parse(text) == TrustPolicy.parse(text.encode()) == TrustPolicy.parse(TWO_LEVELS)
+
+
+def test_a_policy_in_utf_16_is_refused_with_the_remedy() -> None:
+    with pytest.raises(ValidationFailed, match="Save it as UTF-8"):
+        TrustPolicy.parse(TWO_LEVELS.encode("utf-16"))
 
 
 def test_a_refusal_says_which_line() -> None:

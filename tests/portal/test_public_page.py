@@ -14,7 +14,8 @@ import httpx
 import pytest
 from sqlalchemy import Connection, delete, func, select, text, update
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.attestations.tables import VerificationTally

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 import orjson
 from sqlalchemy import select
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.rendering import render_bundle as rendered
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations

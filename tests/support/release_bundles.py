@@ -17,7 +17,8 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import render_bundle
 from attestlab.attestations.schemas.catalogue import ContentType

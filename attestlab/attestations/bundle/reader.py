@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping
+from typing import Final
 
+from attestlab.core.encoding import b64_decode, b64url_decode, b64url_encode, quote
+from attestlab.core.errors import NewerFormat, ValidationFailed
 from attestlab.log.entries import NONCE_BYTES
+
+BUNDLE_VERSION = 1
+BUNDLE_FORMAT: Final = "attestlab-bundle/1"
+NEWER_VERIFIER = "Get a newer verifier: pip install --upgrade attestlab"
+_FORMAT = re.compile("attestlab-bundle/([1-9][0-9]{0,8})")
 
 
 class Reader:
@@ -67,9 +73,50 @@ class Reader:
 def decode_base64(text: str, path: str) -> bytes:
     """Decode standard base64; `path` names the member in an error."""
     try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        raise ValueError(f"{path} is not base64") from None
+        return b64_decode(text)
+    except ValueError as error:
+        raise ValueError(f"{path} is {error}") from None
+
+
+def decode_base64url(text: str, path: str) -> bytes:
+    """Decode unpadded base64url; `path` names the member in an error."""
+    try:
+        raw = b64url_decode(text)
+    except ValidationFailed as error:
+        raise ValueError(f"{path}: {error.message.rstrip('.')}") from None
+    if b64url_encode(raw) != text:
+        raise ValueError(f"{path} is padded base64url; leave the padding out")
+    return raw
+
+
+def read_format(top: Reader) -> int:
+    """Read the number of a bundle's format, which is the first for a bundle without one.
+
+    Raises:
+        NewerFormat: this version does not know the format.
+        ValueError: the member `format` names none.
+    """
+    if "format" not in top.value:
+        return BUNDLE_VERSION
+    name = top.string("format")
+    number = _FORMAT.fullmatch(name)
+    if number is None:
+        raise ValueError(f"/format is {quote(name)}; the format of a bundle is {BUNDLE_FORMAT}")
+    if int(number[1]) > BUNDLE_VERSION:
+        raise NewerFormat(f"The bundle has the format {name}, and this version reads {BUNDLE_FORMAT}. {NEWER_VERIFIER}")
+    return BUNDLE_VERSION
+
+
+def find_different(copies: Mapping[str, object], proven: Mapping[str, object]) -> str | None:
+    """Return the name of the first member whose readable copy differs from its proven value; a copy may be missing.
+
+    Types are compared as well, because JSON's `true` and `1.0` equal `1` in Python.
+    """
+    for name, value in proven.items():
+        copy = copies.get(name, value)
+        if type(copy) is not type(value) or copy != value:
+            return name
+    return None
 
 
 def parse_nonce(text: str, path: str) -> bytes:
@@ -77,10 +124,3 @@ def parse_nonce(text: str, path: str) -> bytes:
     if not re.fullmatch(f"[0-9a-f]{{{2 * NONCE_BYTES}}}", text):
         raise ValueError(f"{path} must be {NONCE_BYTES} bytes in lowercase hexadecimal")
     return bytes.fromhex(text)
-
-
-def parse_sha256(text: str) -> bytes:
-    """Parse a hash in the log's form `sha256:<hex>`."""
-    if not re.fullmatch("sha256:[0-9a-f]{64}", text):
-        raise ValueError(f"{text[:80]!r} does not have the form sha256:<hex>")
-    return bytes.fromhex(text.removeprefix("sha256:"))

@@ -7,6 +7,7 @@ the same names as online.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -90,6 +91,7 @@ def _bind_member(document: Document) -> PolicySetMember:
 
 def _parse_document(text: bytes) -> Document:
     """Parse a policy in JSON, which begins with a brace, or TOML, which cannot."""
+    text = text.removeprefix(BOM_UTF8)  # as some editors save it
     if text.lstrip().startswith(b"{"):
         return Document.read(parse_json(text))
     try:

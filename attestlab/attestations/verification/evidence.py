@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from attestlab.attestations.bundle.bundle import verify_entry_subject
+from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.verification.facts import build_issuer_facts, build_statement, parse_members, read_logged_at

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from attestlab.attestations.bundle.reader import Reader, decode_base64, parse_sha256
+from attestlab.attestations.bundle.reader import Reader, decode_base64, find_different
 from attestlab.attestations.rules import Reason, Statement, Status
 from attestlab.attestations.verification.steps import IssuerFacts, StepResult
 from attestlab.core.encoding import b64url_encode, parse_time
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.issuers.rules import IssuerStatus, KeyStatus
 from attestlab.log import entries
-from attestlab.log.entries import EntryType, ParsedEntry
+from attestlab.log.entries import EntryType, ParsedEntry, parse_sha256
 from attestlab.log.merkle import hashing as log_rules
 from attestlab.log.status.status_list import CHUNK_BYTES, CODES, INDEXES_PER_CHUNK, Chunk, verify_chunk
 
@@ -57,6 +57,14 @@ class EntryWithProof:
             reader.count("log_index"),
             tuple(parse_sha256(item) for item in reader.strings("hashes")),
         )
+
+    def verify_inclusion(self, *, size: int, root: bytes) -> None:
+        """Verify that the entry is in the tree with this root.
+
+        Raises:
+            ProofInvalid: the path does not lead to the root.
+        """
+        log_rules.verify_inclusion(self.index, size, log_rules.leaf_hash(self.entry), self.hashes, root)
 
     def parse(self) -> ParsedEntry:
         """Parse the entry.
@@ -173,7 +181,8 @@ def derive_current_status(
 def _read_final_status(change: EntryWithProof, statement: Statement, index: int) -> Status:
     read = change.parse()
     subject = (read.members.get("id"), read.members.get("issuer_id"), read.members.get("minted_index"))
-    if read.kind != EntryType.ATTESTATION_STATUS or subject != (str(statement.id), str(statement.issuer_id), index):
+    is_same = subject == (str(statement.id), str(statement.issuer_id), index) and type(subject[2]) is int
+    if read.kind != EntryType.ATTESTATION_STATUS or not is_same:
         raise ProofInvalid("The status entry is about another attestation.")
     try:
         return Status(str(read.members.get("status")))
@@ -191,13 +200,13 @@ def verify_status_fields(attestation: Mapping[str, object], proof: StatusProof, 
     revoked_at = entry.get("at") if entry.get("status") == Status.REVOKED else None
     proven = {"superseded_by_attestation_id": entry.get("superseded_by"), "revoked_at": revoked_at}
     proven["status_log_index"] = None if proof.change is None else proof.change.index
-    wrong = [name for name, value in proven.items() if attestation.get(name, value) != value]
+    wrong = find_different(attestation, proven)
     reason = attestation.get("revocation_reason")
     commitment = entries.sha256_name(entries.reason_commitment(nonce, reason)) if isinstance(reason, str) else reason
     if "revocation_reason" in attestation and commitment != entry.get("reason"):
-        wrong.append("revocation_reason")
-    if wrong:
-        raise ProofInvalid(f"/attestation/{wrong[0]} differs from the log.")
+        wrong = wrong or "revocation_reason"
+    if wrong is not None:
+        raise ProofInvalid(f"/attestation/{wrong} differs from the log.")
 
 
 def verify_trust_level(issuer: Mapping[str, object], proof: StatusProof) -> None:
@@ -255,7 +264,8 @@ def _read_compromised_at(read: ParsedEntry) -> datetime | None:
 def _read_list_size(logged: EntryWithProof) -> int:
     """Return the size of a status list, which equals the index of its entry: the list covers all entries before it."""
     read = logged.parse()
-    if read.kind != EntryType.STATUS_LIST or read.members.get("size") != logged.index:
+    size = read.members.get("size")
+    if read.kind != EntryType.STATUS_LIST or type(size) is not int or size != logged.index:
         raise ProofInvalid("The status list's entry is not that of a list of all entries before it.")
     return logged.index
 
@@ -283,7 +293,7 @@ def verify_status_entries(proof: StatusProof, *, size: int, root: bytes) -> None
         ProofInvalid: a path does not lead to the root or to the list's digest.
     """
     for logged in proof.entries:
-        log_rules.verify_inclusion(logged.index, size, log_rules.leaf_hash(logged.entry), logged.hashes, root)
+        logged.verify_inclusion(size=size, root=root)
     if proof.list_entry is not None:
         members = proof.list_entry.parse().members
         for chunk in proof.chunks:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import ClassVar, cast
 from uuid import UUID
 
-from attestlab.attestations.bundle.bundle import Bundle, verify_bundle
+from attestlab.attestations.bundle.bundle import Bundle
 from attestlab.attestations.bundle.report import OfflineReport
+from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.client import arguments, card_contents

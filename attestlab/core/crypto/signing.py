@@ -35,6 +35,8 @@ RSA_BITS_MADE = 3072  # 128-bit strength (NIST SP 800-57), like P-256 and Ed2551
 RSA_BITS_ACCEPTED = range(2048, 8192 + 1)  # the upper end bounds the cost of one verification
 # FIPS 186-5 requires an odd exponent above 2^16; the upper end bounds the cost of one verification.
 RSA_EXPONENTS_ACCEPTED = range(65537, 2**64, 2)
+# Of keys to register; browsers refuse an exponent of more than 33 bits, Go one of more than 31.
+RSA_EXPONENTS_REGISTERED = range(65537, 2**31, 2)
 
 PRIVATE = (
     "This is a private key. Treat it as exposed: generate a new key pair, and send only its public key "
@@ -272,6 +274,22 @@ def load_public(alg: Algorithm, raw_or_spki: bytes, *, field: str = "") -> Publi
         return _load_public(alg, raw_or_spki)
     except ValidationFailed as error:
         raise ValidationFailed.of(field, "public_key", error.message) from None
+
+
+def load_new_public(alg: Algorithm, raw_or_spki: bytes, *, field: str = "") -> PublicKey:
+    """Load a public key to register, which verifiers of others must be able to load as well.
+
+    Raises:
+        ValidationFailed: `load_public` rejects it, or its RSA public exponent is not below 2^31.
+    """
+    key = load_public(alg, raw_or_spki, field=field)
+    if isinstance(key, rsa.RSAPublicKey) and key.public_numbers().e not in RSA_EXPONENTS_REGISTERED:
+        message = (
+            f"The key is rejected: its RSA public exponent has {key.public_numbers().e.bit_length()} bits, and many "
+            "verifiers refuse more than 31. Generate a key with the exponent 65537."
+        )
+        raise ValidationFailed.of(field, "public_key", message)
+    return key
 
 
 def reject_private(text: str, *, field: str = "") -> None:

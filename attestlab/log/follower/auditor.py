@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from attestlab.core.encoding import b64url_decode
-from attestlab.core.errors import IntegrityFailed, ValidationFailed
+from attestlab.core.errors import IntegrityFailed, NewerEntry, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.log import entries
 from attestlab.log.entries import FIRST_LINK, EntryType, Link, ParsedEntry
@@ -93,12 +93,15 @@ class Auditor:
 
         Raises:
             InvalidEntry: the entry contradicts the entries before it.
+            NewerEntry: this version cannot audit the entry, nor what follows from it.
         """
         kind = _entry_type(entry)
         if kind is None:
             return
         try:
             parsed = entries.parse_entry(entry)
+        except NewerEntry:
+            raise
         except IntegrityFailed as error:
             raise BrokenStatusChain(f"An entry of the type {kind} cannot be read. {error.message}") from error
         match kind:

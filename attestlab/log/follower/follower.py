@@ -19,7 +19,14 @@ from pathlib import Path
 
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
-from attestlab.core.errors import IntegrityFailed, ProofInvalid, SignatureInvalid, Unavailable, ValidationFailed
+from attestlab.core.errors import (
+    IntegrityFailed,
+    NewerEntry,
+    ProofInvalid,
+    SignatureInvalid,
+    Unavailable,
+    ValidationFailed,
+)
 from attestlab.core.strict_json import parse_json
 from attestlab.log.entries import sha256_name
 from attestlab.log.follower.auditor import (
@@ -251,7 +258,12 @@ class Follower:
         return seen
 
     def _audit(self, seen: Sequence[VerifiedEntry], note: str, entry_at: EntryAt) -> Auditor:
-        """Audit these entries; returns the state of every subject after them."""
+        """Audit these entries; returns the state of every subject after them.
+
+        Raises:
+            Alarm: an entry contradicts the entries before it.
+            Unavailable: an entry needs a newer version of this package.
+        """
         auditor = self.progress.auditor.copy()
         for item in seen:
             try:
@@ -259,6 +271,9 @@ class Follower:
             except InvalidEntry as error:
                 message = f"Entry {item.index} of the log: {error.message}"
                 raise self._alarm(_ALARMS[type(error)], message, note) from error
+            except NewerEntry as error:
+                message = f"Entry {item.index} of the log cannot be audited. {error.message} Upgrade attestlab."
+                raise Unavailable(message) from error
         return auditor
 
     def _save(self, followed: FollowerState) -> None:

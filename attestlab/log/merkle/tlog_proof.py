@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from dataclasses import dataclass
 
+from attestlab.core.encoding import b64_decode, b64_encode
 from attestlab.core.errors import ProofInvalid
 from attestlab.log.merkle.hashing import HASH_BYTES, verify_inclusion
-from attestlab.log.note.note import MAX_NOTE_CHARS, decode_base64, parse_decimal
+from attestlab.log.note.note import MAX_NOTE_CHARS, parse_decimal
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 HEADER = "c2sp.org/tlog-proof@v1"
@@ -29,8 +29,8 @@ class LogProof:
     @property
     def text(self) -> str:
         """The proof in the format of a `.tlog-proof` file."""
-        extra = [] if self.extra is None else [f"extra {b64encode(self.extra).decode()}"]
-        hashes = [b64encode(value).decode() for value in self.hashes]
+        extra = [] if self.extra is None else [f"extra {b64_encode(self.extra)}"]
+        hashes = [b64_encode(value) for value in self.hashes]
         return "\n".join([HEADER, *extra, f"index {self.index}", *hashes, "", self.checkpoint])
 
     @classmethod
@@ -47,9 +47,9 @@ class LogProof:
         try:
             if lines.pop(0) != HEADER or not blank:
                 raise ValueError(f"its first line is not {HEADER}, or it has no blank line")
-            extra = decode_base64(_take_value("extra", lines)) if lines and lines[0].startswith("extra ") else None
+            extra = b64_decode(_take_value("extra", lines)) if lines and lines[0].startswith("extra ") else None
             index = parse_decimal(_take_value("index", lines))
-            hashes = tuple(decode_base64(line) for line in lines)
+            hashes = tuple(b64_decode(line) for line in lines)
         except ValueError as error:
             raise ProofInvalid(f"The tlog-proof is malformed: {error}.") from error
         if len(hashes) > MAX_HASHES or any(len(value) != HASH_BYTES for value in hashes):

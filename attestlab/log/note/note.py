@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -20,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.encoding import b64_decode, b64_encode
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.log.merkle.hashing import EMPTY_ROOT, HASH_BYTES
 
@@ -41,21 +40,6 @@ class SignatureType(IntEnum):
 
     ED25519 = 0x01
     COSIGNATURE_V1 = 0x04
-
-
-def decode_base64(text: str) -> bytes:
-    """Decode padded RFC 4648 base64, which must be canonical.
-
-    Raises:
-        ValueError: the text is not base64, or not canonical.
-    """
-    try:
-        raw = b64decode(text, validate=True)
-    except Base64Error as error:
-        raise ValueError("not base64") from error
-    if b64encode(raw).decode() != text:
-        raise ValueError("not canonical base64")
-    return raw
 
 
 def parse_decimal(text: str) -> int:
@@ -89,7 +73,7 @@ class VerifierKey:
         return hashlib.sha256(named).digest()[:KEY_ID_BYTES]
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.key_id.hex()}+{b64encode(bytes([self.type]) + self.public).decode()}"
+        return f"{self.name}+{self.key_id.hex()}+{b64_encode(bytes([self.type]) + self.public)}"
 
     @classmethod
     def parse(cls, vkey: str) -> VerifierKey:
@@ -101,7 +85,7 @@ class VerifierKey:
         """
         match = _VKEY.fullmatch(vkey)
         try:
-            blob = decode_base64(match["blob"]) if match else b""
+            blob = b64_decode(match["blob"]) if match else b""
         except ValueError:
             blob = b""
         if match is None or not blob or not is_key_name(match["name"]):
@@ -167,7 +151,7 @@ class NoteSigner:
         )
 
     def _line(self, blob: bytes) -> str:
-        return f"— {self.vkey.name} {b64encode(blob).decode()}\n"
+        return f"— {self.vkey.name} {b64_encode(blob)}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +163,7 @@ class NoteSignature:
     signature: bytes
 
     def __str__(self) -> str:
-        return f"— {self.name} {b64encode(self.key_id + self.signature).decode()}\n"
+        return f"— {self.name} {b64_encode(self.key_id + self.signature)}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +219,7 @@ def _is_plain_text(note: str) -> bool:
 def _parse_signature_line(line: str) -> NoteSignature:
     match = _SIGNATURE_LINE.fullmatch(line)
     try:
-        blob = decode_base64(match["blob"]) if match else b""
+        blob = b64_decode(match["blob"]) if match else b""
     except ValueError:
         blob = b""
     if match is None or len(blob) <= KEY_ID_BYTES or not is_key_name(match["name"]):
@@ -254,7 +238,7 @@ class TreeHead:
     @property
     def text(self) -> str:
         """The text of the note, which the log signs."""
-        return f"{self.origin}\n{self.size}\n{b64encode(self.root).decode()}\n"
+        return f"{self.origin}\n{self.size}\n{b64_encode(self.root)}\n"
 
     @classmethod
     def parse(cls, text: str) -> TreeHead:
@@ -279,7 +263,7 @@ class TreeHead:
         try:
             if len(lines) < 3 or not all(lines):
                 raise ValueError("three lines, none of them empty")
-            head = cls(lines[0], parse_decimal(lines[1]), decode_base64(lines[2]))
+            head = cls(lines[0], parse_decimal(lines[1]), b64_decode(lines[2]))
         except ValueError as error:
             raise SignatureInvalid(f"The note is not a checkpoint: {error}.") from error
         if len(head.root) != HASH_BYTES:

@@ -8,6 +8,7 @@ without a quorum must state `quorum none` explicitly.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
@@ -83,8 +84,11 @@ class TrustPolicy:
     @classmethod
     def _parse_lines(cls, policy: str | bytes) -> TrustPolicy:
         raw = policy.encode() if isinstance(policy, str) else policy
+        raw = raw.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")  # as editors of other systems save it
         if len(raw) > MAX_POLICY_BYTES or _FORBIDDEN.search(raw):
-            raise ValidationFailed("A trust policy is a text without control characters, of at most 1 MB.")
+            raise ValidationFailed(
+                "A trust policy is a text without control characters, of at most 1 MB. Save it as UTF-8."
+            )
         reader = _PolicyReader()
         for number, line in enumerate(raw.split(b"\n"), 1):
             words = [word for word in re.split(rb"[ \t]+", line) if word]

@@ -6,12 +6,12 @@ A submission states the size that the log believes the witness to know, proves (
 
 from __future__ import annotations
 
-from base64 import b64encode
 from dataclasses import dataclass
 
+from attestlab.core.encoding import b64_decode, b64_encode
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.log.merkle.hashing import HASH_BYTES
-from attestlab.log.note.note import Note, TreeHead, decode_base64, parse_decimal
+from attestlab.log.note.note import Note, TreeHead, parse_decimal
 
 PATH = "/add-checkpoint"
 SIZE_TYPE = "text/x.tlog.size"  # media type of a 409, whose body is the size that the witness knows
@@ -31,7 +31,7 @@ class Submission:
     @property
     def text(self) -> str:
         """The body of the request."""
-        lines = [f"{OLD_SIZE_PREFIX}{self.old_size}", *(b64encode(value).decode() for value in self.proof)]
+        lines = [f"{OLD_SIZE_PREFIX}{self.old_size}", *(b64_encode(value) for value in self.proof)]
         return "\n".join([*lines, "", self.checkpoint])
 
     @classmethod
@@ -66,7 +66,7 @@ class Submission:
 
 
 def _parse_hash(line: str) -> bytes:
-    value = decode_base64(line)
+    value = b64_decode(line)
     if len(value) != HASH_BYTES:
         raise ValueError(f"a proof line is the base64 of {HASH_BYTES} bytes")
     return value
