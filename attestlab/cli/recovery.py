@@ -15,18 +15,27 @@ if TYPE_CHECKING:
     from attestlab.log.head_acceptance import RestoredHead
 
 
+NOT_SEEN = (
+    "On PostgreSQL, give --size and --root of the newest head that you saw elsewhere; --yes is not enough. The records "
+    "may be those of a standby that was behind when it was promoted, and the log would be signed a second time from "
+    "there. Read size and root_hash at /v1/log/head of a server that signed last, or from a witness or follower. "
+    "Nothing was accepted."
+)
+
+
 def accept_head(
     data: Data,
     database_url: DatabaseUrl = None,
     size: Annotated[int | None, typer.Option(min=0, help="Accept only a head of this size.")] = None,
     root: Annotated[str | None, typer.Option(help="Accept only a head with this root_hash.")] = None,
-    is_confirmed: Annotated[bool, typer.Option("--yes", help="Accept the head without asking.")] = False,
+    is_confirmed: Annotated[bool, typer.Option("--yes", help="Accept the head without asking (SQLite).")] = False,
     as_json: Json = False,
 ) -> None:
     """Show the head of restored records and, after confirmation, let the log continue from it.
 
     Entries signed after this head are abandoned; `attestlab log fsck` reports that from then on.
-    A script confirms with --yes, or with --size and --root together.
+    On SQLite, a script confirms with --yes, or with --size and --root together. On PostgreSQL, --size and
+    --root of a head that you saw elsewhere are required.
 
     Example: attestlab log accept-head --data lab
     """
@@ -39,7 +48,10 @@ def accept_head(
             _print_head(restored)
         if restored.objection is not None:
             _require_expected(restored, size, root)
-            if not (is_confirmed or (size is not None and root is not None)):
+            is_seen = size is not None and root is not None
+            if not lab.storage.is_sqlite and not is_seen:
+                fail(NOT_SEEN, UNUSABLE)
+            if not (is_confirmed or is_seen):
                 _confirm(
                     "Are these the newest records that exist, and should the log continue from here?",
                     "Nothing was accepted. Confirm with --yes, or with --size and --root of the head shown.",
