@@ -18,6 +18,7 @@ from attestlab.attestations.shapes import (
     ChainOut,
     ChunkOut,
     GovernanceOut,
+    IssuerChainOut,
     LogEntryOut,
     LoggedOut,
     LogOut,
@@ -160,7 +161,11 @@ def _render_status_proof(proofs: LogProofs) -> StatusProofOut:
     return StatusProofOut(
         attestation=None if proofs.change is None else _render_entry(proofs.change),
         key=_render_history(proofs.key),
-        issuer=_render_history(proofs.issuer),
+        issuer=IssuerChainOut(
+            first=_render_entry(proofs.issuer[0]),
+            newest=_render_entry(proofs.issuer[1]),
+            profile=None if proofs.profile is None else _render_entry(proofs.profile),
+        ),
         list=None if listed is None else _render_status_list(listed[0], listed[1]),
     )
 

@@ -195,6 +195,12 @@ class ChainOut(Out):
     newest: LoggedOut
 
 
+class IssuerChainOut(ChainOut):
+    """The status entries of an issuer; `profile` is an entry after the one that revoked it, and names the issuer."""
+
+    profile: LoggedOut | None
+
+
 class ChunkOut(Out):
     """A chunk of a status list (standard base64) and its path to the list's digest."""
 
@@ -215,7 +221,7 @@ class StatusProofOut(Out):
 
     attestation: LoggedOut | None
     key: ChainOut
-    issuer: ChainOut
+    issuer: IssuerChainOut
     list: StatusListOut | None
 
 

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -28,6 +29,7 @@ from attestlab.log.note.trust_policy import TrustPolicy
 
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
+    from attestlab.attestations.verification.logged_issuer import LoggedIssuer
 
 NO_DOCUMENT = "attestlab: The attestation has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
@@ -189,6 +191,7 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, object]:
             }
             for finding in report.report.results
         ],
+        "issuer": None if report.issuer is None else {**asdict(report.issuer), "known_as": report.issuer.known_as},
         "log": {"origin": report.origin, "tree_size": report.tree_size},
         "status_as_of": report.as_of,
         "not_checked": list(report.not_checked),
@@ -204,7 +207,17 @@ def _as_text(bundle: Bundle, report: OfflineReport) -> str:
         lines.append(f"  {mark} {finding.step:<13} {'  '.join(filter(None, notes)) or 'nothing to check'}")
     if report.origin is not None:
         lines.append(f"  log    {report.origin}, {report.tree_size} entries")
+    if report.issuer is not None:
+        lines.append(f"  issuer  {_describe_issuer(report.issuer)}")
     if report.as_of is not None:
         lines.append(f"  status  as of the first {report.as_of} entries, by a status list of the log")
     lines += [f"  not checked offline: {item}" for item in report.not_checked]
     return "\n".join(lines)
+
+
+def _describe_issuer(issuer: LoggedIssuer) -> str:
+    """Call an issuer by what was verified about it, as its public page does."""
+    name = issuer.known_as
+    if name is None:
+        return f"of unverified identity ({issuer.trust_tier})"
+    return f"{name if name.isprintable() else ascii(name)} ({issuer.trust_tier})"

@@ -99,6 +99,7 @@ def draw_offline_verification(verification: OfflineVerificationHandle) -> str:
     first, *others = verification.not_checked
     rows = [
         CardRow("Attestation", write_code(verification.attestation_id)),
+        CardRow("Issuer", verification.issuer_known_as),
         CardRow("Log", verification.origin and f"{verification.origin}, {verification.tree_size:,} entries"),
         CardRow("Steps", write_steps(steps)),
         CardRow("Not checked", f"{first}; and {len(others)} more"),

@@ -46,7 +46,7 @@ class ChangeRecorder:
     log: Log
 
     def log_issuer_status(self, tx: Transaction, issuer: IssuerRecord, at: datetime) -> int:
-        """Append an issuer's new status and ratings to the log, and return the entry's index."""
+        """Append an issuer's new status, ratings, name and domain to the log, and return the entry's index."""
         subject = entries.issuer_subject(issuer.id)
         entry = entries.issuer_status_entry(
             self.log.next_status_link(tx, subject),
@@ -55,6 +55,7 @@ class ChangeRecorder:
             trust_tier=issuer.trust_tier,
             risk_rating=issuer.risk_rating,
             jurisdiction=issuer.jurisdiction,
+            profile=entries.profile_name(issuer.name, issuer.domain),
             at=at,
         )
         return self.log.append(tx, entry, kind=EntryType.ISSUER_STATUS, subject=subject).index

@@ -29,13 +29,22 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     for row in issuers:
         expected = {name: getattr(row, name) for name in ("status", "trust_tier", "risk_rating", "jurisdiction")}
         subject = entries.issuer_subject(row.id)
-        if wrong := _find_differences(connection, subject, expected):
+        wrong = _find_differences(connection, subject, expected)
+        if wrong or (wrong := _find_renaming(connection, subject, row)):
             yield str(row.id), f"the row differs from the log in {wrong}"
         if _find_revocation_index(connection, subject) != row.revoked_index:
             yield str(row.id), "the row differs from the log in the index of the revocation"
     for kind, count in ((EntryType.KEY_STATUS, len(keys)), (EntryType.ISSUER_STATUS, len(issuers))):
         if (chains := log_store.count_of_subjects(connection, kind)) != count:
             yield "count", f"{chains} chains of {kind.value}, {count} rows"
+
+
+def _find_renaming(connection: Connection, subject: str, row: IssuerRecord) -> str:
+    """Return what differs from the profile in the newest entry; entries of earlier versions have none."""
+    leaf = log_store.newest_of_subject(connection, subject)
+    profile = None if leaf is None else entries.parse_entry(leaf.entry).members.get("profile")
+    is_same = profile in (None, entries.profile_name(row.name, row.domain))
+    return "" if is_same else "name or domain"
 
 
 def _find_revocation_index(connection: Connection, subject: str) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -27,6 +28,10 @@ _URL = re.compile(
 _KID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 DOMAIN_LENGTH = 253
 URL_LENGTH = 2048
+
+
+# What was verified about an issuer (SPEC, Trust tier meanings); sentences call it by that and by nothing else.
+KNOWN_BY: Final = {"BASIC": "domain", "VERIFIED": "name", "ENTERPRISE": "name"}
 
 
 class IssuerStatus(StrEnum):

@@ -27,12 +27,15 @@ from attestlab.issuers.keys import KEYS_CHANGED, CountSigned, Keys, generate_kid
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.store import SigningKey
 from attestlab.issuers.tables import IssuerKeyRecord, IssuerRecord
+from attestlab.log import entries
+from attestlab.log import store as log_store
 from attestlab.log.service import Log
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
 MAX_UNSEALED_KEYS = 1024
-_GOVERNANCE_COLUMNS = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction"})
+PROFILES_PER_WRITE = 50  # a write that looks at so many issuers holds the writer's lock for some milliseconds
+_LOGGED_COLUMNS = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction", "name", "domain"})
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class Issuers:
     def update(
         self, issuer_id: UUID, changes: Mapping[str, str | None], *, caller: Caller, tx: Transaction | None = None
     ) -> IssuerWithKeys:
-        """Change the profile; a new jurisdiction is also logged, because it is a governance attribute.
+        """Change the profile; a new name, domain or jurisdiction is also logged.
 
         Raises:
             NotFound: the caller's tenant has no issuer with this id.
@@ -130,6 +133,19 @@ class Issuers:
             Conflict: the domain was verified and cannot change.
         """
         return self._apply_changes(issuer_id, rules.normalize_profile(changes), caller, tx)
+
+    def log_missing_profiles(self, tx: Transaction, *, after: UUID | None) -> UUID | None:
+        """Log the profiles of the next issuers of all tenants whose newest entry, of an earlier version, has none.
+
+        Returns the last issuer that it looked at, to continue after, and None at the end. What is done needs no
+        record: the entry itself has the profile.
+        """
+        rows = store.page_of_all(tx, after=after, limit=PROFILES_PER_WRITE)
+        for row in rows:
+            newest = log_store.newest_of_subject(tx.connection, entries.issuer_subject(row.id))
+            if newest is not None and "profile" not in entries.parse_entry(newest.entry).members:
+                self.recorder.log_issuer_status(tx, row, self.clock.now())
+        return rows[-1].id if len(rows) == PROFILES_PER_WRITE else None
 
     def set_logo(
         self, issuer_id: UUID, url: str | None, *, caller: Caller, tx: Transaction | None = None
@@ -263,7 +279,7 @@ class Issuers:
         tx.cache[KEYS_CHANGED] = True
         now, index = self.clock.now(), None
         row = replace_columns(old, {**changed, "updated_at": now})
-        if not _GOVERNANCE_COLUMNS.isdisjoint(changed):
+        if not _LOGGED_COLUMNS.isdisjoint(changed):
             index = self.recorder.log_issuer_status(tx, row, now)
             if changed.get("status") == IssuerStatus.REVOKED:
                 row = row._replace(revoked_index=index)

@@ -112,6 +112,14 @@ def page(
     return fetch_all(connection.execute(newest_first), IssuerRecord)
 
 
+def page_of_all(tx: Transaction, *, after: UUID | None, limit: int) -> list[IssuerRecord]:
+    """List the issuers of all tenants by id, starting after `after`."""
+    query = select(*issuers.c).order_by(issuers.c.id).limit(limit)
+    if after is not None:
+        query = query.where(issuers.c.id > after)
+    return fetch_all(tx.exec(query), IssuerRecord)
+
+
 def exists(connection: Connection, issuer_id: UUID) -> bool:
     """Return whether any tenant has this issuer."""
     return connection.execute(select(issuers.c.id).where(issuers.c.id == issuer_id)).first() is not None

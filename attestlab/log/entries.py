@@ -153,6 +153,11 @@ def key_status_entry(
     return _entry(EntryType.KEY_STATUS, **members, **link.members())
 
 
+def profile_name(name: str, domain: str | None) -> str:
+    """Digest the name and the domain of an issuer, both public, as the log writes them."""
+    return sha256_name(hashlib.sha256(canonical({"name": name, "domain": domain})).digest())
+
+
 def issuer_status_entry(
     link: Link,
     *,
@@ -161,9 +166,10 @@ def issuer_status_entry(
     trust_tier: str,
     risk_rating: str,
     jurisdiction: str | None,
+    profile: str,
     at: datetime,
 ) -> bytes:
-    """The entry of an issuer's new status, trust tier, risk rating and jurisdiction."""
+    """The entry of an issuer's new status, trust tier, risk rating, jurisdiction and profile (`profile_name`)."""
     return _entry(
         EntryType.ISSUER_STATUS,
         issuer_id=issuer_id,
@@ -171,6 +177,7 @@ def issuer_status_entry(
         trust_tier=trust_tier,
         risk_rating=risk_rating,
         jurisdiction=jurisdiction,
+        profile=profile,
         at=format_time(at),
         **link.members(),
     )
@@ -222,6 +229,8 @@ def parse_entry(entry: bytes) -> ParsedEntry:
         if not isinstance(members, dict) or canonical(members) != entry:
             raise ValueError("not a canonical object")
         kind = _read_type(members)
+        if kind is EntryType.ISSUER_STATUS and "profile" in members:  # entries of earlier versions have none
+            parse_sha256(str(members["profile"]))
         subject = _subject(kind, members)
         return ParsedEntry(kind, members, subject, _link(members) if subject is not None else None)
     except (ValidationFailed, ValueError, KeyError) as error:

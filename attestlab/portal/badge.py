@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import CurrentIssuer
+from attestlab.issuers.rules import KNOWN_BY
 from attestlab.portal import assets, messages
 from attestlab.portal.layout import Html, render_text
 from attestlab.portal.messages import Tone
@@ -61,7 +62,7 @@ def render_badge(data: PageData | None) -> Html:
 
 
 def _name_of(issuer: CurrentIssuer | None) -> str:
-    known_by = None if issuer is None else messages.KNOWN_BY.get(issuer.trust_tier)
+    known_by = None if issuer is None else KNOWN_BY.get(issuer.trust_tier)
     if issuer is None or known_by is None:
         return "unverified issuer"
     return issuer.name if known_by == "name" else issuer.domain

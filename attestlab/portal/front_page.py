@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from attestlab.attestations.rules import Status, compute_current_status
 from attestlab.attestations.schemas.catalogue import CATALOGUE
-from attestlab.portal import messages
+from attestlab.issuers.rules import KNOWN_BY
 from attestlab.portal.layout import NOT_INDEXED, Html, format_age, format_day, render_page
 from attestlab.portal.rules import SearchKind, SearchTerm
 from attestlab.portal.search import SearchResult
@@ -45,7 +45,7 @@ class FoundView:
     @property
     def issuer(self) -> Mapping[str, str | None]:
         """The issuer as the sentences of the pages call it."""
-        known_by = messages.KNOWN_BY.get(self.row.issuer_tier)
+        known_by = KNOWN_BY.get(self.row.issuer_tier)
         return {"known_by": known_by, "registered_name": self.row.issuer_name, "domain": self.row.issuer_domain}
 
 

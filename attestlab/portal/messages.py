@@ -164,6 +164,3 @@ TIERS: Final = {
     "VERIFIED": "identity of the person or business verified",
     "ENTERPRISE": "legal entity validated, compliance checked",
 }
-
-# What was verified about an issuer (SPEC, Trust tier meanings); sentences call it by that and by nothing else.
-KNOWN_BY: Final = {"BASIC": "domain", "VERIFIED": "name", "ENTERPRISE": "name"}

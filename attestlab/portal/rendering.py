@@ -12,6 +12,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.shapes import BundleOut
 from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.verification.facts import read_logged_at
+from attestlab.issuers.rules import KNOWN_BY
 from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.portal import messages, rules, view_model
 from attestlab.portal.layout import NOT_INDEXED, Html, format_age, render_page
@@ -98,7 +99,7 @@ def _issuer(evidence: AttestationEvidence, *, has_logo: bool) -> dict[str, objec
         "initials": rules.initials(name),
         "has_logo": has_logo,
         "tier": messages.TIERS.get(issuer.trust_tier, ""),
-        "known_by": messages.KNOWN_BY.get(issuer.trust_tier),
+        "known_by": KNOWN_BY.get(issuer.trust_tier),
         "standing": view_model.standing_of(evidence.attestation, issuer),
     }
 

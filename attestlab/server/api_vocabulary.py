@@ -95,6 +95,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "bundle_log_entry": attestation_shapes.LogEntryOut,
     "status_proof": attestation_shapes.StatusProofOut,
     "entry_chain": attestation_shapes.ChainOut,
+    "issuer_entry_chain": attestation_shapes.IssuerChainOut,
     "logged_entry": attestation_shapes.LoggedOut,
     "status_list": attestation_shapes.StatusListOut,
     "status_chunk": attestation_shapes.ChunkOut,

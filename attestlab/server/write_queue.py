@@ -26,6 +26,7 @@ from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.core.limits.backlog_pacer import BacklogPacer
 from attestlab.installation import MAX_EXPIRIES_PER_WRITE, Installation
 from attestlab.lake.export_process import ExportProcess
+from attestlab.server.profile_upgrade import ProfileUpgrade
 from attestlab.web import logging_setup
 from attestlab.web.executor import Executor
 from attestlab.web.idempotency import keys as idempotency
@@ -176,9 +177,11 @@ class WriteQueue:
     async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_INTERVAL_S) -> None:
         """Run periodic work every few seconds while the server runs: expiries, clean-up, status lists, exports."""
         exports = ExportProcess(self.lab.lake)
+        profiles = ProfileUpgrade(self.lab.issuers)
         while True:
             await asyncio.sleep(every_s)
             for part in (
+                partial(profiles.run, self.write),
                 partial(self.write, self.lab.sweep),
                 partial(asyncio.to_thread, self.lab.forget_counts),
                 partial(asyncio.to_thread, self.lab.keep_in_touch),

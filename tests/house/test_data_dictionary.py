@@ -49,6 +49,7 @@ MADE: dict[str, bytes] = {
         trust_tier="BASIC",
         risk_rating="LOW",
         jurisdiction="NO",
+        profile=entries.profile_name("N", None),
         at=AT,
     ),
     "log_entry:status.list": entries.status_list_entry(entries.FIRST_LINK, size=1, digest=b"", at=AT),

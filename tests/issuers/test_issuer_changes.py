@@ -12,7 +12,7 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
-from attestlab.log.entries import sha256_name
+from attestlab.log.entries import profile_name, sha256_name
 from attestlab.orgs.rules import Caller
 from support.issuers import RegisterIssuer
 from support.log.entries import read_log_entries
@@ -32,6 +32,7 @@ def test_an_issuer_and_its_first_key_are_one_entry_each(lab: Installation, regis
         "trust_tier": "SELF_SIGNED",
         "risk_rating": "LOW",
         "jurisdiction": "CH",
+        "profile": profile_name(made.issuer.name, made.issuer.domain),
         "at": "2026-11-21T12:00:00.000Z",
         "seq": 0,
         "prev": None,

@@ -32,6 +32,9 @@ from support.witnesses import NOON, LogBranch, make_log_signer
 ISSUER, OTHER = UUID(int=1), UUID(int=2)
 
 
+PROFILE = entries.profile_name("Northfield", "northfield.example")
+
+
 class History:
     """Entries as a server writes them that states whatever a test wants."""
 
@@ -50,7 +53,7 @@ class History:
         return len(self.leaves) - 1
 
     def issuer(self, status: str, issuer_id: UUID = ISSUER) -> int:
-        told: Any = {"trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None, "at": NOON}
+        told: Any = {"trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None, "profile": PROFILE, "at": NOON}
         return self.add(
             entries.issuer_subject(issuer_id),
             lambda link: entries.issuer_status_entry(link, issuer_id=issuer_id, status=status, **told),

@@ -81,10 +81,19 @@ def test_issuer_status_entry_belongs_to_the_issuer_chain() -> None:
         trust_tier="SELF_SIGNED",
         risk_rating="LOW",
         jurisdiction=None,
+        profile=entries.profile_name("Northfield", "northfield.example"),
         at=AT,
     )
     read = entries.parse_entry(entry)
     assert (read.kind, read.subject, read.members["jurisdiction"]) == ("issuer.status", f"issuer:{ISSUER}", None)
+    canonical = b'{"domain":"northfield.example","name":"Northfield"}'
+    assert read.members["profile"] == "sha256:" + hashlib.sha256(canonical).hexdigest()
+
+
+def test_issuer_without_a_domain_has_a_profile() -> None:
+    digest = hashlib.sha256('{"domain":null,"name":"Österreich"}'.encode()).hexdigest()
+
+    assert entries.profile_name("Österreich", None) == f"sha256:{digest}"
 
 
 def test_a_minted_entry_belongs_to_no_chain() -> None:
@@ -105,6 +114,8 @@ def test_a_minted_entry_belongs_to_no_chain() -> None:
         b'{"issuer_id":"i","kid":"k","prev":null,"seq":"0","type":"key.status","v":1}',
         b'{"issuer_id":"i","kid":"k","prev":null,"seq":true,"type":"key.status","v":1}',
         b'{"issuer_id":"i","kid":"k","prev":"00","seq":1,"type":"key.status","v":1}',
+        b'{"issuer_id":"i","prev":null,"profile":null,"seq":0,"type":"issuer.status","v":1}',
+        b'{"issuer_id":"i","prev":null,"profile":"sha256:0","seq":0,"type":"issuer.status","v":1}',
     ],
 )
 def test_entry_of_unknown_format_is_rejected(entry: bytes) -> None:

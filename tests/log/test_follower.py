@@ -289,7 +289,14 @@ def key(link: Link, status: str, at: datetime = NOON) -> bytes:
 
 def issuer(link: Link, status: str) -> bytes:
     return issuer_status_entry(
-        link, issuer_id=ISSUER, status=status, trust_tier="BASIC", risk_rating="LOW", jurisdiction=None, at=NOON
+        link,
+        issuer_id=ISSUER,
+        status=status,
+        trust_tier="BASIC",
+        risk_rating="LOW",
+        jurisdiction=None,
+        profile=entries.profile_name("Northfield", "northfield.example"),
+        at=NOON,
     )
 
 

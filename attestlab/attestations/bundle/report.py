@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attestlab.attestations.rules import Verdict
+from attestlab.attestations.verification.logged_issuer import LoggedIssuer
 from attestlab.attestations.verification.steps import VerificationResult
 
-NOT_CHECKED_OFFLINE = (
-    "the issuer's name and domain, and the attestation's metadata, which are not signed",
-    "the policies of the service",
-)
+NOT_CHECKED_OFFLINE = ("the attestation's metadata, which is not signed", "the policies of the service")
+NAME_NOT_PROVEN = "the issuer's name and domain, which no log entry of the bundle proves"
 _FINAL_VERDICTS = frozenset({Verdict.REVOKED, Verdict.SUPERSEDED, Verdict.EXPIRED})
 
 
@@ -22,6 +21,7 @@ class OfflineReport:
     tree_size: int | None
     origin: str | None
     as_of: int | None = None  # the status was compared with the status list of this many entries
+    issuer: LoggedIssuer | None = None  # None if the log entries of the bundle do not prove its name
 
     @property
     def not_checked(self) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ class OfflineReport:
             first = f"whether {change}: the bundle has no status list that proves otherwise"
         else:
             first = f"whether, after the first {self.as_of} entries of the log, {change}"
-        return (first, *NOT_CHECKED_OFFLINE)
+        return (first, *(() if self.issuer else (NAME_NOT_PROVEN,)), *NOT_CHECKED_OFFLINE)
 
     @property
     def verdict(self) -> Verdict:

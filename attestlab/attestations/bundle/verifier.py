@@ -21,6 +21,7 @@ from attestlab.attestations.bundle.bundle import Bundle, LogEvidence
 from attestlab.attestations.bundle.reader import NEWER_VERIFIER, Reader, find_different
 from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.rules import Reason, Statement, Verdict, payload_bytes, sha256
+from attestlab.attestations.verification.logged_issuer import LoggedIssuer, verify_issuer
 from attestlab.attestations.verification.status_proof import (
     CurrentStatus,
     EntryWithProof,
@@ -28,7 +29,6 @@ from attestlab.attestations.verification.status_proof import (
     drop_unproven_reasons,
     verify_status_entries,
     verify_status_fields,
-    verify_trust_level,
 )
 from attestlab.attestations.verification.steps import (
     Evidence,
@@ -101,7 +101,8 @@ def verify_bundle(
     report = run_steps([*steps, *_build_policy_steps(bundle, policies, now)])
     if not proven_heads:
         return OfflineReport(report, None, None)
-    return OfflineReport(report, proven_heads[0].size, proven_heads[0].origin, current.as_of)
+    head = proven_heads[0]
+    return OfflineReport(report, head.size, head.origin, current.as_of, _name_issuer(bundle, report))
 
 
 def examine_bundle(
@@ -169,6 +170,14 @@ def _reject(error: ProofInvalid | ValidationFailed) -> StepResult:
     else:
         step, reason = "signature", Reason.SIGNATURE_INVALID
     return StepResult(step, (reason,), Verdict.INVALID, error.message)
+
+
+def _name_issuer(bundle: Bundle, report: VerificationResult) -> LoggedIssuer | None:
+    """Name the issuer as the log proves it, if it signed: a wrong signature names no signer."""
+    if not {Reason.TRANSPARENCY_PROOF_OK, Reason.SIGNATURE_OK} <= set(report.reasons):
+        return None
+    issuer = Reader(bundle.document, "").object("issuer")
+    return verify_issuer(issuer.value, bundle.status_proof, bundle.statement)
 
 
 def _build_policy_steps(bundle: Bundle, policies: VerifierPolicies | None, now: datetime) -> Iterator[Step]:
@@ -258,7 +267,7 @@ def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> Checkpoint:
     )
     document = Reader(bundle.document, "")
     verify_status_fields(document.object("attestation").value, bundle.status_proof, bundle.log.nonce)
-    verify_trust_level(document.object("issuer").value, bundle.status_proof)
+    verify_issuer(document.object("issuer").value, bundle.status_proof, bundle.statement)
     verify_status_entries(bundle.status_proof, size=head.size, root=head.root)
     return head
 

@@ -29,14 +29,16 @@ class LogProofs:
     """Log entries about one attestation, all proven under one tree head.
 
     `change` is the attestation's status entry, if there is one. `key` and `issuer` are each the first
-    entry of the chain and the newest, or for a revoked issuer the entry that revoked it. `listed` is
-    the newest status list that covers all three, with the chunks that contain them.
+    entry of the chain and the newest, or for a revoked issuer the entry that revoked it; `profile` is
+    then the newest, if there is a newer one. `listed` is the newest status list that covers all three,
+    with the chunks that contain them.
     """
 
     inclusion: InclusionProof
     change: LoggedEntry | None
     key: tuple[LoggedEntry, LoggedEntry]
     issuer: tuple[LoggedEntry, LoggedEntry]
+    profile: LoggedEntry | None
     listed: tuple[LoggedEntry, tuple[Chunk, ...]] | None
 
 
@@ -54,9 +56,10 @@ def collect_proofs(
     row = stored.attestation
     key = _find_first_and_newest(connection, entries.key_subject(row.issuer_id, row.kid))
     issuer = _find_first_and_newest(connection, entries.issuer_subject(row.issuer_id))
+    named = issuer[1]
     if stored.issuer is not None and stored.issuer.revoked_index is not None:
         issuer = (issuer[0], _get_leaf(connection, stored.issuer.revoked_index))
-    head = log.head_covering(connection, max(row.log_index, row.changed_index or 0, key[1].index, issuer[1].index))
+    head = log.head_covering(connection, max(row.log_index, row.changed_index or 0, key[1].index, named.index))
 
     def prove(leaf: LogLeafRecord) -> LoggedEntry:
         return LoggedEntry(leaf.entry, log.inclusion(connection, leaf.index, head.size))
@@ -69,6 +72,7 @@ def collect_proofs(
         change=None if row.changed_index is None else prove(_get_leaf(connection, row.changed_index)),
         key=(prove(key[0]), prove(key[1])),
         issuer=(prove(issuer[0]), prove(issuer[1])),
+        profile=None if named.index == issuer[1].index else prove(named),
         listed=None if found is None else (prove(found.leaf), found.chunks),
     )
     return proofs, head

@@ -98,12 +98,14 @@ class StatusHistory:
 class StatusProof:
     """The parsed status proof of a bundle; its content is not verified yet.
 
-    It has no status list if none was logged since the attestation.
+    It has no status list if none was logged since the attestation. `profile` is an entry of a revoked issuer that
+    follows the revocation: the newest one, which names the issuer.
     """
 
     change: EntryWithProof | None
     key: StatusHistory
     issuer: StatusHistory
+    profile: EntryWithProof | None
     list_entry: EntryWithProof | None
     chunks: tuple[Chunk, ...] = field(repr=False)
 
@@ -111,10 +113,12 @@ class StatusProof:
     def read(cls, reader: Reader) -> StatusProof:
         """Read the bundle's member `status_proof`."""
         change, listed = (reader.object_or_none(name) for name in ("attestation", "list"))
+        profile = reader.object("issuer").object_or_none("profile")
         return cls(
             change=None if change is None else EntryWithProof.read(change),
             key=StatusHistory.read(reader.object("key")),
             issuer=StatusHistory.read(reader.object("issuer")),
+            profile=None if profile is None else EntryWithProof.read(profile),
             list_entry=None if listed is None else EntryWithProof.read(listed.object("entry")),
             chunks=() if listed is None else tuple(_read_chunk(item) for item in listed.objects("chunks")),
         )
@@ -123,7 +127,7 @@ class StatusProof:
     def entries(self) -> list[EntryWithProof]:
         """All log entries in the proof."""
         chained = (entry for chain in (self.key, self.issuer) for entry in (chain.first, chain.newest))
-        candidates = (self.change, self.list_entry, *chained)
+        candidates = (self.change, self.list_entry, self.profile, *chained)
         return [entry for entry in candidates if entry is not None]
 
 
@@ -207,17 +211,6 @@ def verify_status_fields(attestation: Mapping[str, object], proof: StatusProof, 
         wrong = wrong or "revocation_reason"
     if wrong is not None:
         raise ProofInvalid(f"/attestation/{wrong} differs from the log.")
-
-
-def verify_trust_level(issuer: Mapping[str, object], proof: StatusProof) -> None:
-    """Verify that the trust level of a bundle's issuer equals the one in the issuer's log entry.
-
-    Raises:
-        ProofInvalid: the trust level differs from the log entry.
-    """
-    proven = proof.issuer.newest.parse().members.get("trust_tier")
-    if issuer.get("trust_level", proven) != proven:
-        raise ProofInvalid("/issuer/trust_level differs from the log.")
 
 
 def _verify_key_history(chain: StatusHistory, statement: Statement, public_key: bytes) -> ParsedEntry:

@@ -38,6 +38,7 @@ class OfflineVerificationHandle(Handle):
     origin: str | None
     tree_size: int | None
     as_of: int | None = None  # the status was compared with the status list of this many entries
+    issuer_known_as: str | None = None  # what the log proves and the issuer's tier verifies: its name or its domain
     not_checked: list[str]
 
     def _repr_html_(self) -> str:
@@ -152,6 +153,7 @@ def _show_report(client: ServiceClient, bundle: Bundle, report: OfflineReport) -
         "origin": report.origin,
         "tree_size": report.tree_size,
         "as_of": report.as_of,
+        "issuer_known_as": None if report.issuer is None else report.issuer.known_as,
         "not_checked": list(report.not_checked),
     }
     return OfflineVerificationHandle.parse(client, fields)

@@ -22,6 +22,7 @@ from attestlab.log.entries import (
     key_status_entry,
     minted_entry,
     parse_entry,
+    profile_name,
 )
 from attestlab.log.head_acceptance import accept_head, examine_head
 from attestlab.log.head_guard import HeadGuard
@@ -51,6 +52,7 @@ def make_entry(number: int, clock: FixedClock) -> bytes:
 def make_issuer_and_key_entries(clock: FixedClock) -> tuple[bytes, bytes]:
     """The entries of the issuer and the key that every `entry` is by."""
     standing = {"status": "ACTIVE", "trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None}
+    standing["profile"] = profile_name("Northfield", "northfield.example")
     key = {"kid": "key-1", "alg": "Ed25519", "public_spki": b"a public key", "status": "active"}
     return (
         issuer_status_entry(FIRST_LINK, issuer_id=ISSUER_ID, at=clock.now(), **standing),  # type: ignore[arg-type]
