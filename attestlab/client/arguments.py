@@ -90,7 +90,7 @@ def is_folder(path: Path) -> bool:
 def show(value: object) -> str:
     """Show a value that a person passed in at most some sixty characters of a message."""
     try:
-        text = repr(value)
+        text = " ".join(map(str.strip, repr(value).split("\n")))  # a frame's has several lines
     except (RecursionError, ValueError):  # too deep, or a number of too many digits
         text = f"a {type(value).__name__}"
     return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 1] + "…"
@@ -203,6 +203,8 @@ def read_time(when: When | None, *, name: str) -> datetime | None:
     if when is None:
         return None
     if isinstance(when, datetime):
+        if when != when:  # the NaT of pandas
+            raise ValidationFailed(f"{name} is {when!r}, which is no time. Pass a time, or None.")
         if when.utcoffset() is None:
             raise ValidationFailed(f"{name}={when.isoformat()} has no UTC offset. Pass an aware datetime.")
         return _to_utc(when, name)

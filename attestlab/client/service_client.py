@@ -20,8 +20,8 @@ import httpx
 
 from attestlab.client import service_errors
 from attestlab.client.arguments import show
+from attestlab.client.json_values import encode_body, encode_parameter
 from attestlab.client.service_errors import NotSent, SilentService
-from attestlab.core.encoding import format_time
 from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,
@@ -312,31 +312,6 @@ class ServiceClient:
         return cast("Json", document)
 
 
-def encode_body(body: object) -> bytes:
-    """Encode a JSON body; UUIDs, times, paths and enums become text.
-
-    Raises:
-        ValidationFailed: a value has no JSON form.
-    """
-    try:
-        return json.dumps(body, default=_encode_value, allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValidationFailed(f"A value cannot be sent as JSON: {error}.") from None
-
-
-def encode_parameter(name: str, value: object) -> str:
-    """Encode a query parameter.
-
-    Raises:
-        ValidationFailed: it is no text, number, time or id.
-    """
-    try:
-        found = value if isinstance(value, str | bool) else _encode_value(value)
-        return str(found).lower() if isinstance(found, bool) else str(found)
-    except (TypeError, ValueError) as error:
-        raise ValidationFailed(f"{name} cannot be sent: {error}. Pass a text, a number, a time or an id.") from None
-
-
 def path_of(*parts: object) -> str:
     """Compose a path from parts, each percent-encoded.
 
@@ -357,20 +332,6 @@ def _encode_part(part: object) -> str:
     if encoded in ("", ".", ".."):
         raise ValidationFailed(f"{show(part)} is no id or name. Pass one, or the object.")
     return encoded
-
-
-def _encode_value(value: object) -> object:
-    from datetime import date, datetime
-    from pathlib import PurePath
-    from uuid import UUID
-
-    if isinstance(value, datetime):
-        return format_time(value)
-    if isinstance(value, date | UUID | PurePath | int | float):
-        return str(value)
-    if type(value).__module__ == "numpy":
-        return value.item()  # type: ignore[attr-defined]  # a number of NumPy, as frames have; an array has no item
-    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _pause_before_retry(error: AttestLabError, wait_s: float, *, is_repeatable: bool) -> float | None:

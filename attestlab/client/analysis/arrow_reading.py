@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from attestlab.client import arguments
@@ -124,6 +125,14 @@ def _name_this(query: RowQuery) -> str:
 
 
 def _read_parameters(parameters: Parameters) -> Parameters:
-    if parameters is None or isinstance(parameters, list | tuple):
-        return parameters
-    return arguments.read_mapping(parameters, name="parameters")
+    """Read the values of a query; a time without an offset is ambiguous, so it is refused before either door."""
+    if parameters is None:
+        return None
+    if isinstance(parameters, list | tuple):
+        return [_read_parameter(f"parameters[{number}]", value) for number, value in enumerate(parameters)]
+    named = arguments.read_mapping(parameters, name="parameters")
+    return {name: _read_parameter(name, value) for name, value in named.items()}
+
+
+def _read_parameter(name: str, value: object) -> object:
+    return arguments.read_time(value, name=name) if isinstance(value, datetime) else value

@@ -14,8 +14,9 @@ from uuid import uuid4
 
 from attestlab.client import arguments
 from attestlab.client.handles.risk import BulkHandle
+from attestlab.client.json_values import encode_body
 from attestlab.client.progress import show_progress
-from attestlab.client.service_client import Json, ServiceClient, encode_body
+from attestlab.client.service_client import Json, ServiceClient
 
 NDJSON = "application/x-ndjson"
 MAX_SIGNALS = 10_000  # of one request

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import ClassVar
 
-from attestlab.client import arguments
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.replays import bind_policy, read_registry
+from attestlab.client.json_values import read_facts
 from attestlab.client.service_client import ServiceClient
 from attestlab.policy.evaluation.counterfactual import find_counterfactual
 from attestlab.policy.evaluation.explanation import ExplainedRule, explain, find_missing
@@ -49,11 +49,11 @@ def decide_context(client: ServiceClient, policy: object, context: Mapping[str, 
     """Decide one context with a stored policy or a draft, in this process.
 
     Raises:
-        ValidationFailed: the policy is invalid, or the context is no mapping.
+        ValidationFailed: the policy is invalid, the context is no mapping, or a value has no JSON form.
     """
     registry = read_registry(client)
     bound = bind_policy(client, policy, registry)
-    normalized = ContextNormalizer(registry)(arguments.read_mapping(context, name="context"))
+    normalized = ContextNormalizer(registry)(read_facts(context, name="context"))
     member = PolicySetMember("", "", bound)
     decision = member.evaluator(normalized.values)
     found = find_counterfactual(PolicySet([member]), normalized.values)

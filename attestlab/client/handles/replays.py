@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.policies import name_policy
+from attestlab.client.json_values import read_facts
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.extras import naming_extras
@@ -150,7 +151,7 @@ def bind_policy(client: ServiceClient, policy: object, registry: Registry) -> Po
         path = path_of("v1", "policies", named["policy_id"])
         document = parse_toml(client.get_text(path, {"format": "toml"}))
     else:
-        document = parse_body(named["policy"])
+        document = parse_body(read_facts(named["policy"], name="policy"))
     return bind(document, registry)
 
 
