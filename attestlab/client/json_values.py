@@ -7,10 +7,10 @@ can write its exact value; otherwise the caller gets an error, so that no verb c
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from numbers import Integral, Rational, Real
+from fractions import Fraction
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 from attestlab.client.arguments import read_mapping, show
@@ -101,7 +101,7 @@ def _convert_number(value: object) -> int | float:
 def _convert_real(value: Decimal | Real) -> int | float:
     """Convert a decimal, a fraction or a float of another width, if a double has the same value or the same digits."""
     try:
-        if isinstance(value, Decimal | Rational) and value == int(value) and abs(value) <= sys.maxsize:
+        if isinstance(value, Decimal | Fraction) and value == int(value):
             return int(value)
         found = float(value)
         is_exact = Decimal(repr(found)) == value if isinstance(value, Decimal) else found == value

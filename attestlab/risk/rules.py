@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.core.addresses import MIN_PREFIX_BITS, list_networks, parse_address, parse_network, spell_address
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
 
@@ -28,6 +29,9 @@ NAME_PATTERN = rf"^[a-z0-9_]{{1,{MAX_NAME_LENGTH}}}$"
 _NAME = re.compile(NAME_PATTERN)
 ENTITY_ID = re.compile(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{MAX_ENTITY_ID_LENGTH}}}")
 
+_LOWER_CASE_ID = re.compile(r"[0-9A-Fa-f]{64}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_LIKE_ADDRESS = re.compile(r"(?=.*[.:/*])[\s0-9A-Fa-f.:/*,%\[\]-]+")  # a hash of an address has no such punctuation
+
 
 class EntityType(StrEnum):
     """The kind of thing that a signal is about."""
@@ -39,6 +43,9 @@ class EntityType(StrEnum):
     SESSION = "session"
     ISSUER = "issuer"
     ATTESTATION = "attestation"
+
+
+_OWN_TYPES = frozenset({EntityType.DOCUMENT, EntityType.ISSUER, EntityType.ATTESTATION})  # whose ids are ours
 
 
 class ScoreScale(StrEnum):
@@ -78,7 +85,7 @@ class Entity(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, entity_id: str) -> Entity:
-        """Validate a kind and an id.
+        """Validate a kind and an id; an id that has several spellings gets the one of `spell_id`.
 
         Raises:
             ValidationFailed: the kind is unknown, or the id is empty, too long or has control characters.
@@ -89,7 +96,58 @@ class Entity(NamedTuple):
         if not ENTITY_ID.fullmatch(entity_id):
             message = f"An entity's id has 1 to {MAX_ENTITY_ID_LENGTH} characters and no control characters."
             raise ValidationFailed.of("/entity_id", "entity_id", message)
-        return cls(EntityType(kind), entity_id)
+        return cls(EntityType(kind), spell_id(kind, entity_id))
+
+
+def spell_id(kind: str, entity_id: str) -> str:
+    """Return the one spelling of an entity's id: of an address, a SHA-256 or a UUID; other ids are their text.
+
+    >>> spell_id("ip", "2001:DB8::0009"), spell_id("document", "AB" * 32)[:4], spell_id("user", "Ada")
+    ('2001:db8::9', 'abab', 'Ada')
+    """
+    if kind == EntityType.IP:
+        return spell_address(entity_id) or entity_id
+    return entity_id.lower() if _LOWER_CASE_ID.fullmatch(entity_id) and kind in _OWN_TYPES else entity_id
+
+
+def spell_filter(kind: str | None, entity_id: str | None) -> str | None:
+    """Return the id that a filter names, in its one spelling if the type is known."""
+    return spell_id(kind, entity_id) if kind and entity_id else entity_id
+
+
+def list_matching_ids(kind: str, entity_id: str) -> tuple[str, ...]:
+    """List the ids of list entries that hold for an entity: its own, and of an address each network around it.
+
+    >>> list_matching_ids("user", "ada"), "203.0.113.0/24" in list_matching_ids("ip", "203.0.113.9")
+    (('ada',), True)
+    """
+    spelt = spell_id(kind, entity_id)
+    networks = list_networks(spelt) if kind == EntityType.IP else ()
+    # Entries written before ids had one spelling are in the client's, which is often upper case.
+    return tuple(dict.fromkeys((spelt, entity_id, spelt.upper(), *networks)))
+
+
+def require_listable(entity: Entity) -> None:
+    """Require that an entry of a list can hold for an entity.
+
+    Raises:
+        ValidationFailed: the id is written like an address and is none, or the network is too wide.
+    """
+    if entity.type is not EntityType.IP:
+        return
+    network = parse_network(entity.id)
+    if network is None and parse_address(entity.id) is None and _LIKE_ADDRESS.fullmatch(entity.id):
+        message = (
+            f"{entity.id[:40]!r} is no IP address or network, so the entry would never hold. "
+            "Send one such as 203.0.113.9, 203.0.113.0/24 or 2001:db8:1:2::/64."
+        )
+        raise ValidationFailed.of("/entity_id", "address", message)
+    if network is not None and network.prefixlen < MIN_PREFIX_BITS[network.version]:
+        message = (
+            f"{entity.id} is too wide: a network on a list has a prefix of at least "
+            f"/{MIN_PREFIX_BITS[network.version]}. Send several narrower ones."
+        )
+        raise ValidationFailed.of("/entity_id", "too_wide", message)
 
 
 class Factor(NamedTuple):

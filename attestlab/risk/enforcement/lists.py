@@ -20,7 +20,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskListEntryRecord
-from attestlab.risk.rules import MAX_SCORE, Entity, Factor, ListName, sum_factors
+from attestlab.risk.rules import MAX_SCORE, Entity, Factor, ListName, require_listable, sum_factors
 
 LISTS_CHANGED = "entity lists changed"  # in the cache of a transaction
 
@@ -30,7 +30,7 @@ class EntityLists:
 
     The signals of an allowed entity are recorded and never escalated, and it needs no challenge. The score of a denied
     entity is 100 wherever the service itself scores. An entity can be on both lists: then it needs no challenge, its
-    score is 100, and its signals are not escalated.
+    score is 100, and its signals are not escalated. An entry about a network holds for every address in it.
 
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
@@ -52,9 +52,10 @@ class EntityLists:
         """Put an entity on a list.
 
         Raises:
-            ValidationFailed: the end is not in the future.
+            ValidationFailed: the end is not in the future, or the entry could never hold.
             Conflict: the entity is on the list already.
         """
+        require_listable(entity)
         with self.storage.write(tx) as tx:
             tx.cache[LISTS_CHANGED] = True
             now = self.clock.now()
@@ -104,12 +105,13 @@ class EntityLists:
 
 def is_allowed(connection: Connection, tenant_id: UUID, entity: tuple[str, str], *, now: datetime) -> bool:
     """Return whether an entity, given by its type and id, is on the tenant's allow list."""
-    return store.is_listed(connection.execute, ListName.ALLOW, tenant_id, entity, now=now)
+    return ListName.ALLOW in store.find_lists(connection.execute, tenant_id, entity, now=now)
 
 
 def find_allowed(connection: Connection, tenant_id: UUID, entities: Sequence[Entity], *, now: datetime) -> set[Entity]:
     """Return those of the entities that are on the tenant's allow list."""
-    return store.find_allowed(connection.execute, tenant_id, entities, now=now) if entities else set()
+    found = store.find_lists_of(connection.execute, tenant_id, entities, now=now)
+    return {entity for entity, names in found.items() if ListName.ALLOW in names}
 
 
 def add_deny_factor(
@@ -117,7 +119,7 @@ def add_deny_factor(
 ) -> list[Factor]:
     """Return the factors of a score, raised to 100 by the factor `deny_list` if one of the entities is denied."""
     for entity in entities:
-        if store.is_listed(connection.execute, ListName.DENY, tenant_id, entity, now=now):
+        if ListName.DENY in store.find_lists(connection.execute, tenant_id, entity, now=now):
             missing = MAX_SCORE - sum_factors(factors)
             text = f"This {entity.type.value} is on the deny list."
             return [*factors, Factor("deny_list", entity.type.value, MAX_SCORE, missing, text)]

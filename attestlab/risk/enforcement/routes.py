@@ -23,7 +23,7 @@ from attestlab.risk.enforcement.shapes import (
     SettingsOut,
 )
 from attestlab.risk.enforcement.tables import RiskChallengeRecord
-from attestlab.risk.rules import CaseOutcome, Entity, ListName
+from attestlab.risk.rules import CaseOutcome, Entity, ListName, spell_filter
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.routes import Routes
 
@@ -68,7 +68,7 @@ def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]
     Filters by status, outcome and entity are combined.
     """
     before = decode_id(_CASES, query.cursor)
-    equal = {name: getattr(query, name) for name in ("status", "outcome", "entity_type", "entity_id")}
+    equal = {"status": query.status, "outcome": query.outcome, **_name_entity(query)}
     found = cases.page(caller=caller, before=before, limit=query.limit + 1, **equal)
     shown, cursor = split_page(found, limit=query.limit, kind=_CASES, position=lambda row: [str(row.id)])
     return Page[CaseOut](items=[render_case(row) for row in shown], next_cursor=cursor)
@@ -96,7 +96,8 @@ def resolve_case(id: UUID, body: ResolveIn, caller: Caller, cases: Cases, tx: Tr
 def add_list_entry(body: ListEntryIn, caller: Caller, lists: EntityLists, tx: Transaction) -> ListEntryOut:
     """Put an entity on the allow or deny list.
 
-    An entry with `expires_at` ends by itself. Policies see the lists, and challenges honour the allow list.
+    An entry with `expires_at` ends by itself. An entry about a network, such as `203.0.113.0/24`, holds for every
+    address in it. Policies see the lists, and challenges honour the allow list.
     """
     entity = Entity.of(body.entity_type, body.entity_id)
     row = lists.add(ListName(body.list), entity, reason=body.reason, expires_at=body.expires_at, caller=caller, tx=tx)
@@ -110,7 +111,7 @@ def list_list_entries(query: ListsQuery, caller: Caller, lists: EntityLists) -> 
     Filters by list and entity are combined.
     """
     before = decode_id(_ENTRIES, query.cursor)
-    equal = {name: getattr(query, name) for name in ("list", "entity_type", "entity_id")}
+    equal = {"list": query.list, **_name_entity(query)}
     found = lists.page(caller=caller, before=before, limit=query.limit + 1, **equal)
     shown, cursor = split_page(found, limit=query.limit, kind=_ENTRIES, position=lambda row: [str(row.id)])
     return Page[ListEntryOut](items=[render_list_entry(row) for row in shown], next_cursor=cursor)
@@ -142,6 +143,11 @@ def set_risk_settings(body: SettingsIn, caller: Caller, preferences: RiskPrefere
     """
     threshold = preferences.set_threshold(body.escalation_threshold, caller=caller, tx=tx)
     return SettingsOut(escalation_threshold=threshold)
+
+
+def _name_entity(query: CasesQuery | ListsQuery) -> dict[str, str | None]:
+    """Return the conditions on the entity, whose id has one spelling in the records."""
+    return {"entity_type": query.entity_type, "entity_id": spell_filter(query.entity_type, query.entity_id)}
 
 
 def _render_challenge(row: RiskChallengeRecord) -> ChallengeOut:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Table, bindparam, or_, select, tuple_
@@ -21,8 +22,9 @@ from attestlab.risk.enforcement.tables import (
     RiskSettings,
     RiskSettingsRecord,
 )
-from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName
+from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName, list_matching_ids
 
+Value = TypeVar("Value")
 settings = table_of(RiskSettings)
 cases = table_of(RiskCase)
 list_entries = table_of(RiskListEntry)
@@ -30,11 +32,12 @@ challenges = table_of(RiskChallenge)
 _LISTS = select(list_entries.c.list).where(
     list_entries.c.tenant_id == bindparam("tenant"),
     list_entries.c.entity_type == bindparam("type"),
-    list_entries.c.entity_id == bindparam("entity"),
+    list_entries.c.entity_id.in_(bindparam("entities", expanding=True)),
     list_entries.c.removed_at.is_(None),
     or_(list_entries.c.expires_at.is_(None), list_entries.c.expires_at > bindparam("now")),
 )
 MAX_ENTITIES_PER_QUERY = 200
+MAX_IDS_PER_QUERY = 5_000  # SQLite takes some 32,000 values
 
 
 class Position(NamedTuple):
@@ -52,7 +55,7 @@ def find_settings(execute: Execute, tenant_id: UUID) -> RiskSettingsRecord | Non
 
 def find_open_cases(execute: Execute, tenant_id: UUID, entities: Sequence[Entity]) -> dict[Entity, RiskCaseRecord]:
     """Find the open cases of entities."""
-    queries = [_open_cases(tenant_id, some) for some in _chunks(entities)]
+    queries = [_open_cases(tenant_id, some) for some in _chunks(entities, MAX_ENTITIES_PER_QUERY)]
     found = [case for query in queries for case in fetch_all(execute(query), RiskCaseRecord)]
     return {Entity(EntityType(case.entity_type), case.entity_id): case for case in found}
 
@@ -88,34 +91,36 @@ def list_list_entries(
 
 
 def find_list_entries(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> list[RiskListEntryRecord]:
-    """Find the entries of an entity that hold at `now`, on both lists."""
-    query = _of_entity(list_entries, tenant_id, entity).where(*hold_at(now))
+    """Find the entries of an entity and of the networks around it that hold at `now`, on both lists."""
+    query = select(*list_entries.c).where(*_match(tenant_id, entity[0], list_matching_ids(*entity), now))
     found = fetch_all(execute(query), RiskListEntryRecord)
     return sorted(found, key=lambda row: row.id)  # ORDER BY would make SQLite read all entries of the tenant
 
 
 def is_listed(execute: Execute, name: ListName, tenant_id: UUID, entity: tuple[str, str], *, now: datetime) -> bool:
-    """Return whether an entity is on a list at `now`."""
+    """Return whether an entry of a list for exactly this entity holds at `now`."""
     columns = list_entries.c
-    its_own = (columns.tenant_id == tenant_id, columns.entity_type == entity[0], columns.entity_id == entity[1])
-    query = select(columns.id).where(*its_own, columns.list == name.value, *hold_at(now)).limit(1)
-    return execute(query).first() is not None
+    its_own = _match(tenant_id, entity[0], [entity[1]], now)
+    return execute(select(columns.id).where(*its_own, columns.list == name.value).limit(1)).first() is not None
 
 
-def find_lists(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> frozenset[str]:
-    """Return the names of the lists that an entity is on at `now`."""
-    parameters = {"tenant": tenant_id, "type": entity.type.value, "entity": entity.id, "now": now}
+def find_lists(execute: Execute, tenant_id: UUID, entity: tuple[str, str], *, now: datetime) -> frozenset[str]:
+    """Return the names of the lists that an entity, or a network around it, is on at `now`."""
+    parameters = {"tenant": tenant_id, "type": str(entity[0]), "entities": list_matching_ids(*entity), "now": now}
     return frozenset(execute(_LISTS, parameters).scalars())
 
 
-def find_allowed(execute: Execute, tenant_id: UUID, entities: Sequence[Entity], *, now: datetime) -> set[Entity]:
-    """Find those of the entities that are on the allow list at `now`."""
-    columns, found = list_entries.c, set[Entity]()
-    for some in _chunks(entities):
-        query = select(columns.entity_type, columns.entity_id).where(
-            columns.tenant_id == tenant_id, _is_one_of(list_entries, some), columns.list == ListName.ALLOW.value
-        )
-        found |= {Entity(EntityType(kind), entity_id) for kind, entity_id in execute(query.where(*hold_at(now)))}
+def find_lists_of(
+    execute: Execute, tenant_id: UUID, entities: Iterable[Entity], *, now: datetime
+) -> Mapping[Entity, set[str]]:
+    """Return the names of the lists that each of several entities is on at `now`; none of one that is on no list."""
+    columns, found = list_entries.c, defaultdict[Entity, set[str]](set)
+    for kind, entities_of in _group_by_matching_id(entities).items():
+        for ids in _chunks([*entities_of], MAX_IDS_PER_QUERY):
+            rows = execute(select(columns.list, columns.entity_id).where(*_match(tenant_id, kind, ids, now)))
+            for name, entity_id in rows:
+                for entity in entities_of[entity_id]:
+                    found[entity].add(name)
     return found
 
 
@@ -134,22 +139,30 @@ def _is_one_of(table: Table, entities: Sequence[Entity]) -> ColumnElement[bool]:
     return tuple_(table.c.entity_type, table.c.entity_id).in_(ids)
 
 
-def _chunks(entities: Sequence[Entity]) -> Iterator[Sequence[Entity]]:
-    for start in range(0, len(entities), MAX_ENTITIES_PER_QUERY):
-        yield entities[start : start + MAX_ENTITIES_PER_QUERY]
+def _group_by_matching_id(entities: Iterable[Entity]) -> Mapping[str, Mapping[str, list[Entity]]]:
+    """Group entities by type, because SQLite uses no index for pairs, and by the ids of entries that hold for them."""
+    found: defaultdict[str, defaultdict[str, list[Entity]]] = defaultdict(lambda: defaultdict(list))
+    for entity in entities:
+        for entity_id in list_matching_ids(*entity):
+            found[entity.type.value][entity_id].append(entity)
+    return found
+
+
+def _match(tenant_id: UUID, kind: str, ids: Sequence[str], now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions on list entries of a tenant with one of these ids that hold at `now`."""
+    columns = list_entries.c
+    return (columns.tenant_id == tenant_id, columns.entity_type == kind, columns.entity_id.in_(ids), *hold_at(now))
+
+
+def _chunks(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
 
 
 def hold_at(now: datetime) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions on list entries that hold at a moment."""
     expires_at = list_entries.c.expires_at
     return (list_entries.c.removed_at.is_(None), or_(expires_at.is_(None), expires_at > now))
-
-
-def _of_entity(table: Table, tenant_id: UUID, entity: Entity) -> Select[tuple[object, ...]]:
-    columns = table.c
-    return select(*columns).where(
-        columns.tenant_id == tenant_id, columns.entity_type == entity.type.value, columns.entity_id == entity.id
-    )
 
 
 def _page(table: Table, page: Position, equal: Mapping[str, object]) -> Select[tuple[object, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -20,7 +20,7 @@ from attestlab.risk.entities import store
 from attestlab.risk.entities.exploration import DEFAULT_DEPTH, Edge, Exploration
 from attestlab.risk.entities.rings import Ring, find_rings
 from attestlab.risk.links import store as link_store
-from attestlab.risk.rules import Entity
+from attestlab.risk.rules import Entity, ListName
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.tables import RiskSignalRecord
 from attestlab.risk.velocity.service import count_actions
@@ -123,17 +123,24 @@ class Entities:
     ) -> Sequence[GraphNode]:
         execute = connection.execute
         open_cases = store.find_open_cases(execute, tenant_id, distances)
-        lists = store.find_lists(execute, tenant_id, distances, now=self.clock.now())
+        lists = enforcement_store.find_lists_of(execute, tenant_id, distances, now=self.clock.now())
         return [
             GraphNode(
                 entity,
                 distance,
                 *store.summarize_signals(execute, tenant_id, entity),
                 open_cases.get(entity),
-                lists.get(entity),
+                _choose_list(lists.get(entity, ())),
             )
             for entity, distance in distances.items()
         ]
+
+
+def _choose_list(names: Collection[str]) -> Literal["allow", "deny"] | None:
+    """Return the list that a node shows; `deny` wins over `allow`."""
+    if not names:
+        return None
+    return "deny" if ListName.DENY in names else "allow"
 
 
 _NOTHING_KNOWN = (0, None, None, None)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Integer, bindparam, func, select
 
 from attestlab.core.db.tables import Execute
-from attestlab.risk.enforcement.store import cases, hold_at, list_entries
+from attestlab.risk.enforcement.store import cases
 from attestlab.risk.rules import CaseStatus, Entity, EntityType
 from attestlab.risk.signals.store import signals
 
@@ -52,18 +51,6 @@ def find_open_cases(execute: Execute, tenant_id: UUID, entities: Iterable[Entity
         of_kind = (columns.tenant_id == tenant_id, columns.entity_type == kind.value, columns.entity_id.in_(ids))
         query = select(columns.entity_id, columns.id).where(*of_kind, columns.status == CaseStatus.OPEN.value)
         found.update({Entity(kind, entity_id): case_id for entity_id, case_id in execute(query)})
-    return found
-
-
-def find_lists(
-    execute: Execute, tenant_id: UUID, entities: Iterable[Entity], *, now: datetime
-) -> Mapping[Entity, Literal["allow", "deny"]]:
-    """Find the list of each entity that is on one; `deny` wins over `allow`."""
-    columns, found = list_entries.c, {}
-    for kind, ids in _group_ids(entities):
-        of_kind = (columns.tenant_id == tenant_id, columns.entity_type == kind.value, columns.entity_id.in_(ids))
-        rows = execute(select(columns.list, columns.entity_id).where(*of_kind, *hold_at(now)))
-        found.update({Entity(kind, entity_id): name for name, entity_id in sorted(map(tuple, rows))})
     return found
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
-from ipaddress import ip_address
 
+from attestlab.core.addresses import parse_address
 from attestlab.core.countries import ALPHA_2
 from attestlab.core.errors import ValidationFailed
 
@@ -74,7 +74,7 @@ class Login:
         for name in ("subject_id", "device_id", "user_agent"):
             _require_short(name, getattr(self, name))
         if self.ip is not None:
-            _require_address(self.ip)
+            object.__setattr__(self, "ip", _spell_address(self.ip))
         if self.country is not None and self.country not in ALPHA_2:
             message = f"country is {self.country!r}; send an ISO 3166-1 alpha-2 code in upper case."
             raise ValidationFailed.of("/country", "invalid", message)
@@ -97,11 +97,12 @@ def _require_short(name: str, value: str | None) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _require_address(ip: str) -> None:
-    try:
-        ip_address(ip)
-    except ValueError:
-        raise ValidationFailed.of("/ip", "invalid", f"ip is {ip[:60]!r}; send an IPv4 or IPv6 address.") from None
+def _spell_address(ip: str) -> str:
+    """Return the one spelling of an address, so that a network or device is known again however clients write it."""
+    address = parse_address(ip)
+    if address is None:
+        raise ValidationFailed.of("/ip", "invalid", f"ip is {ip[:60]!r}; send an IPv4 or IPv6 address.")
+    return str(address)
 
 
 @lru_cache(maxsize=16_384)

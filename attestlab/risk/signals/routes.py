@@ -7,7 +7,7 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
-from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
+from attestlab.risk.rules import Entity, ScoreScale, settle_time, spell_filter, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.ndjson import SignalLines
@@ -149,11 +149,12 @@ async def _read_parts(first: bytes, parts: Iterator[bytes], executor: Executor) 
 
 def build_filter(query: SignalFilters) -> SignalFilter:
     """Return the conditions of a query, whichever of its two names each has."""
+    entity_type = query.entity_type or query.subject_type
     return SignalFilter(
         source=query.source or query.signal_source,
         signal_type=query.signal_type,
-        entity_type=query.entity_type or query.subject_type,
-        entity_id=query.entity_id or query.subject_id,
+        entity_type=entity_type,
+        entity_id=spell_filter(entity_type, query.entity_id or query.subject_id),
         min_score=query.min_score,
         max_score=query.max_score,
         since=query.since,

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
+from attestlab.core.addresses import IPNetwork
 from attestlab.core.errors import Unavailable
 from attestlab.web import logging_setup
-from attestlab.web.rate_limit.client_address import IPNetwork, is_within, rate_limit_key
+from attestlab.web.rate_limit.client_address import is_within, rate_limit_key
 
 PAUSE_S = 0.25
 SPARE_FILES = 128  # for databases, threads and exports

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv6Address, IPv6Network
 
+from attestlab.core.addresses import IPNetwork, parse_address
 from attestlab.web import logging_setup
 
-IPNetwork = IPv4Network | IPv6Network
 _CACHE_SIZE = 4096
 _NETWORK_BITS = 64  # of an IPv6 address: a client controls all addresses of its /64
 _UNNAMED = "local"  # for a socket without an address
@@ -42,7 +42,7 @@ class ClientAddressResolver:
             return peer
         client = peer
         for claimed in reversed(forwarded.split(",")):
-            address = _parse_address(claimed.strip())
+            address = parse_address(claimed.strip())
             if address is None:
                 break
             client = str(address)
@@ -66,7 +66,7 @@ class ClientAddressResolver:
 
 def is_within(client: str, networks: Sequence[IPNetwork]) -> bool:
     """Whether the address is in one of the networks."""
-    address = _parse_address(client)
+    address = parse_address(client)
     return address is not None and any(address in network for network in networks)
 
 
@@ -77,7 +77,7 @@ def rate_limit_key(client: str) -> str:
     >>> [rate_limit_key(client) for client in ("203.0.113.9", "2001:db8:1:2:3:4:5:6", "::ffff:203.0.113.9")]
     ['203.0.113.9', '2001:db8:1:2::/64', '203.0.113.9']
     """
-    address = _parse_address(client)
+    address = parse_address(client)
     if isinstance(address, IPv6Address):
         return str(IPv6Network((int(address), _NETWORK_BITS), strict=False))
     return _UNNAMED if address is None else str(address)
@@ -90,15 +90,5 @@ def address_names(client: str) -> tuple[str, ...]:
     >>> address_names("2001:DB8:1:2:0:0:0:6"), address_names("::ffff:203.0.113.9"), address_names("")
     (('2001:db8:1:2::6', '2001:db8:1:2::/64'), ('203.0.113.9',), ())
     """
-    address = _parse_address(client)
+    address = parse_address(client)
     return () if address is None else tuple(dict.fromkeys((str(address), rate_limit_key(client))))
-
-
-@lru_cache(maxsize=_CACHE_SIZE)
-def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parses an address; IPv4-mapped IPv6 becomes IPv4, and an unreadable address becomes None."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return None
-    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
