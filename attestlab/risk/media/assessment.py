@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from attestlab.risk.rules import Factor
 
-SCAN_VERSION = 1  # of the rules and weights; it changes whenever the same file may get another score
+SCAN_VERSION = 2  # of the rules and weights; it changes whenever the same file may get another score
 MAX_SCORE = 100
 SUSPECT_SCORE = 40
 LIKELY_SCORE = 75

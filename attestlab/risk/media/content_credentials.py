@@ -8,6 +8,7 @@ trust list, so a valid manifest proves that its signer signed this picture, and 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,9 +37,18 @@ SETTINGS: dict[str, object] = {
         "verify_timestamp_trust": False,
     },
 }
+# The hash leaves out a part that is not the manifest, so it shows nothing about that part (C2PA 2.4 section 15.12).
+_EXCLUSION = re.compile(r"exclusion", re.IGNORECASE)
 _CONTENT_CODES = frozenset(f"assertion.{kind}Hash.mismatch" for kind in ("data", "bmff", "boxes", "collection"))
 _MANIFEST_CODES = frozenset(
-    {"assertion.hashedURI.mismatch", "claimSignature.mismatch", "ingredient.manifest.mismatch", "assertion.missing"}
+    {
+        "assertion.hashedURI.mismatch",
+        "assertion.missing",
+        "claimSignature.mismatch",
+        "ingredient.claimSignature.mismatch",
+        "ingredient.hashedURI.mismatch",
+        "ingredient.manifest.mismatch",
+    }
 )
 
 
@@ -49,6 +59,7 @@ class CredentialState(StrEnum):
     REMOTE = "remote"  # the file names an address, which the scan does not open
     VALID = "valid"  # signature and hashes hold; the signer is not checked against a trust list
     CONTENT_CHANGED = "content_changed"  # the picture is not the one that was signed
+    CONTENT_EXCLUDED = "content_excluded"  # the hash leaves out bytes that are not the manifest's own
     MANIFEST_CHANGED = "manifest_changed"  # the statements are not the ones that were signed
     INVALID = "invalid"  # another check of the standard failed, such as that of the certificate's dates
     UNREADABLE = "unreadable"
@@ -102,27 +113,45 @@ def _read_report(reader: c2pa.Reader) -> ContentCredentials:
     manifests, active = _mapping(report, "manifests"), report.get("active_manifest")
     manifest = _mapping(manifests, active)
     return ContentCredentials(
-        _state_of_report(report),
+        judge_report(report),
         _name(_mapping(manifest, "signature_info").get("issuer")),
         tuple(_list_statements(manifests, active)),
-        tuple(_list_generators(manifest)),
+        tuple(_list_generators(manifests, active)),
     )
 
 
-def _state_of_report(report: Mapping[str, object]) -> CredentialState:
+def judge_report(report: Mapping[str, object]) -> CredentialState:
+    """Return what the library's report shows about the active manifest, its ingredients and the media."""
     if report.get("validation_state") in ("Valid", "Trusted"):
         return CredentialState.VALID
-    failures = _items(_mapping(_mapping(report, "validation_results"), "activeManifest"), "failure")
-    codes = {failure.get("code") for failure in failures}
-    if codes & _MANIFEST_CODES:
+    results = _mapping(report, "validation_results")
+    failures = _items(_mapping(results, "activeManifest"), "failure")
+    if any(failure.get("code") in _MANIFEST_CODES for failure in [*failures, *_list_deltas(results)]):
         return CredentialState.MANIFEST_CHANGED
-    return CredentialState.CONTENT_CHANGED if codes & _CONTENT_CODES else CredentialState.INVALID
+    about_content = [failure for failure in failures if failure.get("code") in _CONTENT_CODES]
+    if not about_content:
+        return CredentialState.INVALID
+    is_excluded = all(_EXCLUSION.search(str(failure.get("explanation"))) for failure in about_content)
+    return CredentialState.CONTENT_EXCLUDED if is_excluded else CredentialState.CONTENT_CHANGED
 
 
-def _list_statements(manifests: Mapping[str, object], active: object) -> Iterator[SourceStatement]:
-    """List the source types of the active manifest, of its parents, and of the ingredients of both.
+def _list_deltas(results: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """List the failures of ingredients that they did not have when the active manifest was signed."""
+    for delta in _items(results, "ingredientDeltas")[:MAX_MANIFESTS]:
+        yield from _items(_mapping(delta, "validationDeltas"), "failure")
 
-    A parent is an earlier state of the same picture, so its source type is the picture's own.
+
+class _Manifest(NamedTuple):
+    """A manifest of a file; `is_ingredient` for one of material that was placed into the picture."""
+
+    content: Mapping[str, object]
+    is_ingredient: bool
+
+
+def _list_manifests(manifests: Mapping[str, object], active: object) -> Iterator[_Manifest]:
+    """List the active manifest, its parents, and the ingredients of both.
+
+    A parent is an earlier state of the same picture, so what it states is about the picture itself.
     """
     to_visit: list[tuple[object, bool]] = [(active, False)]
     visited: set[str] = set()
@@ -132,12 +161,18 @@ def _list_statements(manifests: Mapping[str, object], active: object) -> Iterato
             continue
         visited.add(label)
         manifest = _mapping(manifests, label)
-        for action in _list_actions(manifest):
-            if term := action.get("digitalSourceType"):
-                yield SourceStatement(parse_term(str(term)), _name(_agent(action)) or "", is_ingredient)
+        yield _Manifest(manifest, is_ingredient)
         for ingredient in _items(manifest, "ingredients"):
             is_part = ingredient.get("relationship") != "parentOf"
             to_visit.append((ingredient.get("active_manifest"), is_ingredient or is_part))
+
+
+def _list_statements(manifests: Mapping[str, object], active: object) -> Iterator[SourceStatement]:
+    """List the source types that all manifests of a file state."""
+    for manifest, is_ingredient in _list_manifests(manifests, active):
+        for action in _list_actions(manifest):
+            if term := action.get("digitalSourceType"):
+                yield SourceStatement(parse_term(str(term)), _name(_agent(action)) or "", is_ingredient)
 
 
 def _list_actions(manifest: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
@@ -146,10 +181,13 @@ def _list_actions(manifest: Mapping[str, object]) -> Iterator[Mapping[str, objec
             yield from _items(_mapping(assertion, "data"), "actions")
 
 
-def _list_generators(manifest: Mapping[str, object]) -> Iterator[str]:
-    """List the programs that the manifest names: its own generator and the agents of its actions."""
-    named = [info.get("name") for info in _items(manifest, "claim_generator_info")]
-    named += [manifest.get("claim_generator"), *map(_agent, _list_actions(manifest))]
+def _list_generators(manifests: Mapping[str, object], active: object) -> Iterator[str]:
+    """List the programs that the picture's manifests name: their own generators and the agents of their actions."""
+    named: list[object] = []
+    for manifest, is_ingredient in _list_manifests(manifests, active):
+        if not is_ingredient:
+            named += [info.get("name") for info in _items(manifest, "claim_generator_info")]
+            named += [manifest.get("claim_generator"), *map(_agent, _list_actions(manifest))]
     yield from dict.fromkeys(name for name in map(_name, named[:MAX_MANIFESTS]) if name)
 
 

@@ -16,6 +16,7 @@ STATED_GENERATION = {Synthesis.WHOLE: 85, Synthesis.PART: 50}
 CHANGED_CREDENTIALS = {
     CredentialState.MANIFEST_CHANGED: 65,
     CredentialState.CONTENT_CHANGED: 55,
+    CredentialState.CONTENT_EXCLUDED: 55,
     CredentialState.INVALID: 10,
     CredentialState.UNREADABLE: 10,
 }
@@ -38,6 +39,7 @@ EXPLANATIONS = {
 EXPLANATIONS_OF_STATES = {
     CredentialState.MANIFEST_CHANGED: "The statements of the C2PA manifest changed after it was signed.",
     CredentialState.CONTENT_CHANGED: "The media changed after its C2PA manifest was signed.",
+    CredentialState.CONTENT_EXCLUDED: "The C2PA manifest leaves out bytes that are not its own, unseen by its hash.",
     CredentialState.INVALID: "The C2PA manifest fails a check of the standard.",
     CredentialState.UNREADABLE: "The C2PA manifest cannot be read.",
 }

@@ -6,8 +6,10 @@ A mark is a statement of the file, which any program can write or remove. Its ab
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+import orjson
 
 from attestlab.risk.media.containers.metadata import NamedText
 
@@ -57,7 +59,7 @@ NAMING_FIELDS = frozenset(
     {"software", "creatortool", "softwareagent", "credit", "aisystemused", "source", "artist", "generator", "author"}
 )
 
-_COMMENTS = ("parameters", "UserComment", "ImageDescription")
+_COMMENTS = ("parameters", "UserComment", "ImageDescription", "Comment")
 PARAMETER_MARKS = (
     ParameterMark(
         "Stable Diffusion web UI",
@@ -93,6 +95,24 @@ PARAMETER_MARKS = (
         "NovelAI/novelai-image-metadata, nai_meta.py",
     ),
 )
+
+
+_NAMES_OF_PARAMETERS = frozenset(name for mark in PARAMETER_MARKS for name in mark.names)
+
+
+def unfold_comments(texts: Iterable[NamedText]) -> Iterator[NamedText]:
+    """Yield texts, and of a comment that is a JSON object the members that generators write into it."""
+    for text in texts:
+        yield text
+        if text.name not in _COMMENTS or not text.text.startswith("{"):
+            continue
+        try:
+            members = orjson.loads(text.text)
+            for name in _NAMES_OF_PARAMETERS & members.keys():
+                member = members[name]
+                yield NamedText(text.place, name, member if isinstance(member, str) else orjson.dumps(member).decode())
+        except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # no JSON, or nested too deep to be written again
+            continue
 
 
 def find_names(texts: Iterable[NamedText]) -> list[GeneratorMark]:

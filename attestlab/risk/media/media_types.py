@@ -35,6 +35,12 @@ _ALIASES = {
     "application/mp4": "video/mp4",
     "audio/mp4": "video/mp4",
 }
+UNREAD_PARTS = {
+    "video/mp4": (("tracks", "pictures and sound of a film are not read"),),
+    "image/heic": (("exif", "EXIF of HEIF is not read"),),
+    "image/avif": (("exif", "EXIF of AVIF is not read"),),
+}
+"""What the readers leave out of a type, with the reason."""
 _UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 
 

@@ -18,10 +18,10 @@ from attestlab.risk.media.assessment import Finding, MediaAssessment, assess
 from attestlab.risk.media.containers.metadata import ContainerMetadata, NamedText
 from attestlab.risk.media.containers.tiff import read_tiff
 from attestlab.risk.media.content_credentials import ContentCredentials, CredentialState, read_credentials
-from attestlab.risk.media.generator_marks import find_names, find_parameters
+from attestlab.risk.media.generator_marks import find_names, find_parameters, unfold_comments
 from attestlab.risk.media.indicators import parse_indicators
 from attestlab.risk.media.limits import CONTENT, MAX_MEDIA_BYTES
-from attestlab.risk.media.media_types import JPEG, MediaType, detect_media_type, is_declared
+from attestlab.risk.media.media_types import JPEG, UNREAD_PARTS, MediaType, detect_media_type, is_declared
 from attestlab.risk.media.recompression import find_recompression
 from attestlab.risk.media.source_types import parse_term
 from attestlab.risk.media.timestamps import find_time_conflicts
@@ -96,12 +96,14 @@ def _detect_bounded(content: bytes) -> MediaType:
 def _scan_content(request: ScanRequest, content: bytes, media_type: MediaType, report: _Report) -> Iterator[Finding]:
     """Read the container first: its bounds hold before native code sees the bytes."""
     metadata = _read_container(content, media_type, report)
+    for part, reason in UNREAD_PARTS.get(media_type.name, ()):
+        report.skip(part, reason)
     properties = _read_properties(metadata, report)
     credentials = _read_credentials(content, media_type.name, report)
     yield from findings.weigh_credentials(credentials)
     yield from findings.weigh_source_terms(parse_term(text.text) for text in properties if text.name == _SOURCE_TYPE)
     named = [NamedText("C2PA", "Software", name) for name in credentials.generators]
-    texts = [*metadata.texts, *properties]
+    texts = [*unfold_comments(metadata.texts), *properties]
     yield from findings.weigh_marks(find_parameters(texts), find_names([*texts, *named]))
     yield from _weigh_times(request.claimed_at, metadata, report)
     declared = request.content_type

@@ -8,7 +8,7 @@ import c2pa
 import pytest
 
 from attestlab.risk.media import ScanVerdict, scan
-from attestlab.risk.media.content_credentials import CredentialState, read_credentials
+from attestlab.risk.media.content_credentials import CredentialState, judge_report, read_credentials
 from support.content_credentials import SIGNER, sign_edit, sign_media
 from support.hostile_server import make_answer, serve_hostile_answers
 from support.pictures import make_avif, make_camera_jpeg, make_gif, make_mp4, make_png, make_tiff, make_webp
@@ -87,6 +87,52 @@ def test_statement_that_was_changed_after_signing_is_suspect() -> None:
 
     assert read_credentials(forged, "image/jpeg").state is CredentialState.MANIFEST_CHANGED
     assert factors_of(forged) == {"c2pa_broken": 65}
+
+
+def test_statement_of_an_ingredient_that_was_changed_after_signing_is_suspect() -> None:
+    forged = sign_edit(sign_media(CAMERA)).replace(b"digitalCapture", b"digitalcapture", 1)
+
+    assert read_credentials(sign_edit(sign_media(CAMERA)), "image/jpeg").state is CredentialState.VALID
+    assert read_credentials(forged, "image/jpeg").state is CredentialState.MANIFEST_CHANGED
+    assert factors_of(forged) == {"c2pa_broken": 65}
+
+
+def test_generator_of_a_parent_is_named_and_that_of_a_component_is_not() -> None:
+    firefly = sign_media(CAMERA, agent="Adobe Firefly")
+
+    assert factors_of(sign_edit(firefly)) == {"generator_name": 80}
+    assert factors_of(sign_media(CAMERA, component=firefly)) == {}
+
+
+EXCLUSION = "data hash exclusion does not match the manifest location in the asset"
+MISMATCH = "asset hash error, name: jumbf manifest, error: hash verification( Hashes do not match )"
+
+
+@pytest.mark.parametrize(
+    ("explanations", "state"),
+    [
+        ([EXCLUSION], CredentialState.CONTENT_EXCLUDED),
+        ([EXCLUSION, MISMATCH], CredentialState.CONTENT_CHANGED),
+        ([MISMATCH], CredentialState.CONTENT_CHANGED),
+    ],
+)
+def test_excluded_bytes_are_no_change_that_was_seen(explanations: list[str], state: CredentialState) -> None:
+    """The library has one code for both findings, so these are its reports in its words (c2pa-rs 0.91)."""
+    failures = [{"code": "assertion.dataHash.mismatch", "explanation": each} for each in explanations]
+    report = {"validation_state": "Invalid", "validation_results": {"activeManifest": {"failure": failures}}}
+
+    assert judge_report(report) is state
+
+
+def test_library_still_tells_excluded_bytes_from_a_change() -> None:
+    signed = sign_media(CAMERA)
+    shifted = signed[:2] + b"\xff\xfe\0\6late" + signed[2:]
+    with c2pa.Reader("image/jpeg", io.BytesIO(shifted)) as reader:
+        report = reader.json()
+
+    assert EXCLUSION in report
+    assert MISMATCH in report
+    assert read_credentials(shifted, "image/jpeg").state is CredentialState.CONTENT_CHANGED
 
 
 def test_generation_in_a_broken_manifest_counts_as_unsigned() -> None:

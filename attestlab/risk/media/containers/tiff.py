@@ -25,8 +25,9 @@ _TEXTS = {
     _USER_COMMENT: "UserComment",
 }
 _TIMES = {0x0132: TimeKind.MODIFIED, 0x9003: TimeKind.TAKEN}
+_ENCODINGS_OF_MARKS = {b"\xff\xfe": ("utf-16",), b"\xfe\xff": ("utf-16",)}
 _BYTES_OF_TYPE = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1}
-_COMMENT_ENCODINGS = {b"ASCII\0\0\0": "ascii", b"UNICODE\0": "utf-16-be"}
+_ASCII_COMMENT, _UNICODE_COMMENT = b"ASCII\0\0\0", b"UNICODE\0"
 
 
 def read_tiff(block: bytes, metadata: ContainerMetadata, *, is_file: bool = False) -> None:
@@ -40,7 +41,7 @@ def read_tiff(block: bytes, metadata: ContainerMetadata, *, is_file: bool = Fals
     first = _read_directory(block, order, struct.unpack_from(order + "I", block, 4)[0])
     entries = {**first, **_read_directory(block, order, _number(first.get(_EXIF_DIRECTORY, b""), order))}
     for tag, value in entries.items():
-        _read_entry(tag, value, metadata)
+        _read_entry(tag, value, order, metadata)
     if is_file:
         metadata.set_size(_number(entries.get(_WIDTH, b""), order), _number(entries.get(_HEIGHT, b""), order))
 
@@ -66,16 +67,32 @@ def _read_value(block: bytes, order: str, position: int, length: int) -> bytes:
     return block[start : start + length]
 
 
-def _read_entry(tag: int, value: bytes, metadata: ContainerMetadata) -> None:
+def _read_entry(tag: int, value: bytes, order: str, metadata: ContainerMetadata) -> None:
     if tag == _USER_COMMENT:
-        encoding = _COMMENT_ENCODINGS.get(value[:8])
-        metadata.add_text("EXIF", "UserComment", value[8:] if encoding else value, encoding or "utf-8")
+        _read_comment(value, order, metadata)
     elif tag in _TEXTS:
         metadata.add_text("EXIF", _TEXTS[tag], value, "utf-8")
     elif tag == _XMP:
         metadata.add_xmp(value)
     elif tag in _TIMES:
         _read_time(_TIMES[tag], value, metadata)
+
+
+def _read_comment(value: bytes, order: str, metadata: ContainerMetadata) -> None:
+    """Read a user comment, whose first eight bytes name its encoding.
+
+    EXIF leaves the byte order of UTF-16 open, and writers differ: it is that of the byte order mark, of the block, or
+    the other one, so a text without a mark is read both ways.
+    """
+    head, text = value[:8], value[8:]
+    if head != _UNICODE_COMMENT:
+        is_ascii = head == _ASCII_COMMENT
+        metadata.add_text("EXIF", "UserComment", text if is_ascii else value, "ascii" if is_ascii else "utf-8")
+        return
+    little, big = "utf-16-le", "utf-16-be"
+    encodings = _ENCODINGS_OF_MARKS.get(text[:2]) or ((little, big) if order == "<" else (big, little))
+    for encoding in encodings:
+        metadata.add_text("EXIF", "UserComment", text, encoding)
 
 
 def _read_time(kind: TimeKind, value: bytes, metadata: ContainerMetadata) -> None:
