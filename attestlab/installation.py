@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -24,7 +23,7 @@ from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring, sealing
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.db import occupancy
+from attestlab.core.db import occupancy, sqlite
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage, ping
 from attestlab.core.db.transaction import Transaction
@@ -245,12 +244,14 @@ class Installation:
 
         Raises:
             Conflict: there is an installation already.
+            ValidationFailed: SQLite would be on a network file system, where its locks do not hold.
         """
+        sqlite.require_local_file(settings.records_url)
         atomic_files.make_private_folder(settings.data)
         with _open_records(settings) as (storage, shared_lock):
             with storage.read() as connection:
                 _require_no_log(connection, settings)
-            keys = _open_or_create_keyring(settings.data)
+            keys = keyring.open_or_create(settings.data, os.environ)
             lab = cls(settings, storage=storage, keys=keys, clock=clock or storage.clock, resolver=resolver)
             with storage.write() as tx:
                 _require_no_log(tx.connection, settings)
@@ -385,16 +386,3 @@ def _require_no_log(connection: Connection, settings: Settings) -> None:
 def _read_trust_policy(settings: Settings, vkey: str) -> TrustPolicy | None:
     """Read the operator's witness policy: the witnesses that should cosign, and the quorum."""
     return None if settings.witnesses is None else TrustPolicy.for_log(settings.witnesses.read_bytes(), vkey)
-
-
-def _open_or_create_keyring(folder: Path) -> Keyring:
-    """Open the keyring from the environment or its file, or create the file.
-
-    Use it only before there is a log: a new key could not open an existing installation.
-    """
-    if os.environ.get(keyring.ENVIRONMENT_NAME) or (folder / keyring.FILE_NAME).exists():
-        return Keyring.open(folder, os.environ)
-    try:
-        return Keyring.create(folder)
-    except Conflict:  # another process was faster; the database decides which of them creates the log
-        return Keyring.open(folder, os.environ)

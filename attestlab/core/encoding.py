@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from binascii import b2a_base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Never
 from uuid import UUID
@@ -18,11 +18,12 @@ from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
 
 _MAX_QUOTED_CHARACTERS = 40
+_SECONDS = slice(17, 19)  # of an RFC 3339 time
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _NOT_BASE64URL = re.compile(r"[^A-Za-z0-9_-]")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
     r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
 
@@ -86,14 +87,28 @@ def parse_uuid(text: str, *, field: str = "") -> UUID:
 def parse_time(text: str, *, field: str = "") -> datetime:
     """Parse an RFC 3339 timestamp with an offset to an aware time in UTC, truncated to milliseconds.
 
+    A leap second, 23:59:60 UTC, is the second after it, because no clock here has a name for it (RFC 3339 section 5.7).
+
     Raises:
         ValidationFailed: it is not such a timestamp, or its time is out of range.
     """
     if not _TIME.fullmatch(text):
         _refuse_time(text, field)
+    if text[_SECONDS] == "60":
+        return _parse_leap_second(text, field)
     try:
         return truncate_to_milliseconds(datetime.fromisoformat(text.upper()))
     except (ValueError, OverflowError):
+        _refuse_time(text, field)
+
+
+def _parse_leap_second(text: str, field: str) -> datetime:
+    last = parse_time(f"{text[: _SECONDS.start]}59{text[_SECONDS.stop :]}", field=field)
+    if (last.hour, last.minute) != (23, 59):
+        _refuse("time", f"{quote(text)} has a second 60, which only 23:59 in UTC may have. Send 59 or less.", field)
+    try:
+        return last + timedelta(seconds=1)
+    except OverflowError:
         _refuse_time(text, field)
 
 

@@ -11,12 +11,11 @@ from typing import cast
 from uuid import UUID
 
 import httpx
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from attestlab.client.arguments import is_folder, is_uuid
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import LocalRows, ServiceClient
+from attestlab.core.db.storage import database_url
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.embedded.service_thread import ServiceThread
@@ -29,7 +28,6 @@ from attestlab.settings import PREFIX, Settings
 _HOST = "http://in.process"
 _RECORDS = "records.db"
 KEY_HEADER = "X-API-Key"
-_SCHEMES = ("sqlite", "postgresql", "postgres")
 
 
 class EmbeddedDoor:
@@ -139,8 +137,6 @@ def _read_settings(place: object, data: object) -> Settings:
         return _settings_of_folder(text, data)
     if scheme in ("http", "https"):
         raise ValidationFailed(f"{quote(text)} is a service. Connect to it: attestlab.connect({quote(text)}, api_key).")
-    if scheme.partition("+")[0] not in _SCHEMES:
-        raise ValidationFailed(f"{quote(scheme)} is no database that records can be in. Use sqlite or postgresql.")
     return _settings_of_database(text, data)
 
 
@@ -161,10 +157,7 @@ def _settings_of_folder(text: str, data: object) -> Settings:
 
 def _settings_of_database(url: str, data: object) -> Settings:
     chosen = str(data) if data is not None else os.environ.get(f"{PREFIX}DATA")
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise ValidationFailed("That is no database URL. Pass one like postgresql://user@host/name.") from None
+    parsed = database_url(url)
     is_sqlite = parsed.get_backend_name() == "sqlite"
     if is_sqlite:
         file = Path(parsed.database or "")

@@ -10,7 +10,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from attestlab.client.arguments import read_time
 from attestlab.core.encoding import (
     b64_decode,
     b64_encode,
@@ -21,7 +23,34 @@ from attestlab.core.encoding import (
     parse_uuid,
 )
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.shapes import Moment
 from support.refusals import require_fault
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00.000Z"),
+        ("2016-12-31t23:59:60.75z", "2017-01-01T00:00:00.750Z"),
+        ("2017-01-01T05:29:60+05:30", "2017-01-01T00:00:00.000Z"),
+        ("2016-12-31T15:59:60-08:00", "2017-01-01T00:00:00.000Z"),
+    ],
+)
+def test_a_leap_second_is_the_next_second(text, moment):
+    assert format_time(parse_time(text)) == moment
+    assert TypeAdapter(Moment).validate_python(text) == read_time(text, name="at") == parse_time(text)
+
+
+@pytest.mark.parametrize("text", ["2026-01-02T03:04:60Z", "2016-12-31T23:59:60+01:00"])
+def test_another_second_60_is_refused_with_a_true_sentence(text):
+    with pytest.raises(ValidationFailed, match="has a second 60, which only 23:59 in UTC may have"):
+        parse_time(text)
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:60Z", "2016-12-31T23:59:61Z", "2016-12-31T23:60:60Z"])
+def test_a_second_that_no_clock_has_is_refused(text):
+    with pytest.raises(ValidationFailed, match="is not an RFC 3339 time"):
+        parse_time(text)
 
 
 @settings(deadline=None)
@@ -130,7 +159,7 @@ def test_time_is_parsed_to_utc_and_formatted_with_three_decimals(text, moment):
         "9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "2026-01-0\uff12T03:04:05Z",
     ],
 )  # fmt: skip
-def test_time_without_an_offset_is_rejected(text):
+def test_time_that_is_not_rfc_3339_is_rejected(text):
     with pytest.raises(ValidationFailed) as refused:
         parse_time(text, field="/expiry_at")
     assert [(fault.field, fault.code) for fault in refused.value.fields] == [("/expiry_at", "time")]

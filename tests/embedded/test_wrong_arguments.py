@@ -82,7 +82,7 @@ def test_a_wrong_argument_is_refused_in_one_line(lab: Lab, wrong: str) -> None:
         ("no-such-folder", "attestlab init --data no-such-folder"),
         (7, "A value of type int is no folder"),
         ("https://attest.example.org", "attestlab.connect"),
-        ("mysql://host/name", "Use sqlite or postgresql"),
+        ("mysql://host/name", "Use a sqlite:// or postgresql:// URL"),
         ("sqlite:///no-such-folder/records.db", "There is no installation"),
         ("postgresql://host/name", "Pass data=folder"),
     ],

@@ -229,3 +229,16 @@ def activate_next(folder: Path) -> None:
 
 def _refuse(field: str, message: str) -> Never:
     raise ValidationFailed.of(field, "keyring", message)
+
+
+def open_or_create(folder: Path, environment: Mapping[str, str]) -> Keyring:
+    """Open the keyring from the environment or its file, or create the file.
+
+    Use it only before there is a log: a new key could not open an existing installation.
+    """
+    if environment.get(ENVIRONMENT_NAME) or (folder / FILE_NAME).exists():
+        return Keyring.open(folder, environment)
+    try:
+        return Keyring.create(folder)
+    except Conflict:  # another process was faster; the database decides which of them creates the log
+        return Keyring.open(folder, environment)

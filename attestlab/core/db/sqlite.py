@@ -6,10 +6,13 @@ import sqlite3
 import time
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL, ExceptionContext
 
 from attestlab.core import atomic_files
+from attestlab.core.encoding import quote
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.mounts import find_network_file_system
 
 BUSY_TIMEOUT_MS = 15_000
 MIGRATION_TIMEOUT_MS = 600_000  # another process may be migrating a large table
@@ -52,6 +55,21 @@ def engine_of(url: URL) -> Engine:
             context.is_disconnect = True
 
     return engine
+
+
+def require_local_file(url: str) -> None:
+    """Require that a new database is not on a network file system, for which SQLite's locks and WAL are not made.
+
+    Raises:
+        ValidationFailed: it would be; the message names the type.
+    """
+    path = make_url(url).database if url.lower().startswith("sqlite:") else None
+    kind = find_network_file_system(Path(path).absolute()) if path and path != ":memory:" else None
+    if kind is not None:
+        raise ValidationFailed(
+            f"{quote(str(path))} is on a network file system ({kind}), where SQLite can lose or damage the records. "
+            "Choose a folder on a local disk, or PostgreSQL: --database-url postgresql://user@host/name."
+        )
 
 
 def begin_immediate(connection: Connection, busy_timeout_ms: int) -> None:

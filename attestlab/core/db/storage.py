@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
 from attestlab.core import error_text
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.db import sqlite
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import Unavailable
+from attestlab.core.encoding import quote
+from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.extras import naming_extras
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 WRITER_LOCK = 0x61747465  # an arbitrary constant, the same for every writer of one database
 CACHE_CAPACITY = 10_000
+_DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}  # by scheme
 _MISSING: Any = object()  # stands for a value of any type
 
 Result = TypeVar("Result")
@@ -357,11 +359,22 @@ class CommitUnknown(Unavailable):
 
 
 def database_url(url: str) -> URL:
-    """Parse a database URL: SQLite by path or URL, PostgreSQL with the psycopg driver."""
-    parsed = make_url(url if "://" in url else f"sqlite:///{Path(url)}")
-    if parsed.get_backend_name() == "postgresql":
-        return parsed.set(drivername="postgresql+psycopg")
-    return parsed
+    """Parse a database URL: SQLite by path or URL, PostgreSQL with the psycopg driver.
+
+    `postgres://`, which hosting services write, is PostgreSQL; case does not matter (RFC 3986 section 3.1).
+
+    Raises:
+        ValidationFailed: it is no URL, or that of another database. The message never has its password.
+    """
+    scheme, separator, rest = url.partition("://")
+    kind = scheme.lower().partition("+")[0]
+    if separator and kind not in _DRIVERS:
+        message = f"{quote(scheme)} is no database that records can be in. Use a sqlite:// or postgresql:// URL."
+        raise ValidationFailed(message)
+    try:
+        return make_url(f"{_DRIVERS[kind]}://{rest}" if separator else f"sqlite:///{Path(url)}")
+    except (ArgumentError, ValueError):
+        raise ValidationFailed("That is no database URL. Pass one like postgresql://user@host/name.") from None
 
 
 _TRANSIENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError", "TimeoutError"})

@@ -53,6 +53,7 @@ class ThreadGroupCommit:
         self._queue: queue.SimpleQueue[PendingWrite | None] = queue.SimpleQueue()
         self._max_queued = max_queued
         self._deliver_group = deliver_group or resolve_all
+        self._ended: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
         self._thread.start()
 
@@ -82,8 +83,12 @@ class ThreadGroupCommit:
         self._thread.join()
 
     async def aclose(self) -> None:
-        """Do the same as `close`, without blocking the event loop."""
-        await asyncio.to_thread(self.close)
+        """Do the same as `close`, without blocking the event loop.
+
+        It needs no further thread: a lab that a script does not close ends when pools take no more work.
+        """
+        self._queue.put(None)
+        await asyncio.wrap_future(self._ended)
 
     @property
     def waiting(self) -> int:
@@ -91,6 +96,12 @@ class ThreadGroupCommit:
         return self._queue.qsize()
 
     def _run(self) -> None:
+        try:
+            self._commit_groups()
+        finally:
+            self._ended.set_result(None)
+
+    def _commit_groups(self) -> None:
         is_open = True
         while is_open:
             group, is_open = self._take_group()

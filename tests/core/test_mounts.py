@@ -1,0 +1,79 @@
+"""SQLite on a network file system: `init` finds the mount and refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attestlab.core import mounts
+from attestlab.core.db.storage import Storage
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.mounts import find_network_file_system
+from attestlab.installation import Installation
+from attestlab.settings import Settings
+
+LOCAL = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw"
+
+
+def mount(point: Path, kind: str) -> str:
+    return f"42 21 0:50 / {str(point).replace(' ', chr(92) + '040')} rw,relatime shared:9 - {kind} server:/export rw"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "a share" / "lab"
+
+
+def set_mounts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *lines: str) -> None:
+    listed = tmp_path / "mountinfo"
+    listed.write_text("\n".join([LOCAL, *lines]) + "\n")
+    monkeypatch.setattr(mounts, "MOUNTS", listed)
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
+def test_init_refuses_sqlite_on_a_network_file_system(
+    kind: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_mounts(monkeypatch, tmp_path, mount(folder.parent, kind))
+
+    with pytest.raises(ValidationFailed, match=rf"network file system \({kind}\).*or PostgreSQL: --database-url"):
+        Installation.init(Settings(data=folder, database_url=None))
+    assert not folder.exists()
+
+
+def test_the_innermost_and_newest_mount_counts(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, local = mount(folder.parent, "nfs4"), mount(folder, "xfs")
+    for lines, found in (
+        ([network], "nfs4"),
+        ([network, local], None),
+        ([local, network], None),
+        ([local, mount(folder, "cifs")], "cifs"),
+        ([mount(folder / "deeper", "nfs")], None),
+    ):
+        set_mounts(monkeypatch, tmp_path, *lines)
+
+        assert find_network_file_system(folder / "records.db") == found
+
+
+def test_this_machine_has_no_list_or_a_readable_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_network_file_system(tmp_path / "records.db") in {None, *mounts.NETWORK_FILE_SYSTEMS}
+    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "missing")
+    assert find_network_file_system(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://ada:secret@host/lab", "MSSQL+pyodbc://host/lab", "postgresq://host/lab", "://"]
+)
+def test_another_database_is_refused_with_the_two_that_are_supported(url: str) -> None:
+    with pytest.raises(ValidationFailed, match="Use a sqlite:// or postgresql:// URL") as refused:
+        Storage(url)
+
+    assert "secret" not in refused.value.message
+
+
+def test_a_url_that_cannot_be_parsed_is_refused_without_its_password() -> None:
+    with pytest.raises(ValidationFailed, match="That is no database URL") as refused:
+        Storage("postgresql://ada:secret@host:port/lab")
+
+    assert "secret" not in refused.value.message
