@@ -34,8 +34,12 @@ if TYPE_CHECKING:
 NO_DOCUMENT = "attestlab: The attestation has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
 VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
-MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
-COLORS = {State.OK: GOOD, State.FAILED: BAD, State.OPEN: OPEN}
+MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "-"}
+COLORS = {State.OK: GOOD, State.FAILED: BAD, State.OPEN: OPEN, State.NOT_CHECKED: OPEN}
+SILENT = {
+    "content": "not checked: name the document with --file, or the payload with --payload",
+    "key": "the key is active",
+}
 READ_BYTES = 1024 * 1024
 UNFORESEEN = "The bundle could not be checked, because of an error in this program. Please report it:"
 NO_TRUST = (
@@ -204,7 +208,8 @@ def _as_text(bundle: Bundle, report: OfflineReport) -> str:
     for finding in report.report.results:
         notes = [", ".join(reason.value for reason in finding.reasons), finding.detail]
         mark = paint(f"{MARKS[finding.state]:<6}", COLORS[finding.state])
-        lines.append(f"  {mark} {finding.step:<13} {'  '.join(filter(None, notes)) or 'nothing to check'}")
+        note = "  ".join(filter(None, notes)) or SILENT.get(finding.step, "holds")
+        lines.append(f"  {mark} {finding.step:<13} {note}")
     if report.origin is not None:
         lines.append(f"  log    {report.origin}, {report.tree_size} entries")
     if report.issuer is not None:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 ONLINE = ("resolve", "content", "status", "governance", "key", "signature", "transparency", "policy")
 OFFLINE = ("transparency", "signature", "content", "status", "governance", "key")
 
-_RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
+_RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "not checked"}
 
 
 def steps(report: VerificationResult | OfflineReport) -> pd.DataFrame:
     """Show the steps of a verification as a table.
 
     Returns:
-        One row for each step, indexed by its name; columns `result` (ok, FAILED, open or skipped) and
+        One row for each step, indexed by its name; columns `result` (ok, FAILED, open, not checked or skipped) and
         `reasons` (the codes of the checks that ran, separated by spaces).
 
     >>> from datetime import UTC, datetime

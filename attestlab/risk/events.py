@@ -10,7 +10,7 @@ from attestlab.core.events import Event
 
 @dataclass(frozen=True)
 class SignalCreated(Event, type="risk.signal.created"):
-    """A risk signal was recorded; `risk_score` is rounded to a whole number."""
+    """A risk signal was recorded; `risk_score` is rounded down, so that none reads as escalated."""
 
     signal_id: UUID
     signal_source: str

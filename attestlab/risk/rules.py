@@ -195,6 +195,17 @@ def to_percent(score: float, scale: ScoreScale = ScoreScale.PERCENT) -> float:
     return abs(percent)  # -0.0 is 0
 
 
+def warn_about_scale(source: str, highest: float | None) -> str | None:
+    """Return a warning about a source whose highest score is at most 1: it probably sends the scale of 0 to 1.
+
+    >>> warn_about_scale("gateway", 0.97), warn_about_scale("gateway", 41)
+    ("All recent scores of 'gateway' are at most 1 of 100. If its scale is 0 to 1, send score_scale: unit.", None)
+    """
+    if highest is None or not 0 < highest <= 1:
+        return None
+    return f"All recent scores of {source!r} are at most 1 of 100. If its scale is 0 to 1, send score_scale: unit."
+
+
 def settle_time(occurred_at: datetime | None, now: datetime) -> datetime:
     """Return when something occurred: now if no time was sent, or if the sender's clock is slightly ahead.
 

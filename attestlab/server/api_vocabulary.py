@@ -198,6 +198,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "policy_finding": policy_shapes.FindingOut,
     "risk_signal_input": signal_shapes.SignalIn,
     "risk_signal": signal_shapes.SignalOut,
+    "risk_recorded_signal": signal_shapes.RecordedSignalOut,
     "risk_signal_filters": signal_shapes.SignalFilters,
     "risk_export_query": signal_shapes.ExportQuery,
     "risk_bulk_query": signal_routes.BulkQuery,

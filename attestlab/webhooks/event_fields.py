@@ -83,7 +83,7 @@ FIELDS: dict[str, EventField] = {
     "reported_at": _moment("When the key was reported."),
     "resource": _text("What the plan counts.", "verifications_per_day", 64),
     "revoked_at": _moment("When it was revoked."),
-    "risk_score": _count("The score of the signal from 0 to 100, rounded.", 85),
+    "risk_score": _count("The score of the signal from 0 to 100, rounded down.", 85),
     "role": _text("The roles of the person, separated by commas.", "analyst", 200),
     "rotated_at": _moment("When the other key replaced it."),
     "schema": _text("The schema of the claims.", "degree", 64),

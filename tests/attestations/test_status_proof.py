@@ -275,9 +275,10 @@ def test_steps_without_a_status_list_are_open(story: Story) -> None:
     later = story.offline(story.bundle(made))
 
     assert fresh.verdict.value == later.verdict.value == "VALID"
-    assert states(fresh) == {step: "open" if step in STANDING else "ok" for step in states(fresh)}
+    content = {"content": "not_checked"}  # neither a document nor a payload was presented
+    assert states(fresh) == {step: "open" if step in STANDING else "ok" for step in states(fresh)} | content
     assert {finding.detail for finding in fresh.report.results if finding.is_open} == {NO_STATUS_LIST}
-    assert set(states(later).values()) == {"ok"}
+    assert states(later) == dict.fromkeys(states(later), "ok") | content
 
 
 def test_status_proven_by_an_entry_is_not_open(story: Story) -> None:
@@ -291,7 +292,7 @@ def test_status_proven_by_an_entry_is_not_open(story: Story) -> None:
     assert states(story.offline(story.bundle(before))) == {
         "transparency": "ok",
         "signature": "ok",
-        "content": "ok",
+        "content": "not_checked",
         "status": "open",
         "governance": "ok",
         "key": "open",
@@ -317,13 +318,18 @@ def test_command_and_frame_show_the_three_step_states(
     assert verify_command.command(arguments) == verify_command.VALID
     lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
     assert [(mark, step) for mark, step, _ in lines[1:7]] == [
-        ("ok", "transparency"), ("ok", "signature"), ("ok", "content"), *(("open", step) for step in STANDING),
+        ("ok", "transparency"), ("ok", "signature"), ("-", "content"), *(("open", step) for step in STANDING),
     ]  # fmt: skip
+    assert lines[3][2] == "not checked: name the document with --file, or the payload with --payload"
     assert all(said == NO_STATUS_LIST for mark, _, said in lines[1:7] if mark == "open")
     assert verify_command.command([*arguments, "--json"]) == verify_command.VALID
     checks = json.loads(capsys.readouterr().out)["checks"]
-    assert [(check["ok"], check["state"]) for check in checks] == [(True, "ok")] * 3 + [(False, "open")] * 3
-    assert list(steps(story.offline(bundle))["result"]) == ["ok"] * 3 + ["open"] * 3
+    assert [(check["ok"], check["state"]) for check in checks] == [
+        *[(True, "ok")] * 2,
+        (False, "not_checked"),
+        *[(False, "open")] * 3,
+    ]
+    assert list(steps(story.offline(bundle))["result"]) == ["ok", "ok", "not checked", *["open"] * 3]
 
 
 def test_final_status_leaves_only_the_key_open(story: Story) -> None:

@@ -76,7 +76,7 @@ def test_source_that_stops_is_silent(key: httpx.Client, clock: FixedClock) -> No
 
     assert steady == {
         **{"source": "steady", "count": 49, "first_seen": hours[0], "last_seen": hours[-1]},
-        **{"typical_gap_s": 3600, "silent_after_s": 7200, "silent": True},
+        **{"typical_gap_s": 3600, "silent_after_s": 7200, "silent": True, "warning": None},
     }
     assert (once["count"], once["typical_gap_s"], once["silent_after_s"], once["silent"]) == (1, None, None, False)
     add_signal(key, source="steady")

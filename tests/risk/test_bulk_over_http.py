@@ -60,7 +60,7 @@ def test_each_line_is_recorded_published_and_escalated(key: httpx.Client, tenant
     before = count_events(tenant_clients)
     answer = send(key, lines(*numbered(3), {**SIGNAL, "score": 99}) + "\n")
 
-    assert answer == {"accepted": 4, "rejected": [], "more_rejected": 0, "stopped_at_line": None}
+    assert answer == {"accepted": 4, "rejected": [], "more_rejected": 0, "stopped_at_line": None, "warnings": []}
     assert count_events(tenant_clients) == before + 4
     (case,) = get(key, "cases")["items"]
     newest = get(key, "signals")["items"][0]

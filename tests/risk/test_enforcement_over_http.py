@@ -35,7 +35,7 @@ def escalations(clients: TenantClients) -> list[dict[str, Any]]:
 def test_signal_at_the_threshold_opens_a_case_and_later_ones_join_it(
     key: httpx.Client, tenant_clients: TenantClients
 ) -> None:
-    below = add_signal(key, score=79.9)
+    below = add_signal(key, score=79.9999)
     first = add_signal(key, score=80)
     second = add_signal(key, score=95.5)
     (case,) = get(key, "cases")["items"]
@@ -49,10 +49,13 @@ def test_signal_at_the_threshold_opens_a_case_and_later_ones_join_it(
         "signal_count": 2,
         "max_score": 95.5,
     }
+    created = read_events_of_type(tenant_clients.lab, "risk.signal.created")
+    scores = {data["signal_id"]: data["risk_score"] for data in created}
+    assert {scores[each] < 80 for each in scores if str(each) == below["id"]} == {True}
     published = escalations(tenant_clients)
     assert [(event["signal_id"], event["case_id"], event["risk_score"]) for event in published] == [
         (first["id"], case["id"], 80),
-        (second["id"], case["id"], 96),
+        (second["id"], case["id"], 95),
     ]
 
 

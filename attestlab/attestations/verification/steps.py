@@ -68,11 +68,15 @@ class VerifierInput:
 
 
 class State(StrEnum):
-    """Outcome of a step. OPEN: the evidence proves neither that the check holds nor that it fails."""
+    """Outcome of a step. OPEN: the evidence proves neither that the check holds nor that it fails.
+
+    NOT_CHECKED: the verifier presented nothing to check, such as no document.
+    """
 
     OK = "ok"
     FAILED = "failed"
     OPEN = "open"
+    NOT_CHECKED = "not_checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,15 @@ class StepResult:
     verdict: Verdict | None = None
     detail: str = ""
     is_open: bool = False
+    is_checked: bool = True
 
     @property
     def state(self) -> State:
-        """FAILED if the step ended the verification, OPEN if it could not decide, otherwise OK."""
+        """FAILED if the step ended the verification, OPEN if it could not decide, NOT_CHECKED without a check."""
         if self.verdict is not None:
             return State.FAILED
+        if not self.is_checked:
+            return State.NOT_CHECKED
         return State.OPEN if self.is_open else State.OK
 
 
@@ -158,7 +165,8 @@ def check_content(evidence: Evidence, presented: VerifierInput) -> StepResult:
         reasons.append(_compare_document_hash(evidence.statement.document_hash, presented.document_hash))
     altered = Reason.PAYLOAD_HASH_MISMATCH in reasons or Reason.DOCUMENT_HASH_MISMATCH in reasons
     is_open = Reason.DOCUMENT_HASH_NOT_STORED in reasons
-    return StepResult("content", tuple(reasons), Verdict.ALTERED if altered else None, is_open=is_open)
+    verdict = Verdict.ALTERED if altered else None
+    return StepResult("content", tuple(reasons), verdict, is_open=is_open, is_checked=bool(reasons))
 
 
 def _compare_document_hash(attested: str | None, presented: str) -> Reason:

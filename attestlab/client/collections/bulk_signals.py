@@ -34,6 +34,7 @@ class BulkTotals:
         self.stopped_at_line: int | None = None
         self._shown: list[Mapping[str, object]] = []
         self._rejected = 0
+        self._warnings: dict[str, None] = {}
 
     def add(self, answer: Json, lines: int) -> None:
         """Add the answer to a request of so many lines."""
@@ -41,6 +42,7 @@ class BulkTotals:
         self._shown += [{**each, "line": cast("int", each["line"]) + self.lines} for each in rejected]
         self._rejected += len(rejected) + cast("int", answer["more_rejected"])
         self.accepted += cast("int", answer["accepted"])
+        self._warnings |= dict.fromkeys(cast("list[str]", answer["warnings"]))
         stopped = cast("int | None", answer["stopped_at_line"])
         if stopped is not None:
             self.stopped_at_line = self.lines + stopped
@@ -55,6 +57,7 @@ class BulkTotals:
             "rejected": self._shown[:MAX_SHOWN],
             "more_rejected": self._rejected - len(self._shown[:MAX_SHOWN]),
             "stopped_at_line": self.stopped_at_line,
+            "warnings": [*self._warnings],
         }
 
 

@@ -22,7 +22,7 @@ from attestlab.client.service_client import Json, ServiceClient
 from attestlab.core.errors import ValidationFailed
 from attestlab.log.note.trust_policy import TrustPolicy
 
-_RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open"}
+_RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "not checked"}
 
 
 class OfflineVerificationHandle(Handle):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from pydantic import Field
+
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
@@ -43,6 +45,8 @@ class SignalHandle(SignalOut, Handle):
     """A risk signal, with a score from 0 to 100."""
 
     shown_fields: ClassVar = ("source", "signal_type", "score", "entity_type", "entity_id", "occurred_at")
+
+    warnings: list[str] = Field(default_factory=list)  # of the request that recorded it
 
     def entity(self) -> EntityHandle:
         """Return what is known about the signal's entity.

@@ -21,7 +21,8 @@ from attestlab.risk.activity.recording import HOUR_S, find_hour
 from attestlab.risk.activity.rhythm import RHYTHM_DAYS, Rhythm, find_rhythm
 from attestlab.risk.activity.store import Hours, SignalKind
 from attestlab.risk.activity.tables import RiskSourceRecord
-from attestlab.risk.rules import SCORE_CLASSES
+from attestlab.risk.rules import SCORE_CLASSES, warn_about_scale
+from attestlab.risk.signals.store import find_highest_scores
 
 DEFAULT_WINDOW = timedelta(days=7)
 MAX_WINDOW = timedelta(days=366)
@@ -35,6 +36,7 @@ class SourceStatus(NamedTuple):
     source: RiskSourceRecord
     rhythm: Rhythm
     is_silent: bool
+    warning: str | None
 
 
 class KindDrift(NamedTuple):
@@ -74,8 +76,14 @@ class Activity:
         with self.storage.read() as connection:
             found = store.list_sources(connection.execute, caller.tenant_id, after=after, limit=limit)
             rhythms = [_read_rhythm(connection, source) for source in found]
+            highest = find_highest_scores(connection.execute, caller.tenant_id)
         return [
-            SourceStatus(source, rhythm, rhythm.is_silent(source.last_seen, now))
+            SourceStatus(
+                source,
+                rhythm,
+                rhythm.is_silent(source.last_seen, now),
+                warn_about_scale(source.source, highest.get(source.source)),
+            )
             for source, rhythm in zip(found, rhythms, strict=True)
         ]
 

@@ -67,7 +67,10 @@ class DriftOut(Out):
 
 
 class SourceOut(Out):
-    """A source of signals; durations are in seconds, and null while the source has no rhythm."""
+    """A source of signals; durations are in seconds, and null while the source has no rhythm.
+
+    `warning` says what is probably a mistake, such as scores of another scale.
+    """
 
     source: str
     count: int
@@ -76,11 +79,12 @@ class SourceOut(Out):
     typical_gap_s: int | None
     silent_after_s: int | None
     silent: bool
+    warning: str | None
 
     @classmethod
     def of(cls, status: SourceStatus) -> SourceOut:
         """Render a source."""
-        row, rhythm, is_silent = status
+        row, rhythm, is_silent, warning = status
         gap, limit = (None if each is None else int(each.total_seconds()) for each in rhythm)
         return cls(
             source=row.source,
@@ -90,4 +94,5 @@ class SourceOut(Out):
             typical_gap_s=gap,
             silent_after_s=limit,
             silent=is_silent,
+            warning=warning,
         )

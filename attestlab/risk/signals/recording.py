@@ -142,7 +142,7 @@ def _publish(tx: Transaction, record: RiskSignalRecord, at: datetime) -> None:
         signal_id=record.id,
         signal_source=record.source,
         signal_type=record.signal_type,
-        risk_score=math.floor(record.score + 0.5),
+        risk_score=math.floor(record.score),
         subject_type=record.entity_type,
         subject_id=record.entity_id,
     )

@@ -17,6 +17,7 @@ from attestlab.risk.signals.service import Signals
 from attestlab.risk.signals.shapes import (
     BulkOut,
     ExportQuery,
+    RecordedSignalOut,
     RejectedLineOut,
     SignalFilters,
     SignalIn,
@@ -47,7 +48,7 @@ class BulkQuery(In):
 @routes.post("/v1/risk/signals", scope=Scope.RISK_WRITE, status=201, headers=("Location",))
 def create_risk_signal(
     request: Request, body: SignalIn, caller: Caller, signals: Signals, tx: Transaction
-) -> SignalOut:
+) -> RecordedSignalOut:
     """Record a risk signal about one entity.
 
     A score at or above the tenant's threshold escalates the signal: it opens a case of the entity, or joins
@@ -63,12 +64,14 @@ def create_risk_signal(
     )
     record = signals.add(new, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/risk/signals/{record.id}"
-    return render_signal(record)
+    highest = {} if body.score_scale == "unit" else {record.source: record.score}
+    warnings = signals.warn_about_scale(highest, caller=caller, tx=tx)
+    return RecordedSignalOut(**dict(render_signal(record)), warnings=warnings)
 
 
 @routes.post("/v1/risk/signals/bulk", scope=Scope.RISK_WRITE, ndjson=True, body_limit=BULK_LIMIT_BYTES)
 async def record_risk_signals(
-    request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, executor: Executor
+    request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, signals: Signals, executor: Executor
 ) -> BulkOut:
     """Record many signals, one a line; a line that is no signal is reported and the others are recorded.
 
@@ -81,14 +84,18 @@ async def record_risk_signals(
     begin = partial(bulk.begin, options)
     begun, accepted = begin() if key is None else await executor.write(begin), 0
     lines = bulk.read_lines(request.ndjson, began_at=begun.began_at)
-    while (signals := await _parse_batch(lines, owner, executor)) is not None:
-        done = max(accepted, min(begun.recorded, accepted + len(signals)))
-        for part in _slice(signals[done - accepted :], executor):
+    highest: dict[str, float] = {}
+    while (batch := await _parse_batch(lines, owner, executor)) is not None:
+        done = max(accepted, min(begun.recorded, accepted + len(batch)))
+        for part in _slice(batch[done - accepted :], executor):
             done += len(part)
             async with executor.bulk.piece():
                 await executor.write(partial(bulk.record_slice, part, done, options, caller))
-        accepted += len(signals)
-    return _render_bulk(lines, accepted)
+        accepted += len(batch)
+        for each in batch:
+            highest[each.source] = max(each.score, highest.get(each.source, 0))
+    warn = partial(signals.warn_about_scale, highest, caller=caller)
+    return _render_bulk(lines, accepted, await executor.run_in_thread(warn))
 
 
 @routes.get("/v1/risk/signals", scope=Scope.RISK_READ)
@@ -178,7 +185,8 @@ def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequenc
         start += len(part)
 
 
-def _render_bulk(lines: SignalLines, accepted: int) -> BulkOut:
+def _render_bulk(lines: SignalLines, accepted: int, warnings: list[str]) -> BulkOut:
     shown = [RejectedLineOut(line=each.line, message=each.message) for each in lines.rejected]
     more = lines.rejected_count - len(shown)
-    return BulkOut(accepted=accepted, rejected=shown, more_rejected=more, stopped_at_line=lines.stopped_at)
+    stopped = lines.stopped_at
+    return BulkOut(accepted=accepted, rejected=shown, more_rejected=more, stopped_at_line=stopped, warnings=warnings)

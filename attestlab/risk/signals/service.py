@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
+from attestlab.risk.rules import warn_about_scale
 from attestlab.risk.signals import store
 from attestlab.risk.signals.file_formats import FileFormat
 from attestlab.risk.signals.recording import NewSignal, record_signals
@@ -59,6 +61,18 @@ class Signals:
         """Record signals; a backfill publishes no event and escalates nothing."""
         with self.storage.write(tx) as tx:
             return record_signals(tx, caller.tenant_id, new, at=self.clock.now(), is_backfill=is_backfill)
+
+    def warn_about_scale(
+        self, highest: Mapping[str, float], *, caller: Caller, tx: Transaction | None = None
+    ) -> list[str]:
+        """Return warnings about sources of which all recent scores are at most 1; `highest` are new ones."""
+        suspects = {source: score for source, score in highest.items() if warn_about_scale(source, score)}
+        if not suspects:
+            return []
+        with self.storage.read() if tx is None else nullcontext(tx.connection) as connection:
+            recorded = store.find_highest_scores(connection.execute, caller.tenant_id)
+        warnings = (warn_about_scale(source, max(score, recorded.get(source, 0))) for source, score in suspects.items())
+        return [warning for warning in warnings if warning]
 
     def get(self, signal_id: UUID, *, caller: Caller) -> RiskSignalRecord:
         """Return one of the tenant's signals.

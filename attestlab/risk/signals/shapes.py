@@ -48,6 +48,12 @@ class SignalOut(Out):
     replaces: UUID | None
 
 
+class RecordedSignalOut(SignalOut):
+    """A risk signal that was recorded; `warnings` say what is probably a mistake."""
+
+    warnings: list[str]
+
+
 class SignalFilters(In):
     """Filters of signals. `from` and `to` filter by `occurred_at`; `to` is exclusive, scores inclusive.
 
@@ -96,9 +102,11 @@ class BulkOut(Out):
     """The result of a bulk request; beyond 100, rejected lines are only counted, in `more_rejected`.
 
     After 1,000 rejected lines the rest is not read, and `stopped_at_line` is the last line that was.
+    `warnings` say what is probably a mistake.
     """
 
     accepted: int
     rejected: list[RejectedLineOut]
     more_rejected: int
     stopped_at_line: int | None
+    warnings: list[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, bindparam, delete, func, select, update
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
-from attestlab.risk.rules import Entity
+from attestlab.risk.rules import MAX_RECENT_SIGNALS, Entity
 from attestlab.risk.signals.tables import BulkProgress, BulkProgressRecord, RiskSignal, RiskSignalRecord
 
 signals = table_of(RiskSignal)
@@ -97,6 +97,14 @@ def list_numbered(execute: Execute, tenant_id: UUID, numbers: Sequence[int]) -> 
     """List the tenant's signals that have these numbers, newest first."""
     query = select(*signals.c).where(signals.c.seq.in_(numbers), signals.c.tenant_id == tenant_id)
     return fetch_all(execute(query.order_by(signals.c.seq.desc())), RiskSignalRecord)
+
+
+def find_highest_scores(execute: Execute, tenant_id: UUID) -> Mapping[str, float]:
+    """Return the highest score of each source among the tenant's newest `MAX_RECENT_SIGNALS` signals."""
+    newest = select(signals.c.source, signals.c.score).where(signals.c.tenant_id == tenant_id)
+    recent = newest.order_by(signals.c.seq.desc()).limit(MAX_RECENT_SIGNALS).subquery()
+    rows = execute(select(recent.c.source, func.max(recent.c.score)).group_by(recent.c.source))
+    return {source: float(highest) for source, highest in rows}
 
 
 def get(execute: Execute, signal_id: UUID, *, tenant_id: UUID) -> RiskSignalRecord:

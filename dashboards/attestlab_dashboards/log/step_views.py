@@ -86,7 +86,7 @@ def _view_result(words: Step, result: StepResult, values: tuple[Value, ...], doc
             state, answer = StepState.FAILED, REASONS[reason].answer if reason else "No"
         case State.OPEN:
             state, answer = StepState.OPEN, "not proven"
-        case State.OK:
+        case State.OK | State.NOT_CHECKED:
             state, answer = StepState.GOOD, _answer_of(words, reason, document)
     return InspectedStep(words.name, words.question, state, answer, _explain(words, reason, result), values)
 
