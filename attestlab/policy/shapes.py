@@ -14,6 +14,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.text_forms import describe_form
 from attestlab.policy.language.attributes import (
     MAX_ATTRIBUTES,
     MAX_ENUM_VALUES,
@@ -29,6 +30,8 @@ Targets = Literal["ISSUER", "VERIFICATION_PROFILE", "TENANT_DEFAULT"]
 Effects = Literal["ALLOW", "DENY"]
 Modes = Literal["ENFORCE", "MONITOR"]
 
+_DIGEST = describe_form("^[0-9a-f]{64}$", "Send the digest of a simulation: 64 hex digits in lower case.")
+
 
 class PolicyIn(RootModel[dict[str, object]]):
     """A policy document (docs/policies.md), or `{"toml": "..."}`."""
@@ -37,7 +40,7 @@ class PolicyIn(RootModel[dict[str, object]]):
 class ActivateIn(In):
     """The simulation report on this version, and the acknowledged dead rules."""
 
-    simulation_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    simulation_digest: Annotated[str, Field(pattern=_DIGEST)] | None = None
     acknowledge: Annotated[list[str], Field(default_factory=list, max_length=1_000)]
     note: Annotated[str, Field(max_length=1_024)] | None = None
 

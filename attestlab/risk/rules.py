@@ -12,6 +12,7 @@ from typing import NamedTuple
 from attestlab.core.addresses import MIN_PREFIX_BITS, list_networks, parse_address, parse_network, spell_address
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.text_forms import describe_form
 
 MAX_SCORE = 100.0
 SIGNAL_THRESHOLD = 60.0  # a score of the service's own detectors becomes a signal from here on
@@ -25,7 +26,9 @@ MAX_RECENT_SIGNALS = 1_000  # of an entity that a policy considers: its newest o
 RECENT = timedelta(hours=24)
 CLOCK_SKEW = timedelta(minutes=1)  # a sender's clock may be ahead by as much
 
-NAME_PATTERN = rf"^[a-z0-9_]{{1,{MAX_NAME_LENGTH}}}$"
+NAME_PATTERN = describe_form(
+    rf"^[a-z0-9_]{{1,{MAX_NAME_LENGTH}}}$", f"Use 1 to {MAX_NAME_LENGTH} characters of a-z, 0-9 and _."
+)
 _NAME = re.compile(NAME_PATTERN)
 ENTITY_ID = re.compile(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{MAX_ENTITY_ID_LENGTH}}}")
 

@@ -7,11 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from attestlab.core.shapes import Out, one_of
+from attestlab.core.text_forms import describe_form
 from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType, Factor
 
 EntityTypes = Literal["user", "device", "ip", "document", "session", "issuer", "attestation"]
 EntityTypeName = Annotated[str, one_of(EntityType)]
-EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern=r"^[^\x00-\x1f\x7f]*$")]
+_PRINTABLE = describe_form(r"^[^\x00-\x1f\x7f]*$", "An id has no control characters. Remove them.")
+EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern=_PRINTABLE)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Reason = Annotated[str, Field(min_length=10, max_length=1_024)]
 

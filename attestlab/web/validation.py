@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import Any, TypeVar, cast, get_args
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
+from attestlab.core.encoding import format_time
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
+from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
+from attestlab.core.text_forms import explain_form
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -19,6 +24,7 @@ _MAX_PARAMETERS = 50
 _MAX_NAME_CHARS = 64  # of a member's name that a response repeats
 _MAX_ELEMENTS = 1000  # of a list of models; each such list has its own, lower limit
 _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
+_BOUNDS = (("from", "to"), ("min_score", "max_score"))
 _OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our own validators
 
 
@@ -32,7 +38,7 @@ def validate_body(model: type[Model], text: bytes, document: object) -> Model:
     try:
         return cast(Model, model.__pydantic_validator__.validate_json(text, strict=True))
     except ValidationError as error:
-        raise _validation_error("body", error) from None
+        raise _validation_error("body", model, error) from None
 
 
 def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None:
@@ -48,9 +54,23 @@ def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None
         return None
     _require_plain_numbers(model, values)
     try:
-        return model.__pydantic_validator__.validate_strings(values, strict=True)  # type: ignore[no-any-return]
+        query: BaseModel = model.__pydantic_validator__.validate_strings(values, strict=True)
     except ValidationError as error:
-        raise _validation_error("query", error) from None
+        raise _validation_error("query", model, error) from None
+    _require_ordered_bounds(query)
+    return query
+
+
+def _require_ordered_bounds(query: BaseModel) -> None:
+    """Refuse a range that nothing can be in, such as one that ends before it begins."""
+    fields = type(query).model_fields.items()
+    values: dict[str, Any] = {field.alias or name: getattr(query, name) for name, field in fields}
+    for low, high in _BOUNDS:
+        first, last = values.get(low), values.get(high)
+        if first is not None and last is not None and first > last:
+            shown = [format_time(each) if isinstance(each, datetime) else each for each in (first, last)]
+            message = f"{low}={shown[0]} is after {high}={shown[1]}. Exchange them, or leave one out."
+            raise _error_of_faults("query", [FieldError(_pointer((low,)), "bounds", message)], 1)
 
 
 def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) -> None:
@@ -104,7 +124,8 @@ def _count_unknown(model: type[BaseModel], value: object, place: tuple[object, .
     if count:
         unknown = (name for name in value if name not in members)
         for name in islice(unknown, MAX_REPORTED_ERRORS - len(faults)):
-            faults.append(FieldError(_pointer((*place, name)), "extra_forbidden", "Extra inputs are not permitted"))
+            close = find_nearest(name, members) if len(faults) < MAX_SUGGESTIONS else None
+            faults.append(FieldError(_pointer((*place, name)), "extra_forbidden", _say_unknown("member", close)))
     for name in sorted(known):
         part, inner = value[name], members[name]
         if inner is not None and isinstance(part, list):
@@ -127,13 +148,38 @@ def _find_model(hint: object) -> type[BaseModel] | None:
     return next((model for part in get_args(hint) if (model := _find_model(part)) is not None), None)
 
 
-def _validation_error(where: str, error: ValidationError) -> ValidationFailed:
-    listed = error.errors(include_url=False, include_context=False, include_input=False)
+def _validation_error(where: str, model: type[BaseModel], error: ValidationError) -> ValidationFailed:
+    listed = error.errors(include_url=False, include_input=False)
+    messages = (_explain(where, model, fault, place < MAX_SUGGESTIONS) for place, fault in enumerate(listed))
     faults = [
-        FieldError(_pointer(fault["loc"]), fault["type"], fault["msg"].removeprefix(_OWN_PREFIX))
-        for fault in listed[:MAX_REPORTED_ERRORS]
+        FieldError(_pointer(fault["loc"]), fault["type"], message)
+        for fault, message in zip(listed[:MAX_REPORTED_ERRORS], messages, strict=False)
     ]
     return _error_of_faults(where, faults, len(listed))
+
+
+def _explain(where: str, model: type[BaseModel], fault: ErrorDetails, suggest: bool) -> str:
+    """Return the message of a fault: with the nearest known name, and without a regular expression."""
+    if fault["type"] == "string_pattern_mismatch":
+        return explain_form(fault["ctx"]["pattern"])
+    if fault["type"] != "extra_forbidden":
+        return fault["msg"].removeprefix(_OWN_PREFIX)
+    *place, name = fault["loc"]
+    close = find_nearest(str(name), _find_members(model, place)) if suggest else None
+    return _say_unknown("parameter" if where == "query" else "member", close)
+
+
+def _find_members(model: type[BaseModel], place: Iterable[object]) -> Iterable[str]:
+    """Return the members that the object at a place may have; none if it has several models."""
+    found: type[BaseModel] | None = model
+    for part in place:
+        if isinstance(part, str) and found is not None:
+            found = _members_of(found).get(part)
+    return () if found is None else _members_of(found)
+
+
+def _say_unknown(noun: str, close: str | None) -> str:
+    return f"Unknown {noun}." + (f" Did you mean `{close}`?" if close else "")
 
 
 def _error_of_faults(where: str, faults: list[FieldError], count: int) -> ValidationFailed:

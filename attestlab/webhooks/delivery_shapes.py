@@ -7,12 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, StringConstraints
 
 from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
+from attestlab.core.text_forms import describe_form
 from attestlab.web.paging import PageQuery
 from attestlab.webhooks.event_types import TEST
 from attestlab.webhooks.rules import EVENT_TYPE, MAX_EVENT_TYPE_LENGTH, MAX_FILTERS, WebhookDeliveryStatus
 from attestlab.webhooks.shapes import Filter
 
-AnyEventType = Annotated[str, StringConstraints(max_length=MAX_EVENT_TYPE_LENGTH, pattern=f"^{EVENT_TYPE.pattern}$")]
+_EVENT_TYPE = describe_form(f"^{EVENT_TYPE.pattern}$", "Send a type of events such as attestation.created.")
+AnyEventType = Annotated[str, StringConstraints(max_length=MAX_EVENT_TYPE_LENGTH, pattern=_EVENT_TYPE)]
 
 
 class WebhookAttemptOut(Out):

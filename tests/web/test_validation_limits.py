@@ -41,7 +41,7 @@ def test_a_response_lists_twenty_errors_and_counts_the_others(sample: SampleServ
     assert error["details"]["fields"][0] == {
         "field": "/k00000",
         "code": "extra_forbidden",
-        "message": "Extra inputs are not permitted",
+        "message": "Unknown member.",
     }
     assert "74,980 more faults" in error["message"]
     assert len(answer.body) < 4096

@@ -20,6 +20,7 @@ from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
 from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
+from attestlab.core.text_forms import describe_form, explain_form
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import Op
 
@@ -30,7 +31,10 @@ MAX_VALUES = 1_000  # of one `in` or `not_in`
 MAX_JSON_VALUES = 50_000  # JSON values of a whole document
 MAX_JSON_DEPTH = 32  # JSON levels of a whole document; each level of a condition takes two
 MAX_DOCUMENT_BYTES = 1_048_576  # of its canonical form
-_ID = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
+_ID = describe_form(
+    r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$",
+    "Use 1 to 64 letters, digits and characters of _ . : -, with a letter or digit first.",
+)
 _OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our validators
 _SUGGESTED_TYPES = frozenset({"extra_forbidden", "enum", "literal_error"})
 _KNOWN_WORDS = re.compile("'([^']+)'")  # the known words in a pydantic message
@@ -211,7 +215,7 @@ def _repeated_indexes(names: list[str]) -> Iterator[int]:
 
 
 def _to_validation_failed(faults: ValidationError) -> ValidationFailed:
-    listed = faults.errors(include_url=False, include_context=False)
+    listed = faults.errors(include_url=False)
     errors = [_error_with_suggestion(fault) for fault in listed[:MAX_SUGGESTIONS]] + [
         _to_field_error(fault) for fault in listed[MAX_SUGGESTIONS:]
     ]
@@ -250,6 +254,8 @@ def _to_field_error(fault: ErrorDetails) -> FieldError:
         else:
             code = "value_type"
             message = "A value is a text, a number, true, false, or a list of them that is not empty."
+    elif code == "string_pattern_mismatch":
+        message = explain_form(fault["ctx"]["pattern"])
     elif code == "too_short":
         message = "This list must not be empty: omit it, or add an element."
     return FieldError(json_pointer(*parts), code, message.removeprefix(_OWN_PREFIX))

@@ -8,9 +8,13 @@ from uuid import UUID
 from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out
+from attestlab.core.text_forms import describe_form
 from attestlab.risk.shapes import EntityId, FactorOut
 
 Text = Annotated[str, Field(min_length=1, max_length=512)]
+
+
+COUNTRY = describe_form("^[A-Z]{2}$", "Send an ISO 3166-1 code of two letters in upper case, such as CH.")
 
 
 class LoginAttemptIn(In):
@@ -20,7 +24,7 @@ class LoginAttemptIn(In):
     outcome: Literal["success", "failure"]
     ip: Annotated[str, Field(max_length=45)] | None = None
     device_id: EntityId | None = None
-    country: Annotated[str, Field(pattern="^[A-Z]{2}$")] | None = None
+    country: Annotated[str, Field(pattern=COUNTRY)] | None = None
     user_agent: Text | None = None
     occurred_at: Moment | None = None
 

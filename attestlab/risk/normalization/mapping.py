@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.text_forms import describe_form
 from attestlab.risk.rules import Factor, require_name, to_percent
 
 MAX_ITEMS = 500
 MAX_EVENT_TYPE_LENGTH = 128
-EVENT_TYPE_PATTERN = r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64})*$"
+EVENT_TYPE_PATTERN = describe_form(
+    r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64})*$", "Use words of a-z, 0-9 and _ with dots between, such as login.failed."
+)
 DEFAULT_VERSION = 1
 _EVENT_TYPE = re.compile(EVENT_TYPE_PATTERN)
 

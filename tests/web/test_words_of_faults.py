@@ -1,0 +1,107 @@
+"""Messages of faults: the nearest known name, words for the form of a text, and ranges that hold nothing."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+from pydantic import BaseModel
+
+from attestlab.core.text_forms import is_described
+from attestlab.server.api_vocabulary import OBJECTS
+from support.orgs import TenantClients
+from support.risk import SIGNAL, key, open_risk_tenant, tenant_clients  # noqa: F401  # fixtures
+
+pytestmark = pytest.mark.one_world
+
+
+def refuse(answer: httpx.Response) -> tuple[str, str]:
+    """Return the pointer and the message of the first fault."""
+    assert answer.status_code == 400, answer.text
+    fault = answer.json()["details"]["fields"][0]
+    assert fault["message"] in answer.json()["message"]
+    return fault["field"], fault["message"]
+
+
+UNKNOWN_PARAMETERS = {
+    "/v1/risk/signals?min_scores=7": ("/min_scores", "Unknown parameter. Did you mean `min_score`?"),
+    "/v1/risk/cases?statuss=open": ("/statuss", "Unknown parameter. Did you mean `status`?"),
+    "/v1/attestations?shcema=degree": ("/shcema", "Unknown parameter. Did you mean `schema`?"),
+    "/v1/audit/events?form=2026-01-01T00:00:00Z": ("/form", "Unknown parameter. Did you mean `from`?"),
+    "/v1/risk/signals?zzzzzz=7": ("/zzzzzz", "Unknown parameter."),
+}
+
+
+@pytest.mark.parametrize("path", UNKNOWN_PARAMETERS)
+def test_an_unknown_parameter_gets_the_nearest_known_one(path: str, key: httpx.Client) -> None:  # noqa: F811
+    assert refuse(key.get(path)) == UNKNOWN_PARAMETERS[path]
+
+
+def test_an_unknown_member_gets_the_nearest_known_one(key: httpx.Client) -> None:  # noqa: F811
+    verified = key.post("/v1/verify", json={"document_hash_hexx": "0" * 64})
+    nested = key.put("/v1/risk/mappings", json={"items": [{"event_typ": "a.b"}]})
+    many = key.post("/v1/risk/signals", json={**SIGNAL, **{f"sourc{number}": 1 for number in range(30)}})
+
+    assert "Unknown member. Did you mean `document_hash_hex`?" in verified.text
+    assert "Unknown member. Did you mean `event_type`?" in nested.text
+    assert refuse(many) == ("/sourc0", "Unknown member. Did you mean `source`?")
+
+
+def test_no_message_has_a_regular_expression(key: httpx.Client) -> None:  # noqa: F811
+    assert refuse(key.post("/v1/risk/signals", json={**SIGNAL, "source": "No Name"})) == (
+        "/source", "Use 1 to 64 characters of a-z, 0-9 and _.",
+    )  # fmt: skip
+    login = {"subject_id": "ada", "outcome": "failure", "country": "pt"}
+    assert refuse(key.post("/v1/risk/ato/evaluate", json=login))[1].startswith("Send an ISO 3166-1 code")
+    condition = {"attr": "jurisdiction", "op": "eq", "value": "CH"}
+    rule = {"id": "no id!", "effect": "DENY", "priority": 1, "when": condition}
+    policy = {"name": "a", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "ALLOW"}
+    refused = key.post("/v1/policies", json={**policy, "rules": [rule]})
+    assert "Use 1 to 64 letters, digits" in refused.text
+    assert "should match" not in refused.text
+
+
+def list_patterns(schema: object) -> set[str]:
+    if isinstance(schema, list):
+        return set().union(*map(list_patterns, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = {schema["pattern"]} if isinstance(schema.get("pattern"), str) else set()
+    return own.union(*map(list_patterns, schema.values()))
+
+
+def test_each_pattern_of_a_request_has_words() -> None:
+    inputs: list[type[BaseModel]] = [each for each in OBJECTS.values() if each.model_config.get("extra") == "forbid"]
+    patterns = set().union(*(list_patterns(each.model_json_schema()) for each in inputs))
+
+    assert len(patterns) > 5
+    assert {each for each in patterns if not is_described(each)} <= CHECKED_BY_THEIR_OWN_VALIDATOR
+
+
+# Only the schema has these; a validator of ours refuses with words of its own.
+CHECKED_BY_THEIR_OWN_VALIDATOR: set[str] = set()
+
+RANGES = [
+    "/v1/risk/signals?min_score=80&max_score=20",
+    "/v1/risk/signals?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    "/v1/risk/signals/export?format=csv&min_score=80&max_score=20",
+    "/v1/risk/drift?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    "/v1/attestations?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    "/v1/audit/events?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    "/v1/lake/datasets/signals?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+]
+
+
+@pytest.mark.parametrize("path", RANGES)
+def test_a_range_that_holds_nothing_is_refused_everywhere(path: str, key: httpx.Client) -> None:  # noqa: F811
+    pointer, message = refuse(key.get(path))
+
+    assert pointer in ("/from", "/min_score")
+    assert "is after" in message
+    assert json.dumps(message)
+
+
+def test_a_range_of_one_value_is_none_of_these(key: httpx.Client, tenant_clients: TenantClients) -> None:  # noqa: F811
+    with tenant_clients.with_key() as client:
+        assert client.get("/v1/risk/signals?min_score=80&max_score=80").status_code == 200
