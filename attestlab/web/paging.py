@@ -25,6 +25,7 @@ Row = TypeVar("Row")
 Position = Sequence[str | int]
 
 _CHECK_BYTES = 6
+_SEPARATOR = "."  # between a position and the digest of its filters; base64url has none
 _MAX_NUMBER = 2**63 - 1
 
 
@@ -66,6 +67,32 @@ def encode_cursor(kind: str, position: Position) -> str:
     """Encodes the cursor for the rows after `position` in the list named `kind`."""
     text = json.dumps(list(position), separators=(",", ":")).encode()
     return b64url_encode(_checksum(kind, text) + text)
+
+
+def bind_cursor(cursor: str, query: PageQuery) -> str:
+    """Adds a digest of the filters to a cursor: continued with other filters, a list would skip rows silently."""
+    return f"{cursor}{_SEPARATOR}{_digest_filters(query)}"
+
+
+def release_cursor(query: PageQuery) -> PageQuery:
+    """Returns a query whose cursor is without its digest.
+
+    Raises:
+        ValidationFailed: the cursor is of a page with other filters.
+    """
+    cursor, separator, digest = (query.cursor or "").partition(_SEPARATOR)
+    if not separator:
+        return query
+    if digest != _digest_filters(query):
+        message = "This cursor continues a list with other filters. Send the same filters, or omit the cursor."
+        raise ValidationFailed.of("/cursor", "cursor", message)
+    return query.model_copy(update={"cursor": cursor})
+
+
+def _digest_filters(query: PageQuery) -> str:
+    names = sorted(query.model_fields_set - OffsetPageQuery.model_fields.keys())
+    filters = [(name, str(getattr(query, name))) for name in names]
+    return b64url_encode(sha256(json.dumps(filters).encode()).digest()[:_CHECK_BYTES])
 
 
 def decode_position(kind: str, cursor: str) -> list[str | int]:

@@ -42,6 +42,7 @@ from attestlab.web.http1.request_body import RequestBody
 from attestlab.web.http1.request_head import RequestHead
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.media_types import prefers_html
+from attestlab.web.paging import PageQuery, release_cursor
 from attestlab.web.rate_limit.limiter import (
     BLOCK_DURATION_S,
     ClientBlocked,
@@ -239,7 +240,8 @@ class RequestHandler:
             await application.executor.read(self._admit, call)
         if route.method != "GET":
             self._require_readable_body(route)
-        call.query = validate_query(route.query, head.query)
+        query = validate_query(route.query, head.query)
+        call.query = release_cursor(query) if isinstance(query, PageQuery) else query
         if route.method == "GET":
             return await self._run_read(call)
         answer = await application.execute_write(call, await self._read_body(call))

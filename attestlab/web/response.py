@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
+from attestlab.web.paging import Page, PageQuery, bind_cursor
 from attestlab.web.routing.authorization import PUBLIC
 
 if TYPE_CHECKING:
@@ -69,13 +70,20 @@ def render(route: Route, request: Request, result: object) -> Response:
     elif route.serializer is None:
         headers, body = {}, b""
     else:
-        headers, body = {"Content-Type": JSON}, route.serializer.to_json(result)
+        headers, body = {"Content-Type": JSON}, route.serializer.to_json(_bind_page(result, request))
     if route.cache_control is not None:
         headers["Cache-Control"] = route.cache_control
     elif route.method == "GET":  # revalidated by ETag; never in a shared cache if it needed a credential
         headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
     headers.update(request.respond_headers)
     return Response(status, headers, body, pieces)
+
+
+def _bind_page(result: object, request: Request) -> object:
+    """Binds the cursor of a page to the filters of its request."""
+    if not isinstance(result, Page) or result.next_cursor is None or not isinstance(request.query, PageQuery):
+        return result
+    return result.model_copy(update={"next_cursor": bind_cursor(result.next_cursor, request.query)})
 
 
 def compose(

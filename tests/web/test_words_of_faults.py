@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from attestlab.core.text_forms import is_described
 from attestlab.server.api_vocabulary import OBJECTS
 from support.orgs import TenantClients
-from support.risk import SIGNAL, key, open_risk_tenant, tenant_clients  # noqa: F401  # fixtures
+from support.risk import SIGNAL, add_signal, key, open_risk_tenant, put_on_list, tenant_clients  # noqa: F401  # fixtures
 
 pytestmark = pytest.mark.one_world
 
@@ -100,6 +100,31 @@ def test_a_range_that_holds_nothing_is_refused_everywhere(path: str, key: httpx.
     assert pointer in ("/from", "/min_score")
     assert "is after" in message
     assert json.dumps(message)
+
+
+PAGED = {
+    "risk/signals": ("min_score=1", "min_score=2", ["source=login", ""]),
+    "risk/cases": ("status=open", "status=resolved", [""]),
+    "risk/lists": ("list=deny", "list=allow", [""]),
+}
+
+
+@pytest.mark.parametrize("path", PAGED)
+def test_a_cursor_continues_its_own_filters_alone(path: str, key: httpx.Client) -> None:  # noqa: F811
+    own, other, more = PAGED[path]
+    for number in range(3):
+        add_signal(key, entity_id=f"user-{number}", score=90)
+        put_on_list(key, "deny", entity_id=f"user-{number}")
+    first = key.get(f"/v1/{path}?limit=1&{own}").json()
+    cursor = first["next_cursor"]
+    second = key.get(f"/v1/{path}?limit=2&{own}&cursor={cursor}").json()
+
+    assert len({each["id"] for each in first["items"] + second["items"]}) == 3
+    for filters in (other, *more):
+        refused = key.get(f"/v1/{path}?limit=1&cursor={cursor}" + (f"&{filters}" if filters else ""))
+        assert refuse(refused)[1].startswith("This cursor continues a list with other filters.")
+    assert key.get(f"/v1/{path}?{own}&cursor={cursor}x").status_code == 400
+    assert key.get(f"/v1/{path}?{own}&cursor=x{cursor}").status_code == 400
 
 
 def test_a_range_of_one_value_is_none_of_these(key: httpx.Client, tenant_clients: TenantClients) -> None:  # noqa: F811
