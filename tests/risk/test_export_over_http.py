@@ -59,6 +59,17 @@ def test_each_format_has_the_rows_of_the_list(key: httpx.Client) -> None:
     assert parquet.ParquetFile(io.BytesIO(as_parquet.content)).num_row_groups == 2
 
 
+def test_csv_begins_with_a_byte_order_mark_on_request(key: httpx.Client) -> None:
+    for number in range(3):
+        add_signal(key, entity_id=f"Zoë {number}")
+    plain, marked = export(key, "csv"), export(key, "csv", bom="true")
+    refused = key.get("/v1/risk/signals/export", params={"format": "json", "bom": "true"})
+
+    assert marked.content == b"\xef\xbb\xbf" + plain.content
+    assert "Zoë 0" in marked.content.decode("utf-8-sig")
+    assert (refused.status_code, "Only a CSV file" in refused.text) == (400, True)
+
+
 @pytest.mark.parametrize(
     ("file_format", "media_type"),
     [

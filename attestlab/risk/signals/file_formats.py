@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -41,10 +42,14 @@ class FileFormat(NamedTuple):
 
 
 class CsvEncoder:
-    """CSV with a header line. A text that a spreadsheet would run as a formula has an apostrophe before it."""
+    """CSV with a header line. A text that a spreadsheet would run as a formula has an apostrophe before it.
 
-    def __init__(self) -> None:
+    `has_bom` begins the file with a byte order mark, without which Excel takes UTF-8 for a local encoding.
+    """
+
+    def __init__(self, *, has_bom: bool = False) -> None:
         self._text = io.StringIO()
+        self._text.write("\ufeff" if has_bom else "")
         self._writer = csv.writer(self._text)
         self._writer.writerow(COLUMNS)
 
@@ -105,8 +110,10 @@ class ParquetEncoder:
         return self._file.take()
 
 
+_CSV = "text/csv; charset=utf-8; header=present"
 FORMATS = {
-    "csv": FileFormat("text/csv; charset=utf-8; header=present", CsvEncoder),
+    "csv": FileFormat(_CSV, CsvEncoder),
+    "csv with bom": FileFormat(_CSV, partial(CsvEncoder, has_bom=True)),
     "json": FileFormat("application/json", JsonEncoder),
     "parquet": FileFormat("application/vnd.apache.parquet", ParquetEncoder),
 }

@@ -129,7 +129,7 @@ async def export_risk_signals(
     The formats are CSV, Parquet and JSON. An error in a later part breaks the connection off, so a complete
     file is a complete export.
     """
-    file_format = FORMATS[query.format]
+    file_format = FORMATS["csv with bom" if query.bom else query.format]
     parts = signals.export(build_filter(query), file_format, caller=caller)
     first = await executor.run_in_thread(next, parts, b"")  # an error in it still becomes an error response
     name = f"risk-signals-{request.now:%Y%m%dT%H%M%SZ}.{query.format}"

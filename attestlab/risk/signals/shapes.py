@@ -89,6 +89,14 @@ class ExportQuery(SignalFilters):
     """Filters of the signals to export, as of the list, and the format of the file."""
 
     format: Literal["csv", "parquet", "json"]
+    bom: bool = False
+
+    @model_validator(mode="after")
+    def _require_csv(self) -> ExportQuery:
+        if self.bom and self.format != "csv":
+            message = "Only a CSV file has a byte order mark. Omit `bom`, or send format=csv."
+            raise PydanticCustomError("bom", message)
+        return self
 
 
 class RejectedLineOut(Out):
