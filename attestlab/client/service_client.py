@@ -347,7 +347,7 @@ def _pause_before_retry(error: AttestLabError, wait_s: float, *, is_repeatable: 
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:
-    found = parse_retry_after(response.headers.get("retry-after"), now=datetime.now(UTC), limit=_MAX_RETRY_AFTER)
+    found = parse_retry_after(response.headers.get("retry-after"), now=datetime.now(UTC), limit=timedelta(days=1))
     return None if found is None else found.total_seconds()
 
 

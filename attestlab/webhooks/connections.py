@@ -84,7 +84,7 @@ class BoundedStream(httpcore.AsyncNetworkStream):
         return self._stream.get_extra_info(info)
 
 
-class Connection(httpcore.AsyncHTTP11Connection):
+class EndpointConnection(httpcore.AsyncHTTP11Connection):
     """A connection that one endpoint uses, to one scheme, host name and port."""
 
     def __init__(self, endpoint_id: UUID, url: ReceiverUrl, stream: httpcore.AsyncNetworkStream) -> None:
@@ -115,10 +115,10 @@ class IdleConnections:
 
     def __init__(self, max_connections: int = MAX_IDLE_CONNECTIONS) -> None:
         self._max_connections = max_connections
-        self._waiting: list[Connection] = []
+        self._waiting: list[EndpointConnection] = []
         self._sweeping: asyncio.Task[None] | None = None
 
-    async def take(self, endpoint_id: UUID, url: ReceiverUrl) -> Connection | None:
+    async def take(self, endpoint_id: UUID, url: ReceiverUrl) -> EndpointConnection | None:
         """Take the endpoint's connection that was used last; returns None if none can be used again."""
         while (connection := self._pop(endpoint_id, url)) is not None:
             is_reusable = False
@@ -131,7 +131,7 @@ class IdleConnections:
                 return connection
         return None
 
-    def _pop(self, endpoint_id: UUID, url: ReceiverUrl) -> Connection | None:
+    def _pop(self, endpoint_id: UUID, url: ReceiverUrl) -> EndpointConnection | None:
         origin = _origin(url)
         for connection in reversed(self._waiting):
             if connection.endpoint_id == endpoint_id and connection.can_handle_request(origin):
@@ -139,7 +139,7 @@ class IdleConnections:
                 return connection
         return None
 
-    async def give_back(self, connection: Connection) -> None:
+    async def give_back(self, connection: EndpointConnection) -> None:
         """Keep a connection if its response was read to the end and there is room; otherwise close it."""
         if not connection.is_idle() or len(self._waiting) >= self._max_connections:
             await close_surely(connection)
@@ -168,7 +168,7 @@ class IdleConnections:
 
 async def open_connection(
     endpoint_id: UUID, url: ReceiverUrl, addresses: Sequence[IPAddress], context: ssl.SSLContext
-) -> Connection:
+) -> EndpointConnection:
     """Connect to the first of these addresses that accepts; TLS verifies the host name of `url`.
 
     Raises:
@@ -181,7 +181,7 @@ async def open_connection(
         except BaseException:  # httpcore leaves it open if the handshake is cancelled
             await close_surely(stream)
             raise
-    return Connection(endpoint_id, url, stream)
+    return EndpointConnection(endpoint_id, url, stream)
 
 
 def compose_request(url: ReceiverUrl, headers: Mapping[str, str], body: bytes) -> httpcore.Request:
@@ -196,7 +196,7 @@ def compose_request(url: ReceiverUrl, headers: Mapping[str, str], body: bytes) -
     )
 
 
-async def close_surely(connection: Connection | httpcore.AsyncNetworkStream) -> None:
+async def close_surely(connection: EndpointConnection | httpcore.AsyncNetworkStream) -> None:
     """Close a connection, even if the delivery that used it is cancelled meanwhile."""
     with suppress(Exception):  # it is of no use any more, in whatever state it was
         await asyncio.shield(asyncio.ensure_future(connection.aclose()))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import httpcore
 
-    from attestlab.webhooks.connections import BoundedStream, Connection, IdleConnections
+    from attestlab.webhooks.connections import BoundedStream, EndpointConnection, IdleConnections
 
 DELIVERY_TIMEOUT_S: Final = LOOKUP_TIMEOUT_S
 MAX_EXCERPT_BYTES = 1024
@@ -142,7 +142,7 @@ class HttpTransport:
             connection = await self._connect(client, url, request.endpoint_id)
         return await _exchange_on(connection, client, url, request, deadline)
 
-    async def _connect(self, client: _Client, url: ReceiverUrl, endpoint_id: UUID) -> Connection:
+    async def _connect(self, client: _Client, url: ReceiverUrl, endpoint_id: UUID) -> EndpointConnection:
         from attestlab.webhooks.connections import open_connection
 
         return await open_connection(endpoint_id, url, await self._vetted_addresses(url), client.tls)
@@ -216,7 +216,7 @@ _DELIVERY_ERRORS = (ValidationFailed, NameNotResolved, AddressNotAllowed)
 
 
 async def _exchange_on(
-    connection: Connection, client: _Client, url: ReceiverUrl, request: OutgoingRequest, deadline: float
+    connection: EndpointConnection, client: _Client, url: ReceiverUrl, request: OutgoingRequest, deadline: float
 ) -> tuple[int, dict[str, str], str]:
     """Send a request on a connection and read its response; then keep the connection for the endpoint, or close it."""
     from attestlab.webhooks.connections import compose_request
