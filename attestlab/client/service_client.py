@@ -51,7 +51,6 @@ PAGE_ROWS: Final = 100
 LocalRows = AbstractContextManager["pa.RecordBatchReader"]
 # Opens the rows of a query for the caller that a request's headers name; None for a caller who signed in.
 OpenLocalRows = Callable[[Mapping[str, str], str, object, Mapping[str, object]], LocalRows | None]
-_MAX_RETRY_AFTER = timedelta(days=1)  # that an error shows
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _READS = frozenset({"GET", "HEAD"})
 # Methods whose repetition has the same result (RFC 9110 section 9.2.2).

@@ -110,7 +110,12 @@ def spell_id(kind: str, entity_id: str) -> str:
     """
     if kind == EntityType.IP:
         return spell_address(entity_id) or entity_id
-    return entity_id.lower() if _LOWER_CASE_ID.fullmatch(entity_id) and kind in _OWN_TYPES else entity_id
+    return entity_id.lower() if _has_own_spelling(kind, entity_id) else entity_id
+
+
+def _has_own_spelling(kind: str, entity_id: str) -> bool:
+    """Whether capitals make no difference: in hashes and UUIDs of ours, and in no id that others chose."""
+    return kind in _OWN_TYPES and _LOWER_CASE_ID.fullmatch(entity_id) is not None
 
 
 def spell_filter(kind: str | None, entity_id: str | None) -> str | None:
@@ -121,13 +126,14 @@ def spell_filter(kind: str | None, entity_id: str | None) -> str | None:
 def list_matching_ids(kind: str, entity_id: str) -> tuple[str, ...]:
     """List the ids of list entries that hold for an entity: its own, and of an address each network around it.
 
-    >>> list_matching_ids("user", "ada"), "203.0.113.0/24" in list_matching_ids("ip", "203.0.113.9")
-    (('ada',), True)
+    >>> "203.0.113.0/24" in list_matching_ids("ip", "203.0.113.9"), list_matching_ids("user", "ada")
+    (True, ('ada',))
     """
     spelt = spell_id(kind, entity_id)
-    networks = list_networks(spelt) if kind == EntityType.IP else ()
+    is_address = kind == EntityType.IP
     # Entries written before ids had one spelling are in the client's, which is often upper case.
-    return tuple(dict.fromkeys((spelt, entity_id, spelt.upper(), *networks)))
+    older = (entity_id, spelt.upper()) if is_address or _has_own_spelling(kind, entity_id) else ()
+    return tuple(dict.fromkeys((spelt, *older, *(list_networks(spelt) if is_address else ()))))
 
 
 def require_listable(entity: Entity) -> None:

@@ -23,6 +23,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import parse_time
+from attestlab.core.errors import ValidationFailed
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers import service as issuer_service
@@ -81,16 +82,20 @@ def world(lab: Installation, caller: Caller, clock: FixedClock) -> World:
 
 
 @pytest.mark.parametrize("member", ["name", "domain"])
-def test_a_bundle_with_another_name_put_in_is_invalid(world: World, member: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_bundle_with_another_name_put_in_is_unusable(
+    world: World, member: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     forged = world.bundle()
     forged["issuer"][member] = "famous.example"
+    (tmp_path / "forged.json").write_text(json.dumps(forged))
+    with world.lab.storage.read() as connection:
+        (tmp_path / "log.policy").write_text(f"log {world.lab.log.vkey(connection)}\nquorum none\n")
 
-    report = world.verify(forged)
-
-    assert (report.verdict.value, report.issuer) == ("INVALID", None)
-    [step] = report.report.results
-    assert (step.step, step.state.value) == ("transparency", "failed")
-    assert "/issuer/name and /issuer/domain differ from the profile" in step.detail
+    with pytest.raises(ValidationFailed, match="/issuer/name and /issuer/domain differ from the issuer's profile"):
+        Bundle.parse(forged)
+    arguments = [str(tmp_path / "forged.json"), "--trust", str(tmp_path / "log.policy")]
+    assert verify_command.command(arguments) == verify_command.UNUSABLE
+    assert "Unusable input" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -136,7 +141,8 @@ def test_a_rename_is_logged_and_proven(world: World, change: dict[str, str]) -> 
     report = world.verify(after)
     assert (report.verdict.value, report.issuer and report.issuer.name) == ("VALID", after["issuer"]["name"])
     assert world.verify(before).issuer is not None, "a bundle keeps the name of its time"
-    assert world.verify({**before, "issuer": after["issuer"]}).verdict.value == "INVALID"
+    with pytest.raises(ValidationFailed, match="differ from the issuer's profile"):
+        world.verify({**before, "issuer": after["issuer"]})
 
 
 def test_other_changes_of_the_profile_are_not_logged(world: World) -> None:
@@ -201,7 +207,8 @@ def test_fsck_finds_an_issuer_that_was_renamed_by_hand(world: World) -> None:
     problems = [problem.message for problem in fsck(world.lab) if problem.where == str(world.issuer)]
 
     assert "the row differs from the log in name or domain" in problems
-    assert world.verify().verdict.value == "INVALID"
+    with pytest.raises(ValidationFailed, match="differ from the issuer's profile"):
+        world.verify()
 
 
 @pytest.fixture

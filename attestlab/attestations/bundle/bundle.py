@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from attestlab.attestations.bundle.reader import Reader, decode_base64, decode_base64url, parse_nonce, read_format
 from attestlab.attestations.rules import Statement, Status
+from attestlab.attestations.verification.logged_issuer import contradicts_profile
 from attestlab.attestations.verification.status_proof import StatusProof
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
@@ -79,9 +80,14 @@ def _read_bundle(top: Reader) -> Bundle:
     attestation.require_same("alg", key.string("algorithm"))
     attestation.require_same("schema", payload.string("schema"))
     attestation.require_same("attestation_id", attestation.string("id"))
-    top.object("issuer").require_same("id", attestation.string("issuer_id"))
+    issuer = top.object("issuer")
+    issuer.require_same("id", attestation.string("issuer_id"))
+    statement = _read_statement(attestation, payload.string("schema"), claims, Algorithm(key.string("algorithm")))
+    status_proof = StatusProof.read(top.object("status_proof"))
+    if contradicts_profile(issuer.value, status_proof, statement):
+        raise ValueError("/issuer/name and /issuer/domain differ from the issuer's profile in its log entry")
     return Bundle(
-        statement=_read_statement(attestation, payload.string("schema"), claims, Algorithm(key.string("algorithm"))),
+        statement=statement,
         claims=claims,
         signature=attestation.string("signature"),
         status=Status(attestation.string("status")),
@@ -93,7 +99,7 @@ def _read_bundle(top: Reader) -> Bundle:
             hashes=tuple(parse_sha256(item) for item in proof.strings("hashes")),
             checkpoint=top.object("signed_tree_head").string("checkpoint"),
         ),
-        status_proof=StatusProof.read(top.object("status_proof")),
+        status_proof=status_proof,
         document=top.value,
     )
 

@@ -116,7 +116,7 @@ def examine_bundle(
     >>> bundle = Bundle.parse(next(lab.attestations.list(schema="degree")).bundle().document)
     >>> trust = TrustPolicy.parse(lab.log.vkey().trust_policy)
     >>> [step.state.value for step in examine_bundle(bundle, trust=trust, now=bundle.statement.created_at)][:2]
-    ['ok', 'ok']
+    ['not_checked', 'ok']
     """
 
     def prove_logged() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from attestlab.attestations.rules import Statement
 from attestlab.attestations.verification.status_proof import StatusProof
-from attestlab.core.errors import ProofInvalid
+from attestlab.core.errors import ProofInvalid, ValidationFailed
 from attestlab.issuers.rules import KNOWN_BY
 from attestlab.log import entries
 from attestlab.log.entries import ParsedEntry
@@ -33,9 +33,10 @@ class LoggedIssuer:
 
 
 def verify_issuer(issuer: Mapping[str, object], proof: StatusProof, statement: Statement) -> LoggedIssuer | None:
-    """Verify the trust level, the name and the domain of a bundle's issuer by its newest log entry.
+    """Verify the trust level of a bundle's issuer by its newest log entry, and return what the entry proves.
 
-    Returns None if the entry has no profile, or if the bundle names no issuer: then no name is proven.
+    That the name and the domain are those of its profile is checked when the bundle is read. Returns None if the
+    entry has no profile, or if the bundle names no issuer: then no name is proven.
 
     Raises:
         ProofInvalid: a member differs from the log entry, or the entry is not the newest of this issuer.
@@ -46,9 +47,19 @@ def verify_issuer(issuer: Mapping[str, object], proof: StatusProof, statement: S
         raise ProofInvalid("/issuer/trust_level differs from the log.")
     if profile is None or name is None:
         return None
-    if entries.profile_name(name, domain) != profile:
-        raise ProofInvalid("/issuer/name and /issuer/domain differ from the profile of the issuer in the log.")
     return LoggedIssuer(name, domain, str(tier))
+
+
+def contradicts_profile(issuer: Mapping[str, object], proof: StatusProof, statement: Statement) -> bool:
+    """Whether the name and domain of a bundle are not those of the profile in its issuer's newest entry.
+
+    An entry that cannot be read contradicts nothing here; the verification refuses it.
+    """
+    try:
+        profile, name, domain = _read_newest(proof, statement).members.get("profile"), *_read_profile(issuer)
+    except (ProofInvalid, ValidationFailed):
+        return False
+    return profile is not None and name is not None and entries.profile_name(name, domain) != profile
 
 
 def _read_profile(issuer: Mapping[str, object]) -> tuple[str | None, str | None]:
