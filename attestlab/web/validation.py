@@ -64,7 +64,7 @@ def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None
 def _require_ordered_bounds(query: BaseModel) -> None:
     """Refuse a range that nothing can be in, such as one that ends before it begins."""
     fields = type(query).model_fields.items()
-    values: dict[str, Any] = {field.alias or name: getattr(query, name) for name, field in fields}
+    values = {field.alias or name: getattr(query, name) for name, field in fields}
     for low, high in _BOUNDS:
         first, last = values.get(low), values.get(high)
         if first is not None and last is not None and first > last:

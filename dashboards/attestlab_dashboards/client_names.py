@@ -1,7 +1,7 @@
 """Refuses what Bokeh and Tornado would let a client name: the session of a page, and files by impossible paths.
 
-Whoever chooses the name of a page's session can join it later, so no request names one. A page needs one thing alone,
-the token that the server wrote into it, which comes back as the second subprotocol of the page's websocket.
+A client that chooses the name of a page's session can join it later, so no request names one. A page needs one thing
+alone, the token that the server wrote into it, which comes back as the second subprotocol of the page's websocket.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Guarded(RequestHandler):
     """A request handler that answers 400 where the client names a session or an impossible path."""
 
     async def prepare(self) -> None:
-        """Refuse the request, or go on with the handler's own preparation."""
+        """Refuse the request, or continue with the handler's own preparation."""
         refusal = find_refusal(self.request)
         if refusal:
             self.set_status(400)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final, cast
 from urllib.parse import urlsplit
 
+from bokeh.core.types import ID
 from bokeh.protocol.exceptions import ProtocolError
+from bokeh.server.contexts import BokehSessionContext
 from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import check_token_signature, get_session_id, get_token_payload
 from panel.io.server import WSHandler
@@ -78,10 +80,10 @@ class PageSocket(WSHandler):
             return {None}
         return {payload.get("handle"), *self._find_owner_of_document(name)}
 
-    def _find_owner_of_document(self, name: Any) -> set[object]:
+    def _find_owner_of_document(self, name: ID) -> set[object]:
         """Return the handle for which the document was built; none if it was discarded, and is built again."""
         try:
             document = self.application_context.get_session(name).document
         except ProtocolError:
             return set()
-        return {cast(Any, document.session_context).token_payload.get("handle")}
+        return {cast(BokehSessionContext, document.session_context).token_payload.get("handle")}

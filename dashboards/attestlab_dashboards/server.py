@@ -25,7 +25,14 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_unix_socket
 from tornado.routing import PathMatches, Rule
-from tornado.web import GZipContentEncoding, OutputTransform, RedirectHandler, RequestHandler, StaticFileHandler
+from tornado.web import (
+    GZipContentEncoding,
+    OutputTransform,
+    RedirectHandler,
+    RequestHandler,
+    StaticFileHandler,
+    _HandlerDelegate,
+)
 
 from attestlab.web import logging_setup
 from attestlab_dashboards import assets, downloads, shell, sign_in
@@ -184,10 +191,15 @@ class DashboardApplication(BokehTornado):
         return super().find_handler(request, **kwargs)
 
     def get_handler_delegate(
-        self, request: HTTPServerRequest, target_class: type[RequestHandler], *args: Any, **kwargs: Any
-    ) -> Any:
+        self,
+        request: HTTPServerRequest,
+        target_class: type[RequestHandler],
+        target_kwargs: dict[str, object] | None = None,
+        path_args: list[bytes] | None = None,
+        path_kwargs: dict[str, bytes] | None = None,
+    ) -> _HandlerDelegate:
         """Put the guard in front of every handler: ours, those of Panel and Bokeh, and those of errors."""
-        return super().get_handler_delegate(request, guard(target_class), *args, **kwargs)
+        return super().get_handler_delegate(request, guard(target_class), target_kwargs, path_args, path_kwargs)
 
 
 def build_application(

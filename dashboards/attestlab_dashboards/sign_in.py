@@ -75,7 +75,7 @@ class SignInHandler(SessionHandler):
             self._begin(door, facts, address)
 
     def _offered_people(self) -> tuple[DemoPerson, ...]:
-        """Return whom a visitor may become with one click: nobody, where a page elsewhere may have bound its name."""
+        """Return whom a visitor may become with one click: no person at a name that a page elsewhere may have bound."""
         is_known = is_known_host(self.request.host_name, self.configuration.public_url)
         return self.configuration.people if is_known else ()
 

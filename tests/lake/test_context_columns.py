@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
@@ -128,7 +127,7 @@ def test_export_distinguishes_attributes_from_columns(lake_scenario: LakeScenari
     owner.lab.policy_attributes.replace(own, caller=owner.caller)
     lunch = make_rule("lunch", "ALLOW", make_condition("action", "eq", "lunch"))
     bound = make_rule("bound", "DENY", make_condition("target_type", "exists", True), 1)
-    draft = Document.read(make_document(lunch, bound, target_type="ISSUER", target_id=str(uuid4())))
+    draft = Document.read(make_document(lunch, bound, target_type="ISSUER", target_id=str(owner.issuer_id)))
 
     groups = owner.lab.policies.replay(draft, contexts=past, caller=owner.caller).groups()
     with owner.lab.simulations.of(draft, contexts=past, caller=owner.caller) as simulation:

@@ -205,7 +205,7 @@ def require_shown_output(block: Block, documented: DocumentationRun) -> None:
         printed = documented.type_command(command)
         expected = _without_variables(shown)
         kept = expected[: expected.index("  ...")] if "  ..." in expected else expected
-        assert _without_variables(printed.stdout)[: len(kept)] == kept, (block.place, printed.stderr)
+        assert _without_variables(printed.stdout)[: len(kept)] == kept, (block.place, printed.stdout, printed.stderr)
 
 
 def _without_variables(text: str) -> list[str]:

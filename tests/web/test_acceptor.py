@@ -66,11 +66,11 @@ def test_a_quarter_of_all_connections_is_kept_from_the_fallback() -> None:
     with ExitStack() as stack:
         for slot in slots[:6]:
             assert slot is not None
-            stack.enter_context(slot.delegated())
+            stack.enter_context(slot.count_delegation())
         assert slots[6] is not None
-        with pytest.raises(Unavailable, match="dashboards have all the connections"), slots[6].delegated():
+        with pytest.raises(Unavailable, match="dashboards have all the connections"), slots[6].count_delegation():
             pass
-    with slots[6].delegated():
+    with slots[6].count_delegation():
         pass
 
 

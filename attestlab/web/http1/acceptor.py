@@ -100,7 +100,7 @@ class ConnectionSlot:
         self._limits._count -= 1
 
     @contextmanager
-    def delegated(self) -> Iterator[None]:
+    def count_delegation(self) -> Iterator[None]:
         """Counts the connection among those of the fallback while it serves a request.
 
         Raises:

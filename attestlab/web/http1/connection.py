@@ -200,7 +200,7 @@ class Connection:
     async def _delegate(self, raw: bytes, head: RequestHead, fallback: Fallback) -> bool:
         """Lets Tornado's HTTP implementation, including websockets, answer this request."""
         try:
-            with self.slot.delegated():
+            with self.slot.count_delegation():
                 return await self._delegate_to_tornado(raw, head, fallback)
         except Unavailable as error:
             return await self._reject_malformed(error)

@@ -54,9 +54,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         started.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def person(server: ServerProcess) -> Iterator[httpx.Client]:
-    """The browser of somebody who is signed in."""
+    """The browser of a person who is signed in."""
     with patient_http.open_client(base_url=server.url) as client:
         sign_in(client, server)
         yield client
@@ -142,7 +142,7 @@ def test_a_signed_token_of_ones_own_does_not_open_the_document_of_another() -> N
         async with serve_here(application) as url:
             return await asyncio.to_thread(open_socket, url, sign(extra_payload={"handle": attacker.handle}), cookie)
 
-    assert asyncio.run(ask("somebody")) == 403
+    assert asyncio.run(ask("another")) == 403
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_junk_token_is_refused(person: httpx.Client, server: ServerProcess, ju
 
 
 def test_refused_websockets_leave_room_for_others(person: httpx.Client, server: ServerProcess) -> None:
-    """A handshake that fails after the check of its page counted as open for ever."""
+    """A handshake that fails after the check of its page counted as open until the server ended."""
     token, cookie = token_of(person.get(START).text), person.cookies[COOKIE]
     for _ in range(MAX_SOCKETS + 1):
         assert open_socket(server.url, token, cookie, origin="https://evil.example") == 403
