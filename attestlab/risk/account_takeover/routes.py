@@ -30,7 +30,7 @@ async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTa
     return login
 
 
-@routes.post("/v1/risk/ato/evaluate", scope=Scope.RISK_WRITE, prepare=_parse_login)
+@routes.post("/v1/risk/ato/evaluate", scope=Scope.RISK_READ, prepare=_parse_login)
 def evaluate_login(prepared: Login, caller: Caller, logins: AccountTakeover, tx: Transaction) -> LoginOut:
     """Assess one login: failures within an hour, spraying, strange values, travel, and what came before.
 
