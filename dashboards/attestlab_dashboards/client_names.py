@@ -11,34 +11,9 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from tornado.httputil import HTTPServerRequest
-from tornado.web import RequestHandler
 
 NAMES: Final = ("bokeh-session-id", "bokeh-token")
 """Parameters, or headers, by which Bokeh's handlers take a session from the client, in lower case."""
-
-_guarded: dict[type[RequestHandler], type[RequestHandler]] = {}
-
-
-class Guarded(RequestHandler):
-    """A request handler that answers 400 where the client names a session or an impossible path."""
-
-    async def prepare(self) -> None:
-        """Refuse the request, or continue with the handler's own preparation."""
-        refusal = find_refusal(self.request)
-        if refusal:
-            self.set_status(400)
-            self.set_header("Content-Type", "text/plain; charset=utf-8")
-            self.set_header("Cache-Control", "no-store")
-            self.finish(refusal)
-        elif (prepared := super().prepare()) is not None:
-            await prepared
-
-
-def guard(handler: type[RequestHandler]) -> type[RequestHandler]:
-    """Return the handler class with this guard in front of it, the same one each time."""
-    if handler not in _guarded:
-        _guarded[handler] = type(handler.__name__, (Guarded, handler), {})
-    return _guarded[handler]
 
 
 def find_refusal(request: HTTPServerRequest) -> str:

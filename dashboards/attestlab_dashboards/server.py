@@ -36,9 +36,9 @@ from tornado.web import (
 
 from attestlab.web import logging_setup
 from attestlab_dashboards import assets, downloads, shell, sign_in
-from attestlab_dashboards.client_names import guard
 from attestlab_dashboards.configuration import Configuration
 from attestlab_dashboards.document import ShellPage
+from attestlab_dashboards.guarded_handlers import guard
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.page_socket import PageSocket
 from attestlab_dashboards.pages import AnyPage

@@ -120,6 +120,16 @@ def test_every_response_has_the_security_headers(browser: httpx.Client, server: 
         assert "server" not in headers, path
 
 
+def test_head_is_answered_as_get_without_the_body(browser: httpx.Client, server: ServerProcess) -> None:
+    before = [browser.head(path) for path in ("/dash/", "/dash/sign-in", "/dash/static/js/bokeh.min.js", START)]
+    sign_in(browser, server)
+    page = browser.head(START)
+
+    assert [answer.status_code for answer in before] == [302, 200, 200, 302]
+    assert page.status_code == 200
+    assert {answer.content for answer in (*before, page)} == {b""}
+
+
 def test_a_websocket_needs_the_session_that_opened_the_page(browser: httpx.Client, server: ServerProcess) -> None:
     sign_in(browser, server)
     token, cookie = token_of(browser.get(START).text), browser.cookies[COOKIE]
