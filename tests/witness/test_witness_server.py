@@ -54,7 +54,7 @@ def client(witness: Witness) -> Iterator[httpx.Client]:
     """A witness that knows nine entries of the log."""
     witness.add_checkpoint(LOG.body(0, 9))
     with (
-        serve_witness(witness, idle_s=1, body_s=1) as url,
+        serve_witness(witness, idle_s=4, body_s=4) as url,
         patient_http.open_client(base_url=url) as opened,
     ):
         yield opened
