@@ -39,6 +39,7 @@ OPTIONS = {
     "filters": ("status", "since", "limit", "no_such_filter"),
     "profile": ("jurisdiction", "no_such_part"),
     "circumstances": ("ip", "no_such_circumstance"),
+    "frames": ("mine", "signals"),
 }
 SKIPPED = {"close"}  # it takes nothing, and ends the lab
 
