@@ -248,6 +248,7 @@ def test_one_click_signs_in_at_hosts_that_no_other_page_can_name(host: str, offe
 
 
 def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
+    assert browser.get("/dash/sign-in").status_code == 200  # it starts with the first request for it
     (pid,) = find_own(server)
     with watch_process(pid) as killed:
         os.kill(pid, signal.SIGKILL)
