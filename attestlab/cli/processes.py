@@ -7,6 +7,7 @@ that dies. The workers communicate only through the database.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import time
@@ -18,6 +19,7 @@ from attestlab.core.standard_output import print_stderr
 
 RESTART_PAUSE_S = 0.5
 READY = b"r"
+_MANY = 1024
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -51,9 +53,13 @@ class Workers:
         self._close_sockets = close_sockets
         self._children: set[int] = set()
         self._stopping = False
+        self._woken = self._wakes = -1  # the ends of a pipe with a byte for each signal
 
     def run(self, *, ready: Callable[[], None]) -> int:
         """Keep `count` workers running until SIGTERM or SIGINT; returns the exit code."""
+        self._woken, self._wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _note)
         for number in STOP_SIGNALS:
             signal.signal(number, self._stop)
         for _ in range(self._count):
@@ -90,6 +96,10 @@ class Workers:
 
     def _become_worker(self, ready_out: int) -> None:
         code = 1
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (self._woken, self._wakes):
+            os.close(number)
         for number in STOP_SIGNALS:
             signal.signal(number, _exit_at_once)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
@@ -105,10 +115,7 @@ class Workers:
 
     def _wait(self) -> int:
         """Wait for one worker to end; start another unless we are stopping."""
-        try:
-            child, status = os.wait()
-        except InterruptedError:
-            return 0
+        child, status = self._reap()
         self._children.discard(child)
         code = os.waitstatus_to_exitcode(status)
         if self._stopping:
@@ -118,11 +125,28 @@ class Workers:
         self._start()
         return 0
 
+    def _reap(self) -> tuple[int, int]:
+        """Wait until a worker ends; returns its number and status.
+
+        `os.wait` could wait without an end: a signal that comes just before it interrupts nothing, and its handler
+        would run only after it. The byte that each signal leaves in the pipe is there whenever it came.
+        """
+        while True:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if child:
+                return child, status
+            select.select([self._woken], [], [])
+            os.read(self._woken, _MANY)
+
     def _stop(self, number: int, _frame: object) -> None:
         self._stopping = True
         self._close_sockets()
         for child in self._children:
             os.kill(child, number)
+
+
+def _note(_number: int, _frame: object) -> None:
+    """Take SIGCHLD, so that it leaves its byte in the pipe; by default it would be ignored."""
 
 
 def _exit_at_once(_number: int, _frame: object) -> None:
