@@ -13,7 +13,7 @@ def describe_form(pattern: str, words: str) -> str:
 
 
 def explain_form(pattern: object) -> str:
-    """Return the words for a pattern.
+    """Return the words that explain a pattern to people.
 
     >>> explain_form(describe_form("^[A-Z]{2}$", "Send two letters in upper case, such as CH."))
     'Send two letters in upper case, such as CH.'
@@ -22,7 +22,7 @@ def explain_form(pattern: object) -> str:
 
 
 def is_described(pattern: str) -> bool:
-    """Whether a pattern has words of its own."""
+    """Whether `describe_form` was given words for this pattern."""
     return pattern in _WORDS
 
 

@@ -34,7 +34,7 @@ from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
 MAX_UNSEALED_KEYS = 1024
-PROFILES_PER_WRITE = 50  # a write that looks at so many issuers holds the writer's lock for some milliseconds
+PROFILES_PER_WRITE = 50  # issuers whose profile one write logs; other writes wait for it some milliseconds
 _LOGGED_COLUMNS = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction", "name", "domain"})
 
 

@@ -79,7 +79,7 @@ async def send_invitation_form(
 ) -> RawResponse:
     """Accept an invitation with the form of its page.
 
-    It takes forms of its own page only. What is wrong with name or password is stated in the page.
+    A form that another page sent gets 403. The page says what is wrong with the name or the password.
     """
     from attestlab.portal import invitation_page
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from support.attestations import make_mint_body, mint
+from support.faults.required import faults_are_required
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
@@ -83,7 +84,7 @@ def many_files(count: int) -> Iterator[None]:
     """Let this process open so many more files than usual."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < count + 1000:
-        pytest.skip(f"a process may open {hard} files here, too few")
+        (pytest.fail if faults_are_required() else pytest.skip)(f"a process may open {hard} files here, too few")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 1000), hard))
     try:
         yield

@@ -17,7 +17,7 @@ _READ_CHUNK_BYTES = 32 * 1024
 _BUFFER_LIMIT_BYTES = 1024 * 1024
 _POLL_INTERVAL_S = 0.25  # how often deadlines are checked; the precision of all `Timeouts`
 _IDLE_GRACE_S = 0.1
-_ROOM_SHARE = 64  # of all connections, one of so many is closed where room is needed
+_ROOM_SHARE = 64  # to make room, the server closes one of this many connections
 MAX_CONNECTIONS = 4096
 
 

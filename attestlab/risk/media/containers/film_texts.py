@@ -27,13 +27,10 @@ _NAMES = {
 _NAMES_OF_KEYS = {
     "comment": "Comment", "description": "ImageDescription", "encoder": "Software", "make": "Make", "model": "Model",
 }  # fmt: skip
-_ENCODINGS = {
-    0: "utf-8",
-    1: "utf-8",
-    2: "utf-16-be",
-}  # by the type of a `data` box; others are numbers, pictures
+# How a text is encoded, by the type of its `data` box. Boxes of other types hold numbers or pictures.
+_ENCODINGS = {0: "utf-8", 1: "utf-8", 2: "utf-16-be"}
 _FREE_FORM = b"----"
-_QUICKTIME_TEXT = b"\xa9"  # kinds of boxes in `udta` whose text has no box of its own
+_QUICKTIME_TEXT = b"\xa9"  # a box in `udta` whose kind begins so holds its text directly
 _TYPE_AND_LOCALE = 8  # bytes
 
 
