@@ -26,6 +26,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
+import pytest
 import z3
 
 from attestlab.cli import commands, serve
@@ -33,6 +34,7 @@ from attestlab.cli import main as cli
 from attestlab.core import clock
 from attestlab.core.execution import worker_main, worker_processes
 from attestlab.core.execution.worker_processes import WorkerProcesses
+from attestlab.core.fetching import Fetcher
 from attestlab.installation import Installation
 from attestlab.settings import Settings
 from attestlab.simulation import jobs
@@ -49,7 +51,8 @@ READY = b"ready\n"
 START_PROCESS = worker_processes.start_process  # as the product starts worker processes
 STREAM_NAMES = ("stdin", "stdout", "stderr")
 Result = TypeVar("Result")
-IMPORTED_FOR_CHILDREN = (commands, serve, jobs, z3)  # a command or a job imports them when it runs
+# A command, a job or the test of a function imports these when it runs.
+IMPORTED_FOR_CHILDREN = (commands, serve, jobs, pytest, z3)
 
 
 class ForkServer:
@@ -312,6 +315,7 @@ def main(address: str) -> None:
     use_cheap_passwords()
     fork_workers(lambda: ForkServer(address))
     compile_statements()
+    Fetcher().close()  # imports what fetching needs; httpx imports it late
     children: dict[int, int | None] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
