@@ -42,6 +42,7 @@ def engine_of(url: URL) -> Engine:
             "foreign_keys=ON",
             f"busy_timeout={BUSY_TIMEOUT_MS}",
             "cache_size=-65536",
+            "soft_heap_limit=67108864",
             "temp_store=MEMORY",
         ):
             _execute(connection, f"PRAGMA {pragma}")
