@@ -17,6 +17,8 @@ from attestlab.core.mounts import find_network_file_system
 BUSY_TIMEOUT_MS = 15_000
 MIGRATION_TIMEOUT_MS = 600_000  # another process may be migrating a large table
 PAGE_BYTES = 8192  # of a new database; measured: a commit of some dozen rows takes a fifth less time than with 4096
+CACHE_BYTES = 16 << 20  # of pages that one connection keeps
+CACHES_BYTES = 64 << 20  # of pages that all connections of a process keep together; each had 64 MiB to itself once
 _WAL_POLL_S = 0.005
 WAL_BYTES = 4 << 20  # the commit that checkpoints the WAL waits for it; with 16 MB, for 30 ms and more
 
@@ -41,8 +43,8 @@ def engine_of(url: URL) -> Engine:
             "synchronous=FULL",
             "foreign_keys=ON",
             f"busy_timeout={BUSY_TIMEOUT_MS}",
-            "cache_size=-65536",
-            "soft_heap_limit=67108864",
+            f"cache_size=-{CACHE_BYTES // 1024}",
+            f"soft_heap_limit={CACHES_BYTES}",
             "temp_store=MEMORY",
         ):
             _execute(connection, f"PRAGMA {pragma}")
