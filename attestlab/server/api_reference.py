@@ -15,7 +15,7 @@ import orjson
 
 from attestlab.server.api_vocabulary import ENUMS, OBJECTS
 from attestlab.web.openapi.vocabulary import Vocabulary
-from attestlab.webhooks.openapi import describe_headers, describe_webhooks
+from attestlab.webhooks import openapi as webhook_events
 
 TAGS: Final = {
     "attestations": "Mint, read, verify, revoke and supersede attestations, and export their proofs.",
@@ -26,6 +26,7 @@ TAGS: Final = {
     "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",
     "risk": "Risk signals, the ways in which they arise, and what follows from them.",
     "webhooks": "Endpoints that receive the tenant's events, the types of events, and the log of events.",
+    webhook_events.TAG: "The requests that your endpoints receive, one for each type of events.",
     "lake": "The tenant's rows for analysis, read by SQL or as a whole, as Arrow or JSON.",
     "delivery": "Whether the recipient of an attestation has it.",
     "log": "The transparency log, for log clients (C2SP) and for people (JSON). All of it is public.",
@@ -54,8 +55,7 @@ def load_vocabulary() -> Vocabulary:
         tags=TAGS,
         examples=examples,
         info=INFO,
-        webhooks=describe_webhooks(),
-        parameters=describe_headers(),
+        webhooks=webhook_events.describe_webhooks(),
     )
 
 

@@ -119,7 +119,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "rotation_input": issuer_shapes.RotateIn,
     "rotation": issuer_shapes.RotatedOut,
     "old_key": issuer_shapes.OldKeyOut,
-    "new_key": issuer_shapes.NewKeyOut,
+    "replacement_key": issuer_shapes.NewKeyOut,
     "key_revocation_input": issuer_shapes.RevokeKeyIn,
     "key_compromise_input": issuer_shapes.CompromiseKeyIn,
     "withdrawn_key": issuer_shapes.WithdrawnKeyOut,

@@ -47,7 +47,7 @@ _ONLY_IN_SUMS = frozenset({"minute"})  # a member that excludes another one, so 
 
 _SCHEMAS: dict[type, JsonObject] = {
     str: {"type": "string"},
-    int: {"type": "integer", "minimum": 0},
+    int: {"type": "integer", "format": "int64", "minimum": 0},
     UUID: {"type": "string", "format": "uuid"},
     datetime: {"type": "string", "format": "date-time"},
 }

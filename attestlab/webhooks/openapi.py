@@ -8,6 +8,7 @@ from typing import Final
 from attestlab.web.openapi.vocabulary import JsonObject
 from attestlab.webhooks.event_types import EventType, list_event_types
 
+TAG: Final = "webhook-events"  # not that of our own routes, after which generators name a file
 _TEXT: Final = {"type": "string"}
 _UNIX_TIME: Final = {"type": "string", "pattern": "^[0-9]{1,12}$"}
 _HEADERS: Final[Mapping[str, tuple[JsonObject, str]]] = {
@@ -33,23 +34,23 @@ def describe_webhooks() -> dict[str, JsonObject]:
     return {event_type.type: {"post": _describe(event_type)} for event_type in list_event_types()}
 
 
-def describe_headers() -> dict[str, JsonObject]:
-    """Describe the headers of those requests, as components that their descriptions refer to."""
-    return {
-        name: {"name": name, "in": "header", "required": True, "description": meaning, "schema": schema}
+def _describe_headers() -> list[JsonObject]:
+    """Describe the headers in full: generators of clients lose the types of parameters that are references."""
+    return [
+        {"name": name, "in": "header", "required": True, "description": meaning, "schema": schema}
         for name, (schema, meaning) in _HEADERS.items()
-    }
+    ]
 
 
 def _describe(event_type: EventType) -> JsonObject:
     schema = {name: part for name, part in event_type.schema.items() if name != "$schema"}
     return {
         "operationId": "receive_" + event_type.type.replace(".", "_"),
-        "tags": ["webhooks"],
+        "tags": [TAG],
         "summary": event_type.type,
         "description": event_type.description,
         "security": [],
-        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
+        "parameters": _describe_headers(),
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": schema, "example": event_type.example}},

@@ -1,4 +1,4 @@
-"""Clients that two generators make from the OpenAPI document do the main job of the quickstart: mint and verify.
+"""Clients that generators make from the OpenAPI document, in Python and Go, do the main job of the quickstart.
 
 `make clients` installs the generators into `.clients`, because they want older packages than the lock has.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,9 +21,14 @@ pytestmark = pytest.mark.clients
 HERE = Path(__file__).parent
 PROGRAMS = HERE.parents[1] / ".clients" / "bin"
 DOCUMENT = b"any file will do"
+GO, GO_MODULE = "openapi_generator_go", "client.example/attestlab/attestlab_api"
 GENERATE = {
     "openapi_python_client": "openapi-python-client generate --path {source} --output-path attestlab_api --meta none",
     "openapi_generator": "openapi-generator-cli generate -g python -i {source} -o . --package-name attestlab_api",
+    # Go's constants share one name space, so each has the name of its enum.
+    GO: "openapi-generator-cli generate -g go -i {source} -o attestlab_api --package-name attestlab_api"
+    " --git-host client.example --git-user-id attestlab --git-repo-id attestlab_api"
+    " --additional-properties=enumClassPrefix=true",
 }
 
 
@@ -35,13 +41,9 @@ def test_generated_client_mints_and_verifies(generator: str, running: ServerProc
     running.start()
 
     run(folder, *GENERATE[generator].format(source=source).split())
-    job = (
-        str(HERE / f"{generator}_job.py"),
-        running.url,
-        running.made["api_key"],
-        hashlib.sha256(DOCUMENT).hexdigest(),
-    )
-    found = json.loads(run(folder, "python", *job))
+    words = (running.url, running.made["api_key"], hashlib.sha256(DOCUMENT).hexdigest())
+    job = prepare_go(folder) if generator == GO else ("python", str(HERE / f"{generator}_job.py"))
+    found = json.loads(run(folder, *job, *words))
     (tmp_path / "bundle.json").write_text(found["bundle"])
     (tmp_path / "document").write_bytes(DOCUMENT)
     (tmp_path / "trust.txt").write_text(f"log {running.made['log_vkey']}\nquorum none\n")
@@ -54,11 +56,26 @@ def test_generated_client_mints_and_verifies(generator: str, running: ServerProc
     running.stop()
 
 
+def prepare_go(folder: Path) -> tuple[str, ...]:
+    """Make a module of the job next to the generated one; returns the command that compiles and runs it."""
+    module = f"module job\n\ngo 1.18\n\nrequire {GO_MODULE} v0.0.0\n\nreplace {GO_MODULE} => ./attestlab_api\n"
+    (folder / "go.mod").write_text(module)
+    shutil.copy(HERE / f"{GO}_job.go", folder / "main.go")
+    return ("go", "run", ".")
+
+
 def run(folder: Path, program: str, *arguments: str) -> str:
-    """Run a program of the environment of the generators, with the generated client on its path."""
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(folder)}
+    """Run a program, of the environment of the generators if it has it, with the generated client on its path."""
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(folder), "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
+    environment |= {"HOME": str(folder), "GOCACHE": str(folder / "cache"), "GO111MODULE": "on"}
+    own = PROGRAMS / program
     done = subprocess.run(
-        [str(PROGRAMS / program), *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [str(own) if own.exists() else program, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

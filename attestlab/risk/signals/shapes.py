@@ -117,5 +117,5 @@ class BulkOut(Out):
     rejected: list[RejectedLineOut]
     more_rejected: int
     not_read: int = 0
-    stopped_at_line: None = None
+    stopped_at_line: int | None = None
     warnings: list[str]

@@ -73,14 +73,22 @@ def describe(routes: Iterable[Route], *, title: str, version: str, vocabulary: V
         "webhooks": words.webhooks,
         "components": {
             "schemas": components,
-            "parameters": words.parameters,
             "responses": describe_errors(schemas[_ERROR], words.examples),
             "headers": describe_headers(),
             "securitySchemes": SECURITY_SCHEMES,
         },
-        "tags": [_describe_tag(tag, words) for tag in dict.fromkeys(route.tag for route in listed)],
+        "tags": [
+            _describe_tag(tag, words) for tag in dict.fromkeys([*(route.tag for route in listed), *_tags_of(words)])
+        ],
     }
     return orjson.dumps(document)
+
+
+def _tags_of(words: Vocabulary) -> Iterator[str]:
+    """Yield the tags of the requests that the application sends."""
+    for item in words.webhooks.values():
+        for operation in item.values():
+            yield from operation["tags"]
 
 
 def _require_unique_operations(routes: Sequence[Route]) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from attestlab.web.openapi.vocabulary import JsonObject
 
 _TEXT = {"type": "string"}
-_WHOLE_NUMBER = {"type": "integer", "minimum": 0}
+_WHOLE_NUMBER = {"type": "integer", "format": "int64", "minimum": 0}
 
 EVERY_RESPONSE: Final = (
     "X-Request-Id",

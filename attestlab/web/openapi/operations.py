@@ -43,7 +43,7 @@ SECURITY_SCHEMES: Final[Mapping[str, JsonObject]] = {
 }
 _PATH_SCHEMAS: Mapping[type, JsonObject] = {
     UUID: {"type": "string", "format": "uuid"},
-    int: {"type": "integer", "minimum": 0},
+    int: {"type": "integer", "format": "int64", "minimum": 0},
     str: {"type": "string", "minLength": 1},
 }
 _IDEMPOTENCY_KEY: Final = {

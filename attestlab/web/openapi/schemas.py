@@ -21,6 +21,7 @@ REFERENCE = "#/components/schemas/{model}"
 _MAPS = ("properties", "patternProperties", "$defs")
 _PARTS = ("items", "additionalProperties", "not", "propertyNames")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_MAX_INT32 = 2**31 - 1
 _NULL = {"type": "null"}
 
 SchemaKey = tuple[str, str]  # operation id and role
@@ -97,9 +98,23 @@ def _make_simplifier(names: Mapping[str, str], vocabulary: Vocabulary) -> Callab
                 built[key] = name_reference(value)
             elif key != "title":
                 built[key] = value
-        return _merge_null(_refer_to_enum(built, vocabulary))
+        return _merge_null(_refer_to_enum(_widen(_drop_object_default(built)), vocabulary))
 
     return simplify
+
+
+def _drop_object_default(schema: JsonObject) -> JsonObject:
+    """Return a reference without a default that is an object: its members have theirs, and Go has no such literal."""
+    if "$ref" in schema and isinstance(schema.get("default"), dict):
+        return {key: value for key, value in schema.items() if key != "default"}
+    return schema
+
+
+def _widen(schema: JsonObject) -> JsonObject:
+    """Return an integer that may be large as one of 64 bits; generators take 32 without being told."""
+    if schema.get("type") != "integer" or schema.get("maximum", _MAX_INT32 + 1) <= _MAX_INT32:
+        return schema
+    return {**schema, "format": "int64"}
 
 
 def _refer_to_enum(schema: JsonObject, vocabulary: Vocabulary) -> JsonObject:

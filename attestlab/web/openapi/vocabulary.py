@@ -24,7 +24,7 @@ class Vocabulary:
     `objects` are the models by their name, such as `mint_response`; the schema of that one is `MintResponse`.
     `enums` are the closed sets of texts by the name of their schema, `meanings` those of a field of an object.
     `examples` are requests and responses by operation id, and under the status of an error its response.
-    `webhooks` are the requests that the application sends, and `parameters` the components that they refer to.
+    `webhooks` are the requests that the application sends.
     """
 
     objects: Mapping[str, type[BaseModel]] = field(default_factory=dict)
@@ -34,7 +34,6 @@ class Vocabulary:
     examples: Mapping[str, JsonObject] = field(default_factory=dict)
     info: Mapping[str, object] = field(default_factory=dict)
     webhooks: Mapping[str, JsonObject] = field(default_factory=dict)
-    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
 
     def name_schema(self, model: type[BaseModel]) -> str:
         """Return the name of a model's schema; a page of objects is named after them."""
