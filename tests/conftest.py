@@ -29,6 +29,7 @@ from support.databases import (
     postgres_server,
     temporary_postgres_database,
 )
+from support.declared_statuses import take_undeclared, watch_statuses
 from support.disks import SmallDisk
 from support.fork_server import ForkServer, close_fork_server, fork_workers, get_fork_server
 from support.installations import InstallationTemplate, remove_template
@@ -51,6 +52,12 @@ use_memory_file_system()
 share_compiled_statements()
 share_tls_contexts()
 fork_workers(get_fork_server)
+watch_statuses()
+
+
+def pytest_runtest_teardown() -> None:
+    """Fail a test in which a route answered an error that its description does not declare."""
+    assert take_undeclared() == set(), "declare it with `raises=` at the route"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

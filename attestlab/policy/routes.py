@@ -7,7 +7,7 @@ import orjson
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import Conflict, NotFound
+from attestlab.core.errors import Conflict, NotFound, QuotaExceeded
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.policy import jobs, rendering
@@ -93,7 +93,9 @@ async def _check_attributes(
     return await executor.run_in_thread(jobs.check_and_render_attributes, policy_attributes, own, caller)
 
 
-@routes.put("/v1/policies/attributes", scope=Scope.POLICIES_WRITE, prepare=_check_attributes, raises=(Conflict,))
+@routes.put(
+    "/v1/policies/attributes", scope=Scope.POLICIES_WRITE, prepare=_check_attributes, raises=(Conflict, QuotaExceeded)
+)
 def set_policy_attributes(
     body: AttributesIn,
     prepared: tuple[CheckedAttributes, bytes],
@@ -203,7 +205,7 @@ async def _read_document(
     status=201,
     prepare=_read_document,
     headers=("Location",),
-    raises=(NotFound,),
+    raises=(NotFound, QuotaExceeded),
 )
 def create_policy(
     request: Request,
@@ -262,7 +264,7 @@ async def get_policy(
     return RawResponse(toml, f"{_TOML}; charset=utf-8")
 
 
-@routes.put("/v1/policies/{id}", scope=Scope.POLICIES_WRITE, prepare=_read_document, raises=(Conflict,))
+@routes.put("/v1/policies/{id}", scope=Scope.POLICIES_WRITE, prepare=_read_document, raises=(Conflict, QuotaExceeded))
 def update_policy(
     request: Request,
     id: UUID,

@@ -36,9 +36,11 @@ def validate_body(model: type[Model], text: bytes, document: object) -> Model:
     """
     _reject_many_unknown(model, document)
     try:
-        return cast(Model, model.__pydantic_validator__.validate_json(text, strict=True))
+        body = cast(Model, model.__pydantic_validator__.validate_json(text, strict=True))
     except ValidationError as error:
         raise _validation_error("body", model, error) from None
+    _require_ordered_bounds("body", body)
+    return body
 
 
 def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None:
@@ -57,20 +59,20 @@ def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None
         query: BaseModel = model.__pydantic_validator__.validate_strings(values, strict=True)
     except ValidationError as error:
         raise _validation_error("query", model, error) from None
-    _require_ordered_bounds(query)
+    _require_ordered_bounds("query", query)
     return query
 
 
-def _require_ordered_bounds(query: BaseModel) -> None:
+def _require_ordered_bounds(where: str, found: BaseModel) -> None:
     """Refuse a range that nothing can be in, such as one that ends before it begins."""
-    fields = type(query).model_fields.items()
-    values = {field.alias or name: getattr(query, name) for name, field in fields}
+    fields = type(found).model_fields.items()
+    values = {field.alias or name: getattr(found, name) for name, field in fields}
     for low, high in _BOUNDS:
         first, last = values.get(low), values.get(high)
         if first is not None and last is not None and first > last:
             shown = [format_time(each) if isinstance(each, datetime) else each for each in (first, last)]
             message = f"{low}={shown[0]} is after {high}={shown[1]}. Exchange them, or leave one out."
-            raise _error_of_faults("query", [FieldError(_pointer((low,)), "bounds", message)], 1)
+            raise _error_of_faults(where, [FieldError(_pointer((low,)), "bounds", message)], 1)
 
 
 def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) -> None:

@@ -5,6 +5,7 @@ from uuid import UUID
 import orjson
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import QuotaExceeded
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
@@ -33,7 +34,14 @@ routes = Routes("webhooks")
 _LIST = "webhook_endpoints"
 
 
-@routes.post("/v1/webhooks/endpoints", scope=Scope.WEBHOOKS_WRITE, status=201, secret=True, headers=("Location",))
+@routes.post(
+    "/v1/webhooks/endpoints",
+    scope=Scope.WEBHOOKS_WRITE,
+    status=201,
+    secret=True,
+    headers=("Location",),
+    raises=(QuotaExceeded,),
+)
 def create_webhook_endpoint(
     request: Request, body: WebhookEndpointIn, caller: Caller, webhooks: Webhooks, tx: Transaction
 ) -> WebhookEndpointMadeOut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 from attestlab.core.text_forms import is_described
 from attestlab.server.api_vocabulary import OBJECTS
+from attestlab.server.app import all_routes
 from support.orgs import TenantClients
 from support.risk import SIGNAL, add_signal, key, open_risk_tenant, put_on_list, tenant_clients  # noqa: F401  # fixtures
 
@@ -100,6 +102,33 @@ def test_a_range_that_holds_nothing_is_refused_everywhere(path: str, key: httpx.
     assert pointer in ("/from", "/min_score")
     assert "is after" in message
     assert json.dumps(message)
+
+
+REVERSED = {"from": "2026-02-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}
+BODIES = {
+    "/v1/risk/events/normalize": REVERSED,
+    "/v1/risk/simulate": {"rules": [], **REVERSED},
+    "/v1/policies/simulate": {"policy_id": "0193b5a0-7f3c-7abc-8def-0123456789ab", **REVERSED},
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_range_of_a_body_that_holds_nothing_is_refused(path: str, key: httpx.Client) -> None:  # noqa: F811
+    pointer, message = refuse(key.post(path, json=BODIES[path]))
+
+    assert (pointer, "is after" in message) == ("/from", True)
+
+
+def test_every_route_with_a_range_is_among_these() -> None:
+    tried = {path.partition("?")[0] for path in RANGES} | set(BODIES)
+    ranged = {
+        route.path
+        for route in all_routes()
+        for model in (route.query, route.body)
+        if isinstance(model, type) and {"from", "to"} <= {each.alias for each in model.model_fields.values()}
+    }
+
+    assert {re.sub(r"\{name\}", "signals", path) for path in ranged} - tried == set()
 
 
 PAGED = {

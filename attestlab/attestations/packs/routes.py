@@ -6,6 +6,7 @@ from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.shapes import PackIn, PackOut
 from attestlab.attestations.tables import AttestationPackRecord
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import QuotaExceeded
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
@@ -15,7 +16,13 @@ routes = Routes("attestations")
 _LIST = "packs"
 
 
-@routes.post("/v1/attestation-packs", scope=Scope.ATTESTATIONS_MINT, status=201, headers=("Location",))
+@routes.post(
+    "/v1/attestation-packs",
+    scope=Scope.ATTESTATIONS_MINT,
+    status=201,
+    headers=("Location",),
+    raises=(QuotaExceeded,),
+)
 def create_pack(request: Request, body: PackIn, tx: Transaction, caller: Caller, packs: Packs) -> PackOut:
     """Create a verification pack; a mint adds an attestation to it by `pack_id`.
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import QuotaExceeded
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
@@ -15,7 +16,13 @@ routes = Routes("policies")
 _LIST = "profiles"
 
 
-@routes.post("/v1/verification-profiles", scope=Scope.POLICIES_WRITE, status=201, headers=("Location",))
+@routes.post(
+    "/v1/verification-profiles",
+    scope=Scope.POLICIES_WRITE,
+    status=201,
+    headers=("Location",),
+    raises=(QuotaExceeded,),
+)
 def create_verification_profile(
     request: Request, body: VerificationProfileIn, tx: Transaction, caller: Caller, verification_profiles: Profiles
 ) -> ProfileOut:
