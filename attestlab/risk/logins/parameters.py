@@ -56,8 +56,9 @@ MAX_BROAD_FAILURES = 3  # strange failures of one user in a day; more are no bre
 
 # Low and slow: strange failures of one user, at different times over days.
 SLOW_WINDOW_MS: Final = 7 * DAY_MS
-SLOW_SLOT_MS: Final = 90 * MINUTE_MS  # failures within one slot count once
-EXPECTED_SLOW_SLOTS = 0.35
+SLOW_SLOT_MS: Final = 90 * MINUTE_MS  # failures within one slot, from one network, count once
+EXPECTED_SLOW_TRIES = 0.35
+REPEATED_TRY_WEIGHT = 0.5  # of a try from a network that tried before, or from another one at the same time
 MAX_SLOW_EVIDENCE = 4.0
 
 # A login from the source of an earlier flagged success, and a success after a burst of failures.

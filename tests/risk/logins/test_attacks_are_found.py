@@ -76,6 +76,31 @@ def test_low_and_slow_guessing_is_found_within_days():
     assert "slow_guessing" in names_of(tries[-1])
 
 
+def test_slow_guessing_from_one_address_is_found():
+    """A day of guessing from one place was one try, because only the networks counted: no score rose."""
+    tenant = Tenant()
+    now = tenant.settle(["user-3"], days=12)
+
+    tries = [
+        tenant.assess("user-3", FAILURE, now + timedelta(minutes=26 * n), "100.7.7.7", "guesser", FIREFOX)
+        for n in range(26)
+    ]
+
+    assert tries[-1].score >= FLAGGED
+    assert next(n for n, each in enumerate(tries) if each.score >= FLAGGED) <= 12
+    assert "slow_guessing" in names_of(tries[-1])
+
+
+def test_guessing_from_several_networks_within_an_hour_is_found():
+    """Fewer failures than a burst has, at one time: only the times counted."""
+    tenant = Tenant()
+    now = tenant.settle(people(20), days=12)
+
+    tries = [tenant.assess("user-3", FAILURE, now + timedelta(minutes=9 * n), f"{50 + n}.7.7.7") for n in range(4)]
+
+    assert tries[-1].score >= FLAGGED
+
+
 def test_the_hit_of_a_spray_is_flagged_and_teaches_nothing():
     tenant, users = Tenant(), people(40)
     now = tenant.settle(users)

@@ -89,6 +89,18 @@ def test_a_mail_that_brings_every_user_within_an_hour_is_no_attack():
     assert max(scores) < FLAGGED
 
 
+def test_typing_errors_of_a_minute_are_one_try_whatever_the_hour():
+    """The minute may contain a full hour, or the end of any other slot."""
+    tenant = Tenant()
+    now = tenant.settle(people(20))
+    abroad = [
+        tenant.assess("user-1", FAILURE, now + timedelta(seconds=40 * n - 20), "101.1.1.1", "new") for n in range(2)
+    ]
+
+    assert "slow_guessing" not in {factor.name for each in abroad for factor in each.factors}
+    assert max(each.score for each in abroad) < 50
+
+
 def test_private_mode_of_a_user_who_always_uses_it_is_no_alarm():
     tenant = Tenant()
     now = tenant.settle(people(20))

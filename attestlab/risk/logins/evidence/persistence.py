@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
 from attestlab.risk.logins.evidence.crowding import compare_counts
 from attestlab.risk.logins.parameters import (
     AFTER_BURST_EVIDENCE,
     DAY_MS,
     ECHO_WINDOW_MS,
-    EXPECTED_SLOW_SLOTS,
+    EXPECTED_SLOW_TRIES,
     MAX_ECHO_EVIDENCE,
     MAX_SLOW_EVIDENCE,
     MIN_BURST,
+    REPEATED_TRY_WEIGHT,
     SLOW_SLOT_MS,
     SLOW_WINDOW_MS,
 )
@@ -23,24 +27,43 @@ ECHO = "after_flagged_success"
 def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None:
     """Return the evidence of strange failures at several times over days.
 
-    A burst is the ladder's business. Failures from a device or address that is known by then are forgiven, and so
-    are many from one network.
+    A burst is the ladder's business. Failures from a device or address that is known by then are forgiven.
     """
     if failures >= MIN_BURST:
         return None
     since = at.at_ms - SLOW_WINDOW_MS
     strange = [each for each in at.failures.strange if since < each.at_ms <= at.at_ms and not _is_forgiven(at, each)]
-    slots = {each.at_ms // SLOW_SLOT_MS for each in strange} | {at.at_ms // SLOW_SLOT_MS}
-    networks = {each.network for each in strange} | {at.values["network"] or 0}
-    count = min(len(slots), len(networks))
-    odds, significance = compare_counts(count, EXPECTED_SLOW_SLOTS)
-    if count < 2:
+    tries = [*((each.at_ms, each.network) for each in strange), (at.at_ms, at.values["network"] or 0)]
+    times, networks = _count_times([at_ms for at_ms, _network in tries]), len({network for _at_ms, network in tries})
+    if max(times, networks) < 2:
         return None
+    odds, significance = compare_counts(_count_independent(tries, min(times, networks)), EXPECTED_SLOW_TRIES)
     text = (
-        f"Strange failures of this user at {len(slots)} times within {SLOW_WINDOW_MS // DAY_MS} days, "
-        f"from {len(networks)} networks; {EXPECTED_SLOW_SLOTS} are usual."
+        f"Strange failures of this user at {times} times within {SLOW_WINDOW_MS // DAY_MS} days, "
+        f"from {networks} networks; {EXPECTED_SLOW_TRIES} are usual."
     )
-    return LoginEvidence("slow_guessing", len(slots), min(odds, significance, MAX_SLOW_EVIDENCE), text)
+    return LoginEvidence("slow_guessing", times, min(odds, significance, MAX_SLOW_EVIDENCE), text)
+
+
+def _count_independent(tries: Sequence[tuple[int, int]], new_by_both: int) -> float:
+    """Count the tries that are new by time and network as one, and those that are new by one of them as a part.
+
+    A forgotten password is tried again from where it was tried before, so that says less than another network does.
+    But it says something: guessing from one address is guessing.
+    """
+    by_network: defaultdict[int, list[int]] = defaultdict(list)
+    for at_ms, network in tries:
+        by_network[network].append(at_ms)
+    return new_by_both + REPEATED_TRY_WEIGHT * (sum(map(_count_times, by_network.values())) - new_by_both)
+
+
+def _count_times(times_ms: Sequence[int]) -> int:
+    """Count the moments that lie a slot apart; where the hours of the clock begin does not matter."""
+    count, last_ms = 0, -SLOW_SLOT_MS
+    for at_ms in sorted(times_ms):
+        if at_ms - last_ms >= SLOW_SLOT_MS:
+            count, last_ms = count + 1, at_ms
+    return count
 
 
 def _is_forgiven(at: Circumstances, failure: StrangeFailure) -> bool:
