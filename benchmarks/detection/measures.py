@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attestlab.demos.risk_world.records import Kind
-from benchmarks.detection.runs import KINDS, Column, Flags, Floats
+from benchmarks.detection.runs import KINDS, OURS, Column, Flags, Floats, LoginKind
 
 ROUNDS = 100
 FALSE_POSITIVES = 0.01
@@ -86,7 +85,12 @@ def recall_at(threshold: float) -> Measure:
 
 
 def measure_with_intervals(
-    column: Column, detector: str, measures: Mapping[str, Measure], *, attack: Kind | None = None, rounds: int = ROUNDS
+    column: Column,
+    detector: str,
+    measures: Mapping[str, Measure],
+    *,
+    attack: LoginKind | None = None,
+    rounds: int = ROUNDS,
 ) -> dict[str, Interval]:
     """Take measures of one kind of attack, or of all, against all innocent logins.
 
@@ -101,6 +105,18 @@ def measure_with_intervals(
         for name, measure in measures.items():
             drawn[name].append(measure(Sample(is_attack, scores, weights)))
     return {name: _interval(exact[name], drawn[name]) for name in measures}
+
+
+def compare_areas(column: Column, rival: str, *, rounds: int = ROUNDS) -> Interval:
+    """Return how many times the rival's area under precision-recall ours is; both see the same draws."""
+    areas = []
+    for detector in (OURS, rival):
+        order = np.argsort(-column.scores[detector], kind="stable")
+        attack, scores, groups = column.is_attack[order], column.scores[detector][order], column.group[order]
+        weights = [np.ones(len(order)), *_draw_weights(groups, attack, rounds)]
+        areas.append(np.array([average_precision(Sample(attack, scores, each)) for each in weights]))
+    ratios = areas[0] / areas[1]
+    return _interval(float(ratios[0]), list(ratios[1:]))
 
 
 def _interval(value: float, drawn: list[float]) -> Interval:
@@ -131,7 +147,7 @@ class Detections:
     median_minutes: float
 
 
-def find_detections(column: Column, detector: str, attack: Kind, threshold: float) -> Detections:
+def find_detections(column: Column, detector: str, attack: LoginKind, threshold: float) -> Detections:
     """Count campaigns with a login at or above the threshold, and the tries and minutes until the first."""
     tries, minutes = [], []
     of_kind = column.kind == KINDS.index(attack)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attestlab.demos.risk_world.parameters import WorldParameters
-from attestlab.demos.risk_world.records import Kind, LabelledLogin
-from attestlab.demos.risk_world.world import RiskWorld
+from attestlab.demos.risk_world.records import INNOCENT_LOGINS, LOGIN_ATTACKS, Kind, LabelledLogin
 from attestlab.risk.logins.detector import LoginDetector
 from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.state.documents import MemoryDocuments
+from benchmarks.detection.hard_world.parameters import HardParameters
+from benchmarks.detection.hard_world.records import HARD_ATTACKS, HARD_INNOCENTS, HardKind, HardLogin
+from benchmarks.detection.hard_world.world import HardWorld
 from benchmarks.detection.rivals import AddressFailures, Ladder, LikelihoodRatio, Rival
 
-KINDS = tuple(Kind)
-OURS = "ours"
+LoginKind = Kind | HardKind
+KINDS: tuple[LoginKind, ...] = (*Kind, *HardKind)
+ATTACKS: tuple[LoginKind, ...] = (*LOGIN_ATTACKS, *HARD_ATTACKS)
+INNOCENTS: tuple[LoginKind, ...] = (*INNOCENT_LOGINS, *HARD_INNOCENTS)
+OURS, BEFORE = "ours", "before"
 RIVALS = ("ladder", "address_failures", "likelihood_ratio")
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -44,14 +49,27 @@ class Column:
         attacks = [kind.is_attack for kind in KINDS]
         return np.array(attacks)[self.kind]
 
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """Ours, the one of `with_before` if there is one, and the rivals."""
+        return tuple(name for name in (OURS, BEFORE, *RIVALS) if name in self.scores)
 
-def run_world(parameters: WorldParameters) -> Column:
+    def save_scores(self, path: Path) -> None:
+        """Write our scores, for a later detector to be compared with."""
+        np.save(path, self.scores[OURS])
+
+    def with_before(self, path: Path) -> Column:
+        """Return the column with the scores that an earlier detector saved, of the same worlds."""
+        return replace(self, scores={**self.scores, BEFORE: np.load(path)})
+
+
+def run_world(parameters: HardParameters) -> Column:
     """Score each login of a world in the order of time, by every detector."""
-    world = RiskWorld(parameters)
+    world = HardWorld(parameters)
     return run_logins(world.logins(), world)
 
 
-def run_logins(logins: Iterable[LabelledLogin], locator: Locator) -> Column:
+def run_logins(logins: Iterable[LabelledLogin | HardLogin], locator: Locator) -> Column:
     """Score each login in the order given, by every detector."""
     detector, documents = LoginDetector(locator), MemoryDocuments()
     rivals: tuple[Rival, ...] = (Ladder(), AddressFailures(), LikelihoodRatio(locator))

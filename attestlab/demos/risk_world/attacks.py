@@ -13,7 +13,6 @@ from attestlab.demos.risk_world.records import Kind, LabelledLogin
 from attestlab.risk.logins.login import Login, LoginOutcome
 
 _PROGRAMS = ("python-requests/2.32.3", "Go-http-client/2.0", COMPUTERS[0][1], COMPUTERS[4][1])
-_FIRST_DAYS = 0.25  # of the span is quiet, so that a detector has seen its people
 _ADDRESSES_OF_A_RENTER = 8
 
 
@@ -31,8 +30,8 @@ class Attacker:
 
     def draw_start(self, *, days: float = 0.0) -> datetime:
         """Draw a moment after the quiet days that leaves `days` before the end of the span."""
-        span = self._parameters.days
-        day = self._random.uniform(span * _FIRST_DAYS, max(span * _FIRST_DAYS, span - days))
+        span, quiet = self._parameters.days, self._parameters.days * self._parameters.quiet_share
+        day = self._random.uniform(quiet, max(quiet, span - days))
         return self._parameters.first_day + timedelta(days=day)
 
     def draw_victims(self, users: list[Resident], bounds: tuple[int, int], at: datetime) -> list[Resident]:

@@ -74,6 +74,7 @@ class WorldParameters:
     takeover_campaigns: int = 8
     travel_campaigns: int = 5
     farm_campaigns: int = 2
+    quiet_share: float = 0.25  # of the span, before the first campaign: a detector has seen its people
     attack_scale: float = 1.0  # of the tries of a campaign; small worlds use less
     # Stuffing: leaked pairs from a botnet. Success is 0.1-2 % in vendors' reports; most names do not exist here.
     stuffing_tries: tuple[int, int] = (150, 500)
