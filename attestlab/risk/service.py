@@ -35,13 +35,14 @@ class Risk:
     ) -> None:
         self.signals = Signals(storage=storage, clock=clock, find_exported=find_exported)
         self.bulk = BulkRecording(storage=storage, clock=clock)
-        self.normalization = Normalization(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)
         self.logins = AccountTakeover(storage=storage, clock=clock)
+        confirm_user = self.logins.confirm_user
+        self.normalization = Normalization(storage=storage, clock=clock, confirm_user=confirm_user)
         self.media = MediaScans(storage=storage, clock=clock)
         self.entities = Entities(storage=storage, clock=clock, find_issuances=find_issuances)
         self.activity = Activity(storage=storage, clock=clock)
-        self.cases = Cases(storage=storage, clock=clock)
+        self.cases = Cases(storage=storage, clock=clock, confirm_user=confirm_user)
         self.challenges = Challenges(storage=storage, clock=clock)
         self.lists = EntityLists(storage=storage, clock=clock)
         self.preferences = RiskPreferences(storage=storage, clock=clock)

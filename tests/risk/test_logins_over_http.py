@@ -117,3 +117,55 @@ def test_pruning_deletes_documents_that_no_score_depends_on(
 
     with lab.storage.read() as connection:
         assert connection.execute(documents.select()).all() == []
+
+
+def flag_laptop_abroad(key: httpx.Client, clock: FixedClock) -> dict[str, Any]:
+    """Let a user log in at home for days, then twice within an hour from far away; returns what is flagged."""
+    for _ in range(10):
+        evaluate(key, outcome="success")
+        clock.advance(timedelta(days=1))
+    evaluate(key, outcome="success")
+    clock.advance(timedelta(minutes=30))
+    abroad = {"ip": "198.51.100.7", "device_id": "new-laptop", "country": "AU", "user_agent": "Chrome/141.0 Windows"}
+    for _ in range(4):
+        evaluate(key, outcome="failure", **abroad)
+    clock.advance(timedelta(hours=2))
+    return abroad
+
+
+@pytest.mark.both_engines
+def test_a_passed_challenge_ends_the_flag(key: httpx.Client, clock: FixedClock) -> None:
+    """Whether it was the owner, only the owner's second factor can tell; until then each return was accused."""
+    abroad = flag_laptop_abroad(key, clock)
+    before = [evaluate(key, outcome="success", **abroad)["score"] for _ in range(2)]
+
+    clock.advance(timedelta(minutes=1))
+    event = {"event_type": "challenge.passed", "entity_type": "user", "entity_id": "ada"}
+    post(key, "events", event, status=200)
+    clock.advance(timedelta(minutes=1))
+
+    assert min(before) >= 60
+    assert evaluate(key, outcome="success", **abroad)["score"] == 10
+
+
+def test_a_passed_challenge_of_another_user_ends_nothing(key: httpx.Client, clock: FixedClock) -> None:
+    abroad = flag_laptop_abroad(key, clock)
+    evaluate(key, outcome="success", **abroad)
+
+    post(key, "events", {"event_type": "challenge.passed", "entity_type": "user", "entity_id": "ben"}, status=200)
+
+    assert evaluate(key, outcome="success", **abroad)["score"] >= 60
+
+
+@pytest.mark.parametrize(("outcome", "score"), [("legitimate", 10), ("fraud", 60)])
+def test_a_case_that_was_legitimate_ends_the_flag(
+    key: httpx.Client, clock: FixedClock, outcome: str, score: float
+) -> None:
+    abroad = flag_laptop_abroad(key, clock)
+    flagged = evaluate(key, outcome="success", **abroad)
+    case_id = get(key, f"signals/{flagged['signal_id']}")["case_id"]
+
+    post(key, f"cases/{case_id}/resolve", {"outcome": outcome}, status=200)
+    clock.advance(timedelta(minutes=1))
+
+    assert (evaluate(key, outcome="success", **abroad)["score"] >= 60) == (score >= 60)

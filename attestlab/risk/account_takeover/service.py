@@ -77,6 +77,10 @@ class AccountTakeover:
             new = NewSignal(SOURCE, SIGNAL_TYPE, score, entity, details, login.occurred_at)
             return LoginScore(score, level, factors, record_score(tx, caller.tenant_id, new, at=now))
 
+    def confirm_user(self, tx: Transaction, tenant_id: UUID, subject_id: str, at: datetime) -> None:
+        """End the flags on a user's logins until then: the user passed a challenge, or a person decided so."""
+        self._detector.confirm(subject_id, at, StoredDocuments(tx, tenant_id))
+
     def prune(self, tx: Transaction, *, at_most: int) -> int:
         """Delete at most `at_most` documents that no score depends on any more; returns their number."""
         return store.delete_expired(tx, now=self.clock.now(), limit=at_most)

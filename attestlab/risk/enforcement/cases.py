@@ -15,10 +15,11 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
+from attestlab.risk.confirmation import ConfirmUser
 from attestlab.risk.enforcement import store
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskCaseRecord
-from attestlab.risk.rules import CaseOutcome, CaseStatus, Entity
+from attestlab.risk.rules import CaseOutcome, CaseStatus, Entity, EntityType
 
 ESCALATION = SystemActor("risk-escalation")
 
@@ -29,9 +30,10 @@ class Cases:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser) -> None:
         self.storage = storage
         self.clock = clock
+        self._confirm_user = confirm_user
 
     def page(
         self, *, caller: Caller, before: UUID | None = None, limit: int = 50, **equal: str | None
@@ -60,6 +62,8 @@ class Cases:
     ) -> RiskCaseRecord:
         """Resolve an open case; the entity's next escalation opens a new one.
 
+        A user's case that was legitimate ends the flags on this user's logins.
+
         Raises:
             NotFound: the tenant has no such case.
             Conflict: it is resolved already.
@@ -69,6 +73,8 @@ class Cases:
             if row.status != CaseStatus.OPEN:
                 raise Conflict(f"The case was resolved as {row.outcome} at {row.resolved_at:%Y-%m-%d %H:%M} UTC.")
             now = self.clock.now()
+            if outcome is CaseOutcome.LEGITIMATE and row.entity_type == EntityType.USER:
+                self._confirm_user(tx, caller.tenant_id, row.entity_id, now)
             deed = AuditContext(caller.tenant_id, caller, "risk_case.resolve", now, {"outcome": outcome.value})
             changes = {
                 "status": CaseStatus.RESOLVED.value,

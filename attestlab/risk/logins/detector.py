@@ -9,8 +9,9 @@ scored again when an earlier one arrives after it. Two limits follow: the strang
 day, and a user whose failures arrive in the wrong order may count twice; and whether a success is learnt is decided
 when it arrives.
 
-**What is learnt.** Successes with a score below ELEVATED teach; a flagged success teaches nothing, and what
-comes from its source stays flagged.
+**What is learnt.** Successes with a score below ELEVATED teach. One that only its values flagged teaches after a week
+of probation, so that a new computer does not stay strange for ever. One with evidence of an attack teaches nothing,
+and what comes from its source stays flagged for three days after it.
 
 **What is not seen.** An attacker who has the user's device id, or who logs in from the user's own network with a
 phished password, at a usual time and without failures, looks like the user with a new browser.
@@ -19,19 +20,34 @@ phished password, at a usual time and without failures, looks like the user with
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence, describe_login, find_keys
 from attestlab.risk.logins.evidence.crowding import find_device_farm, find_spray, find_surge
-from attestlab.risk.logins.evidence.persistence import ECHO, find_echo, find_slow_guessing, find_success_after_burst
+from attestlab.risk.logins.evidence.persistence import (
+    ECHO,
+    NO_ECHO,
+    find_echo,
+    find_slow_guessing,
+    find_success_after_burst,
+)
 from attestlab.risk.logins.evidence.strangeness import Strangeness, explain_strangeness, measure_strangeness
 from attestlab.risk.logins.evidence.travel import find_impossible_travel
-from attestlab.risk.logins.learning import learn_failure, learn_flagged_success, learn_success
-from attestlab.risk.logins.login import Login
-from attestlab.risk.logins.parameters import ELEVATED, PROBATION_EVIDENCE
+from attestlab.risk.logins.learning import learn_confirmation, learn_failure, learn_flagged_success, learn_success
+from attestlab.risk.logins.login import Login, count_ms
+from attestlab.risk.logins.parameters import (
+    ELEVATED,
+    FLAGGED_PROBATION_MS,
+    MIN_ECHO_EVIDENCE,
+    PROBATION_EVIDENCE,
+    PROBATION_MS,
+)
 from attestlab.risk.logins.places import Locator
-from attestlab.risk.logins.scoring import LoginAssessment, assess_evidence
+from attestlab.risk.logins.scoring import LoginAssessment, assess_evidence, read_ladder
 from attestlab.risk.logins.state.documents import Document, DocumentStore, Key
+from attestlab.risk.logins.state.failure_history import FailureHistory
+from attestlab.risk.logins.state.user_profile import UserProfile
 
 
 class LoginEvaluation(NamedTuple):
@@ -66,6 +82,16 @@ class LoginDetector:
         store.save(evaluation.changed)
         return evaluation.assessment
 
+    def confirm(self, subject_id: str, at: datetime, store: DocumentStore) -> None:
+        """End the flags on a user's logins: the successes until then were the user's own."""
+        user, history = Key("user", subject_id), Key("failures", subject_id)
+        found = store.load((user, history))
+        profile, failures = found.get(user), found.get(history)
+        if isinstance(profile, UserProfile):
+            failures = failures if isinstance(failures, FailureHistory) else FailureHistory()
+            profile, failures = learn_confirmation(profile, failures, count_ms(at))
+            store.save({user: profile, history: failures})
+
 
 def _evaluate(login: Login, keys: dict[str, Key], documents: Mapping[Key, Document]) -> LoginEvaluation:
     at = describe_login(login, keys, documents)
@@ -73,7 +99,7 @@ def _evaluate(login: Login, keys: dict[str, Key], documents: Mapping[Key, Docume
     failures = at.failures.times.count(at.at_ms) + login.is_failure
     evidence = _collect_evidence(at, strangeness, failures)
     assessment = assess_evidence(failures, evidence)
-    return LoginEvaluation(assessment, _learn(at, strangeness, assessment, evidence))
+    return LoginEvaluation(assessment, _learn(at, strangeness, assessment, evidence, failures))
 
 
 def _collect_evidence(at: Circumstances, strangeness: Strangeness, failures: int) -> list[LoginEvidence]:
@@ -82,20 +108,34 @@ def _collect_evidence(at: Circumstances, strangeness: Strangeness, failures: int
     if not at.has_known_device:
         found.append(find_spray(at))
     if not strangeness.has_known_values:
-        found += [explain_strangeness(at, strangeness), find_impossible_travel(at)]
+        found.append(explain_strangeness(at, strangeness, failures))
         if not at.login.is_failure:
-            found += [find_echo(at), find_success_after_burst(at, failures)]
+            found += [find_impossible_travel(at), find_echo(at), find_success_after_burst(at, failures)]
+    if strangeness.is_stranger and at.login.is_failure:
+        found.append(find_surge(at, failures))
     if strangeness.is_stranger and (at.login.is_failure or strangeness.maturity > 0):
-        found += [find_surge(at, failures), find_slow_guessing(at, failures)]
+        found.append(find_slow_guessing(at, failures))
     return [each for each in found if each]
 
 
 def _learn(
-    at: Circumstances, strangeness: Strangeness, assessment: LoginAssessment, evidence: list[LoginEvidence]
+    at: Circumstances,
+    strangeness: Strangeness,
+    assessment: LoginAssessment,
+    evidence: list[LoginEvidence],
+    failures: int,
 ) -> dict[Key, Document]:
-    """Learn by outcome and score. An echo is no evidence of its own, else one flagged success would echo on."""
+    """Learn by outcome and score: strange values alone delay it, evidence of an attack prevents it.
+
+    An echo prevents it as well, but is no evidence of its own: else one flagged success would echo on.
+    """
     if at.login.is_failure:
         return learn_failure(at, is_strange=strangeness.is_stranger)
-    if assessment.score >= ELEVATED:
-        return learn_flagged_success(at, sum(each.strength for each in evidence if each.name != ECHO))
-    return learn_success(at, is_strange=strangeness.total >= PROBATION_EVIDENCE)
+    is_strange = strangeness.is_stranger and strangeness.maturity > 0
+    is_flagged = assessment.score >= ELEVATED
+    attack = sum(each.strength for each in evidence if each.name not in NO_ECHO)
+    is_echo = any(each.name == ECHO for each in evidence)
+    if is_flagged and (is_echo or attack >= MIN_ECHO_EVIDENCE or read_ladder(failures) >= ELEVATED):
+        return learn_flagged_success(at, attack, is_strange=is_strange)
+    probation_ms = FLAGGED_PROBATION_MS if is_flagged else PROBATION_MS * (strangeness.total >= PROBATION_EVIDENCE)
+    return learn_success(at, probation_ms=probation_ms, is_strange=is_strange)

@@ -82,12 +82,17 @@ class Login:
     @property
     def at_ms(self) -> int:
         """The time in milliseconds since 1970; windows are exact to the millisecond."""
-        return (self.occurred_at - _EPOCH) // _MILLISECOND
+        return count_ms(self.occurred_at)
 
     @property
     def is_failure(self) -> bool:
         """Whether the password was wrong."""
         return self.outcome == "failure"
+
+
+def count_ms(moment: datetime) -> int:
+    """Return the whole milliseconds since 1970."""
+    return (moment - _EPOCH) // _MILLISECOND
 
 
 def _require_short(name: str, value: str | None) -> None:

@@ -29,8 +29,10 @@ MIN_PLACE_EVIDENCE = -3.0
 FULL_PROFILE_DAYS = 2.0  # with as many days of history, strangeness counts half
 STRANGE_EVIDENCE = 1.0  # from here on, a failure is a stranger's
 MAX_STRANGENESS = 8.0
-SUCCESS_WEIGHT = 0.36  # most strange successes are innocent: a new device in a new country is about 50
+SUCCESS_WEIGHT = 0.58  # most strange successes are innocent
+MAX_VALUES_EVIDENCE = 2.45  # strange values alone become no signal: a new laptop abroad has less than 60
 FAILURE_WEIGHT = 0.42  # people rarely fail from where they never were
+BURST_WEIGHT, MAX_BURST_EVIDENCE = 0.1, 0.2  # but who has forgotten a password often needs it because the device is new
 
 # Distinct strangers at a source, against those who were expected there.
 STRANGERS_WINDOW_MS: Final = 3 * DAY_MS
@@ -43,6 +45,7 @@ MAX_SPRAY_EVIDENCE = 5.0
 # The values of a success this strange count as known only after some days, or once they are seen with a known value.
 PROBATION_EVIDENCE = 2.0
 PROBATION_MS: Final = 3 * DAY_MS
+FLAGGED_PROBATION_MS: Final = 7 * DAY_MS  # of a success that only its values flagged: a thief is gone by then
 
 # Strangers at the tenant, or with one client or country, against the same places' earlier days.
 SURGE_WINDOWS: Final = (("slots", 6), ("hours", 6), ("hours", 24))  # an hour, a quarter of a day, a day
@@ -50,8 +53,8 @@ MIN_SURGE_SIGNIFICANCE = 4.0  # log likelihood ratio against chance; nine counts
 DEFAULT_STRANGER_RATIO = 0.01  # strangers' failures for each success, before three days of history
 MIN_STRANGER_RATIO = 0.001  # however quiet the days were
 EXPECTED_IN_SURGE = 0.5
+EXPECTED_OF_STRANGE = 0.5  # of successes with strange values: who comes with a new device mistypes first
 MAX_SURGE_EVIDENCE = 4.0
-SURGE_SUCCESS_WEIGHT = 0.5  # a surge is one of failures; a success in it is less suspect
 MAX_BROAD_FAILURES = 3  # strange failures of one user in a day; more are no breadth-first attack
 
 # Low and slow: strange failures of one user, at different times over days.
@@ -63,8 +66,9 @@ MAX_SLOW_EVIDENCE = 4.0
 
 # A login from the source of an earlier flagged success, and a success after a burst of failures.
 ECHO_WINDOW_MS: Final = 3 * DAY_MS
-MAX_ECHO_EVIDENCE = 2.6  # else as strong as the evidence then; the ladder alone does not echo
-AFTER_BURST_EVIDENCE = 1.5
+MIN_ECHO_EVIDENCE = 0.7  # of an attack, when the success was flagged; the ladder and strange values do not echo
+MAX_ECHO_EVIDENCE = 2.6  # else as strong as the evidence then
+AFTER_BURST_EVIDENCE = 0.35  # most bursts end with the user, who has found the password
 
 # Travel: faster than an airliner, over more than a short flight (Microsoft Entra and Sentinel use 900-1,000 km/h).
 MAX_SPEED_KMH = 950.0

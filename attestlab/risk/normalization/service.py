@@ -17,6 +17,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
+from attestlab.risk.confirmation import ConfirmUser
 from attestlab.risk.links.mentions import Fact
 from attestlab.risk.links.recording import note_links
 from attestlab.risk.normalization import store
@@ -35,6 +36,7 @@ from attestlab.risk.signals.recording import NewSignal, encode_details, record_s
 from attestlab.risk.signals.tables import RiskSignalRecord
 
 NUMBERED = NumberedRows(store.events, RiskEventRecord)
+CHALLENGE_PASSED = "challenge.passed"
 EVENTS_PER_SLICE = 200  # of one write while events are normalized again
 
 
@@ -74,9 +76,10 @@ class Normalization:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser) -> None:
         self.storage = storage
         self.clock = clock
+        self._confirm_user = confirm_user
 
     def record(
         self,
@@ -88,8 +91,13 @@ class Normalization:
         caller: Caller,
         tx: Transaction | None = None,
     ) -> RecordedEvent:
-        """Record a raw event and the signal that the tenant's mapping makes of it."""
+        """Record a raw event and the signal that the tenant's mapping makes of it.
+
+        `challenge.passed` about a user ends the flags on this user's logins until then.
+        """
         with self.storage.write(tx) as tx:
+            if event_type == CHALLENGE_PASSED and entity.type is EntityType.USER:
+                self._confirm_user(tx, caller.tenant_id, entity.id, occurred_at)
             return record_event(
                 tx, caller.tenant_id, event_type, entity, data=data, occurred_at=occurred_at, at=self.clock.now()
             )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from itertools import product
 
 from attestlab.demos.risk_world.parameters import WorldParameters
 from attestlab.demos.risk_world.records import INNOCENT_LOGINS, Kind
 from attestlab.demos.risk_world.world import RiskWorld
 from attestlab.risk.logins.detector import LoginDetector
 from attestlab.risk.logins.state.documents import MemoryDocuments
-from support.logins import FAILURE, SUCCESS, Tenant, home_of, people
+from support.logins import FAILURE, FIREFOX, MONDAY, SUCCESS, Tenant, home_of, people
 
 FLAGGED = 60
 # Shares of flagged logins that are accepted, by kind. A stale password is tried up to 15 times an hour: the ladder of
@@ -60,6 +61,50 @@ def test_a_new_phone_at_home_is_no_alarm_and_is_learnt():
     abroad = tenant.assess("user-1", SUCCESS, now + timedelta(days=2), "101.1.1.1", "phone")
 
     assert (first.score, abroad.score) == (10, 10)
+
+
+def test_a_new_laptop_abroad_is_no_signal_comes_back_as_it_was_and_is_learnt():
+    """Each return was an echo of the one before: 55 came back as 93, at each login, and nothing ended it."""
+    tenant = Tenant()
+    now = tenant.settle(people(10), days=10)
+    for user, day in product(people(40)[10:], range(10)):
+        tenant.assess(user, SUCCESS, MONDAY + timedelta(days=day), home_of(user), f"pc-{user}", FIREFOX)
+
+    scores = [
+        tenant.assess("user-1", SUCCESS, now + timedelta(days=2 + day), "101.1.1.1", "laptop", FIREFOX).score
+        for day in range(12)
+    ]
+
+    assert 50 <= scores[0] < FLAGGED
+    assert max(scores[1:]) <= scores[0]
+    assert scores[8:] == [10, 10, 10, 10]
+
+
+def test_a_burst_on_a_new_laptop_has_little_more_than_the_ladder():
+    """Who has forgotten a password often needs it because the device is new."""
+    tenant = Tenant()
+    now = tenant.settle(people(30), days=10)
+    tries = [
+        tenant.assess("user-1", FAILURE, now + timedelta(seconds=20 * n), "101.1.1.1", "laptop").score for n in range(9)
+    ]
+    after_reset = tenant.assess("user-1", SUCCESS, now + timedelta(minutes=20), "101.1.1.1", "laptop")
+
+    assert 50 <= max(*tries, after_reset.score) < FLAGGED
+
+
+def test_a_mail_that_brings_people_with_new_devices_is_no_surge():
+    """Strangers' failures were compared with all successes; those of strangers tell a mail from a spray."""
+    tenant, users = Tenant(), people(300)
+    now = tenant.settle(users, days=5)
+
+    scores = []
+    for n, user in enumerate(users):
+        at, new = now + timedelta(seconds=20 * n), (tenant.fresh_ip(10 + n % 8), f"new-{user}")
+        if n % 5 == 0:
+            scores.append(tenant.assess(user, FAILURE, at, *new).score)
+        tenant.assess(user, SUCCESS, at + timedelta(seconds=30), *new)
+
+    assert sum(score >= FLAGGED for score in scores) == 0
 
 
 def test_an_office_of_a_hundred_users_behind_one_address_is_no_spray():

@@ -14,7 +14,8 @@ from attestlab.risk.logins.state.failure_history import FailureHistory
 from attestlab.risk.logins.state.source_activity import SourceActivity
 from attestlab.risk.logins.state.user_profile import MISSING, UserProfile
 
-SOURCES = ("device", "address", "network")
+SOURCES_OF_ONE = ("device", "address")
+SOURCES = (*SOURCES_OF_ONE, "network")
 CROWDS = ("client", "country", "tenant")
 _TENANT = Key("tenant", "")
 

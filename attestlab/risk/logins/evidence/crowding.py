@@ -7,16 +7,17 @@ distribution; if they are an attack, this login belongs to it with odds of about
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
 
-from attestlab.risk.logins.evidence.circumstances import CROWDS, SOURCES, Circumstances, LoginEvidence
+from attestlab.risk.logins.evidence.circumstances import CROWDS, SOURCES, SOURCES_OF_ONE, Circumstances, LoginEvidence
 from attestlab.risk.logins.parameters import (
     DAY_MS,
     DEFAULT_STRANGER_RATIO,
     EXPECTED_IN_SURGE,
     EXPECTED_OF_NEWCOMERS,
+    EXPECTED_OF_STRANGE,
     EXPECTED_OF_USERS,
     EXPECTED_STRANGERS,
     FARM_WEIGHT,
@@ -32,10 +33,9 @@ from attestlab.risk.logins.parameters import (
     MIN_STRANGERS,
     MIN_SURGE_SIGNIFICANCE,
     STRANGERS_WINDOW_MS,
-    SURGE_SUCCESS_WEIGHT,
     SURGE_WINDOWS,
 )
-from attestlab.risk.logins.state.crowd_activity import LENGTHS_MS, CrowdActivity
+from attestlab.risk.logins.state.crowd_activity import LENGTHS_MS, Tally
 from attestlab.risk.logins.state.source_activity import SourceActivity
 
 _MIN_PAST_DAYS = 3
@@ -57,11 +57,13 @@ def compare_counts(count: float, expected: float) -> tuple[float, float]:
 def find_spray(at: Circumstances) -> LoginEvidence | None:
     """Return the evidence that this login's device, address or network tries many users.
 
-    The user must be a stranger at the source. On a known device, nothing is suspected of it.
+    The user must be a stranger at the source. On a known device, nothing is suspected of it. Of a success, a network
+    says nothing: guesses hardly ever succeed, and people from everywhere do.
     """
     if at.has_known_device:
         return None
-    found = [_examine_source(at, kind) for kind in SOURCES if kind in at.sources and not at.knows(kind)]
+    kinds = SOURCES if at.login.is_failure else SOURCES_OF_ONE
+    found = [_examine_source(at, kind) for kind in kinds if kind in at.sources and not at.knows(kind)]
     return max((each for each in found if each), key=lambda evidence: evidence.strength, default=None)
 
 
@@ -102,25 +104,35 @@ def _count_strange_today(at: Circumstances) -> int:
 
 def _examine_crowd(at: Circumstances, kind: str) -> Iterator[LoginEvidence]:
     crowd = at.crowds[kind]
-    ratio = _usual_ratio(crowd, at.at_ms)
-    weight = 1.0 if at.login.is_failure else SURGE_SUCCESS_WEIGHT
+    days = crowd.past_days(at.at_ms)
+    ratio, usual_strange = _usual_ratio(days), _usual_strange_ratio(days)
     for name, periods in SURGE_WINDOWS:
         tally = crowd.sum_window(name, periods, at.at_ms)
-        expected = EXPECTED_IN_SURGE + ratio * tally.successes
+        expected = (
+            EXPECTED_IN_SURGE
+            + ratio * tally.successes
+            + EXPECTED_OF_STRANGE * max(0.0, tally.strange_successes - usual_strange * tally.successes)
+        )
         odds, significance = compare_counts(tally.strangers + 1, expected)
         if significance >= MIN_SURGE_SIGNIFICANCE:
             hours = periods * LENGTHS_MS[name] // LENGTHS_MS["hours"]
             where = {"tenant": "at this tenant", "country": "from this country", "client": "with this client"}[kind]
             text = f"{tally.strangers} strangers failed {where} within {hours} h; {expected:.1f} were expected."
-            yield LoginEvidence(f"surge_{kind}", tally.strangers, weight * min(odds, MAX_SURGE_EVIDENCE), text)
+            yield LoginEvidence(f"surge_{kind}", tally.strangers, min(odds, MAX_SURGE_EVIDENCE), text)
 
 
-def _usual_ratio(crowd: CrowdActivity, at_ms: int) -> float:
+def _usual_ratio(days: Sequence[Tally]) -> float:
     """Return strangers for each success on the median day before; a few attacked days change little."""
-    days = crowd.past_days(at_ms)
     if len(days) < _MIN_PAST_DAYS:
         return DEFAULT_STRANGER_RATIO
     return max(MIN_STRANGER_RATIO, median(day.strangers / (day.successes + _MIN_SUCCESSES) for day in days))
+
+
+def _usual_strange_ratio(days: Sequence[Tally]) -> float:
+    """Return the share of successes with strange values on the median day before; 1 before there are enough days."""
+    if len(days) < _MIN_PAST_DAYS:
+        return 1.0
+    return median(day.strange_successes / (day.successes + _MIN_SUCCESSES) for day in days)
 
 
 def find_device_farm(at: Circumstances) -> LoginEvidence | None:

@@ -22,6 +22,9 @@ from attestlab.risk.logins.parameters import (
 from attestlab.risk.logins.state.failure_history import StrangeFailure
 
 ECHO = "after_flagged_success"
+AFTER_BURST = "success_after_burst"
+# No reason to suspect the source later: strange values are strange again by themselves, most bursts are a user's own.
+NO_ECHO = frozenset({ECHO, AFTER_BURST, "unusual_values"})
 
 
 def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None:
@@ -33,7 +36,8 @@ def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None
         return None
     since = at.at_ms - SLOW_WINDOW_MS
     strange = [each for each in at.failures.strange if since < each.at_ms <= at.at_ms and not _is_forgiven(at, each)]
-    tries = [*((each.at_ms, each.network) for each in strange), (at.at_ms, at.values["network"] or 0)]
+    tries = [(each.at_ms, each.network) for each in strange]
+    tries += [(at.at_ms, at.values["network"] or 0)] * at.login.is_failure
     times, networks = _count_times([at_ms for at_ms, _network in tries]), len({network for _at_ms, network in tries})
     if max(times, networks) < 2:
         return None
@@ -76,8 +80,8 @@ def _is_forgiven(at: Circumstances, failure: StrangeFailure) -> bool:
 def find_echo(at: Circumstances) -> LoginEvidence | None:
     """Return the evidence that the login comes from the source of an earlier flagged success."""
     device, address = at.values["device"] or None, at.values["address"]
-    for flagged in reversed(at.failures.flagged):
-        is_recent = at.at_ms - ECHO_WINDOW_MS < flagged.at_ms <= at.at_ms
+    for flagged in at.failures.open_flags(at.at_ms):
+        is_recent = at.at_ms - ECHO_WINDOW_MS < flagged.at_ms
         if is_recent and (device == flagged.device or address == flagged.address):
             text = "An earlier success from this source was flagged; it may not have been the user's."
             own = flagged.strength_tenths / 10
@@ -90,4 +94,4 @@ def find_success_after_burst(at: Circumstances, failures: int) -> LoginEvidence 
     if failures < MIN_BURST:
         return None
     text = f"A success with values that are new for this user, after {failures} failures within an hour."
-    return LoginEvidence("success_after_burst", failures, AFTER_BURST_EVIDENCE, text)
+    return LoginEvidence(AFTER_BURST, failures, AFTER_BURST_EVIDENCE, text)

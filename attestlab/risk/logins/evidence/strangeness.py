@@ -13,12 +13,16 @@ from math import log
 from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
 from attestlab.risk.logins.parameters import (
     ADDRESS_SHARE,
+    BURST_WEIGHT,
     COUNTRY_SHARE,
     ELSEWHERE_SHARE,
     FAILURE_WEIGHT,
     FULL_PROFILE_DAYS,
     KNOWN_DEVICE_EVIDENCE,
+    MAX_BURST_EVIDENCE,
     MAX_STRANGENESS,
+    MAX_VALUES_EVIDENCE,
+    MIN_BURST,
     MIN_CLIENT_SHARE,
     MIN_PLACE_EVIDENCE,
     MISSING_DEVICE_SHARE,
@@ -28,7 +32,7 @@ from attestlab.risk.logins.parameters import (
     STRANGE_EVIDENCE,
     SUCCESS_WEIGHT,
 )
-from attestlab.risk.logins.state.user_profile import MISSING
+from attestlab.risk.logins.state.user_profile import MAX_DAYS, MISSING
 
 _SMOOTHING = 20.0  # user-days of a tenant without history
 
@@ -63,25 +67,31 @@ def measure_strangeness(at: Circumstances) -> Strangeness:
     days = at.profile.count_active_days(at.at_ms)
     tenant_days = at.crowds["tenant"].count_user_days(at.at_ms) + _SMOOTHING
     return Strangeness(
-        place=max(MIN_PLACE_EVIDENCE, _compare_place(at, days, tenant_days)),
-        device=_compare_device(at, days),
+        place=max(MIN_PLACE_EVIDENCE, _compare_place(at, min(days, MAX_DAYS), tenant_days)),
+        device=_compare_device(at, min(days, MAX_DAYS)),
         client=_compare_client(at, tenant_days),
         maturity=days / (days + FULL_PROFILE_DAYS),
         has_known_values=at.has_known_device or at.knows("address"),
     )
 
 
-def explain_strangeness(at: Circumstances, strangeness: Strangeness) -> LoginEvidence:
+def explain_strangeness(at: Circumstances, strangeness: Strangeness, failures: int) -> LoginEvidence:
     """Return the evidence of strange values, with the names of those that the user did not have before."""
     new = [name for name in ("device", "address", "network", "country", "client") if _is_new(at, name)]
-    weight = FAILURE_WEIGHT if at.login.is_failure else SUCCESS_WEIGHT
     named = ", ".join(new) or "rare values"
     return LoginEvidence(
         "unusual_values",
         round(strangeness.total, 2),
-        weight * strangeness.total,
+        _weigh_strangeness(at, strangeness.total, failures),
         f"New for this user: {named}. These values are {_ratio(strangeness.total)} times as probable for another user.",
     )
+
+
+def _weigh_strangeness(at: Circumstances, total: float, failures: int) -> float:
+    """Return the strength of strange values; a burst's success has a factor of its own."""
+    if failures < MIN_BURST:
+        return min(MAX_VALUES_EVIDENCE, (FAILURE_WEIGHT if at.login.is_failure else SUCCESS_WEIGHT) * total)
+    return min(MAX_BURST_EVIDENCE, BURST_WEIGHT * total) if at.login.is_failure else 0.0
 
 
 def _ratio(logarithm: float) -> str:

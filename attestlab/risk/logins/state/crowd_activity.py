@@ -17,11 +17,22 @@ MAX_PERIODS = {"slots": 24, "hours": 48, "days": 21}
 
 
 class Tally(NamedTuple):
-    """Counts of one period; `users` counts each user once a day."""
+    """Counts of one period.
+
+    `users` counts each user once a day, `strange_successes` those with a stranger's values.
+    """
 
     successes: int = 0
     strangers: int = 0
     users: int = 0
+    strange_successes: int = 0
+
+
+_EMPTY = Tally()
+
+
+def _add(first: Tally, second: Tally) -> Tally:
+    return Tally(first[0] + second[0], first[1] + second[1], first[2] + second[2], first[3] + second[3])
 
 
 class StoredCrowdActivity(TypedDict):
@@ -46,7 +57,7 @@ class CrowdActivity:
         return cls(periods, document["newest_ms"])
 
     def to_json(self) -> JsonObject:
-        """Return `[period, successes, strangers, users]` for each period."""
+        """Return `[period, successes, strangers, users, strange_successes]` for each period."""
         lines = {
             name: [[number, *tally] for number, tally in tallies.items()] for name, tallies in self.periods.items()
         }
@@ -60,11 +71,11 @@ class CrowdActivity:
     def sum_window(self, name: str, count: int, at_ms: int) -> Tally:
         """Sum the last `count` whole periods before that moment."""
         now = at_ms // LENGTHS_MS[name]
-        successes = strangers = users = 0
+        total = _EMPTY
         for number, tally in self.periods[name].items():
             if now - count <= number < now:
-                successes, strangers, users = successes + tally[0], strangers + tally[1], users + tally[2]
-        return Tally(successes, strangers, users)
+                total = _add(total, tally)
+        return total
 
     def count_user_days(self, at_ms: int) -> int:
         """Count, over the whole days before that day, the users of each."""
@@ -83,8 +94,7 @@ class CrowdActivity:
 
 
 def _with_tally(name: str, tallies: dict[int, Tally], number: int, added: Tally) -> dict[int, Tally]:
-    old = tallies.get(number, Tally())
-    kept = {**tallies, number: Tally(old[0] + added[0], old[1] + added[1], old[2] + added[2])}
+    kept = {**tallies, number: _add(tallies.get(number, _EMPTY), added)}
     if len(kept) > MAX_PERIODS[name]:
         del kept[min(kept)]
     return kept

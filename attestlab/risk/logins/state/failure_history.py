@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypedDict, cast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, NotRequired, TypedDict, cast
 
 from attestlab.core.json_types import JsonObject
 from attestlab.risk.logins.parameters import FAILURES_TTL_MS, HOUR_MS
@@ -40,16 +41,21 @@ class StoredFailureHistory(TypedDict):
     strange: list[tuple[int, int, int, int, int, int]]
     flagged: list[tuple[int, int, int, int]]
     newest_ms: int
+    confirmed_ms: NotRequired[int]
 
 
 @dataclass(slots=True)
 class FailureHistory:
-    """The newest failures of a user. A score depends on those until its own time only."""
+    """The newest failures of a user, and when the user was last confirmed: the flags until then have ended.
+
+    A score depends on failures until its own time only.
+    """
 
     times: FailureTimes = field(default_factory=lambda: FailureTimes({}))
     strange: list[StrangeFailure] = field(default_factory=list)
     flagged: list[FlaggedSuccess] = field(default_factory=list)
     newest_ms: int = 0
+    confirmed_ms: int = 0
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> FailureHistory:
@@ -60,6 +66,7 @@ class FailureHistory:
             [StrangeFailure(*line) for line in document["strange"]],
             [FlaggedSuccess(*line) for line in document["flagged"]],
             document["newest_ms"],
+            document.get("confirmed_ms", 0),
         )
 
     def to_json(self) -> JsonObject:
@@ -69,6 +76,7 @@ class FailureHistory:
             "strange": list(map(list, self.strange)),
             "flagged": list(map(list, self.flagged)),
             "newest_ms": self.newest_ms,
+            "confirmed_ms": self.confirmed_ms,
         }
 
     @property
@@ -84,12 +92,23 @@ class FailureHistory:
         kept = self.strange
         if strange and not any(_is_repetition(strange, each) for each in kept):
             kept = sorted((*kept, strange))[-MAX_STRANGE:]
-        return FailureHistory(self.times.with_failure(at_ms), kept, self.flagged, max(self.newest_ms, at_ms))
+        times, newest_ms = self.times.with_failure(at_ms), max(self.newest_ms, at_ms)
+        return replace(self, times=times, strange=kept, newest_ms=newest_ms)
 
     def with_flagged(self, flagged: FlaggedSuccess) -> FailureHistory:
         """Return the history with a flagged success."""
         kept = sorted((*self.flagged, flagged))[-MAX_FLAGGED:]
-        return FailureHistory(self.times, self.strange, kept, max(self.newest_ms, flagged.at_ms))
+        return replace(self, flagged=kept, newest_ms=max(self.newest_ms, flagged.at_ms))
+
+    def with_confirmation(self, at_ms: int) -> FailureHistory:
+        """Return the history with the end of all flags until then."""
+        newest_ms, confirmed_ms = max(self.newest_ms, at_ms), max(self.confirmed_ms, at_ms)
+        return replace(self, newest_ms=newest_ms, confirmed_ms=confirmed_ms)
+
+    def open_flags(self, at_ms: int) -> Iterator[FlaggedSuccess]:
+        """Yield the flagged successes until then that no confirmation ended, newest first."""
+        ended_ms = self.confirmed_ms if self.confirmed_ms <= at_ms else 0
+        return (each for each in reversed(self.flagged) if ended_ms < each.at_ms <= at_ms)
 
 
 def _is_repetition(new: StrangeFailure, old: StrangeFailure) -> bool:

@@ -42,7 +42,7 @@ class StoredSourceActivity(TypedDict):
 
 @dataclass(slots=True)
 class SourceActivity:
-    """The users of one source; `users` has the time of each user's first unflagged success there."""
+    """The users of one source; `users` has the time of each user's first success there that taught."""
 
     users: dict[int, int] = field(default_factory=dict)
     older_users: int = 0
@@ -108,11 +108,11 @@ class SourceActivity:
         strangers = sorted((*self.strangers, UnfamiliarUser(at_ms, user)))[-MAX_STRANGERS:]
         return replace(self, strangers=strangers, newest_ms=max(self.newest_ms, at_ms))
 
-    def with_user(self, user: int, at_ms: int, known_ms: int, *, is_new: bool, is_new_today: bool) -> SourceActivity:
-        """Return the document with an unflagged success; what is new, and known when, comes from the user's profile."""
+    def with_user(self, user: int, at_ms: int, *, is_new: bool, is_new_today: bool) -> SourceActivity:
+        """Return the document with a success that taught; what is new comes from the user's profile."""
         users, older = self.users, self.older_users
         if user in users or is_new:
-            users = {**users, user: min(users.get(user, known_ms), known_ms)}
+            users = {**users, user: min(users.get(user, at_ms), at_ms)}
         if len(users) > MAX_USERS:
             del users[min(users, key=lambda each: (users[each], each))]
             older += 1

@@ -7,13 +7,15 @@ profile as it was then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypedDict, cast
 
 from attestlab.core.json_types import JsonObject
 from attestlab.risk.logins.parameters import DAY_MS, USER_TTL_MS
 
 MAX_DAYS = 10  # remembered for each value, the newest
+MAX_ACTIVE_DAYS = 40
 MAX_VALUES = {"device": 8, "address": 8, "network": 10, "country": 6, "client": 6}
 MAX_VISITS = 6
 MISSING = 0  # the fingerprint of a missing device id
@@ -26,12 +28,12 @@ class Sighting:
     first_ms: int
     days: list[int]
 
-    def with_day(self, at_ms: int, known_ms: int) -> Sighting:
+    def with_day(self, at_ms: int, known_ms: int, max_days: int = MAX_DAYS) -> Sighting:
         """Return the sighting with one more success, which makes the value known from `known_ms` on."""
         day = at_ms // DAY_MS
         if day in self.days and self.first_ms <= known_ms:
             return self
-        days = self.days if day in self.days else sorted((*self.days, day))[-MAX_DAYS:]
+        days = self.days if day in self.days else sorted((*self.days, day))[-max_days:]
         return Sighting(min(self.first_ms, known_ms), days)
 
 
@@ -122,9 +124,24 @@ class UserProfile:
                 name: _with_value(name, sightings, values[name], at_ms, known_ms)
                 for name, sightings in self.values.items()
             },
-            (self.activity or Sighting(at_ms, [])).with_day(at_ms, at_ms),
+            (self.activity or Sighting(at_ms, [])).with_day(at_ms, at_ms, MAX_ACTIVE_DAYS),
             sorted(visits, key=lambda visit: visit.at_ms)[-MAX_VISITS:],
         )
+
+    def with_confirmation(self, at_ms: int, flagged: Iterable[Mapping[str, int]]) -> UserProfile:
+        """Return the profile in which the values on probation, and those of flagged successes, are known by then."""
+        values = {name: _end_probation(sightings, at_ms) for name, sightings in self.values.items()}
+        for success in flagged:
+            for name, value in success.items():
+                values[name] = _with_value(name, values[name], value, at_ms, at_ms)
+        return replace(self, values=values)
+
+
+def _end_probation(sightings: Mapping[int, Sighting], at_ms: int) -> dict[int, Sighting]:
+    return {
+        value: replace(seen, first_ms=at_ms) if seen.days[0] * DAY_MS <= at_ms < seen.first_ms else seen
+        for value, seen in sightings.items()
+    }
 
 
 def _with_value(
