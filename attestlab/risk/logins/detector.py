@@ -10,7 +10,7 @@ day, and a user whose failures arrive in the wrong order may count twice; and wh
 when it arrives.
 
 **What is learnt.** Successes with a score below ELEVATED teach. One that only its values flagged teaches after a week
-of probation, so that a new computer does not stay strange for ever. One with evidence of an attack teaches nothing,
+of probation, so that a new computer stops being strange. One with evidence of an attack teaches nothing,
 and what comes from its source stays flagged for three days after it.
 
 **What is not seen.** An attacker who has the user's device id, or who logs in from the user's own network with a

@@ -11,7 +11,7 @@ from attestlab.demos.risk_world.parameters import WorldParameters
 class HardParameters:
     """What a hard world has beside the people and attacks of `risk_world`. Rates are a day unless they say otherwise.
 
-    Attacks begin at any time, the first day included: nobody waits until a detector has learnt.
+    Attacks begin at any time, the first day included. No attacker waits until a detector has learnt.
     """
 
     seed: int = 1

@@ -33,7 +33,7 @@ def draw_guests(drawing: Drawing, _users: list[Resident]) -> Iterator[HardLogin]
 
 
 def draw_mail_programs(drawing: Drawing, users: list[Resident]) -> Iterator[HardLogin]:
-    """Programs that log in at an interval for days, and go on after the password has changed."""
+    """Programs that log in at an interval for days, and still try after the password has changed."""
     parameters, random = drawing.parameters, drawing.random
     for user in random.sample(users, min(len(users), parameters.mail_programs)):
         source = replace(drawing.source(user.country, client="Thunderbird/140.0"), device=None)

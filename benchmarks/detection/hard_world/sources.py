@@ -49,7 +49,7 @@ class Drawing:
         return draw_weighted(self.random, self.random.choice((COMPUTERS, PHONES)))
 
     def device(self) -> str:
-        """Draw a device id that nobody had before."""
+        """Draw a device id that is new."""
         return f"device-{self.random.getrandbits(64):016x}"
 
     def source(self, country: str, *, client: str | None = None) -> Source:
