@@ -1,13 +1,17 @@
-"""The progress bar of a long command: on stderr, only on a terminal, and gone when the command ends."""
+"""The progress of a long command on stderr: a bar on a terminal, gone when the command ends; lines for a start-up."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from attestlab.core.terminal_bar import draw_on_terminal, is_terminal
 
 Progress = Callable[[int, int], None]  # how much is done, of how much
+
+_STEP_PERCENT = 10  # between two lines
+_PERCENT = 100
 
 
 @contextmanager
@@ -18,3 +22,23 @@ def progress_on_stderr(label: str, *, is_shown: bool) -> Iterator[Progress]:
         return
     with draw_on_terminal(label, has_thread=False) as draw:  # `log fsck` forks
         yield draw
+
+
+@contextmanager
+def progress_in_lines(label: str) -> Iterator[Progress]:
+    """Print a line on stderr for the first report of a task, and one for each further tenth of it."""
+    shown = -_STEP_PERCENT
+
+    def report(done: int, of: int) -> None:
+        nonlocal shown
+        percent = _PERCENT * done // of
+        if percent >= shown + _STEP_PERCENT:
+            shown = percent - percent % _STEP_PERCENT
+            print(f"{label}: {shown} %", file=sys.stderr, flush=True)
+
+    yield report
+
+
+def progress_of_start(label: str) -> AbstractContextManager[Progress]:
+    """Show the progress of what a server does before it listens: a bar on a terminal, and lines in a log."""
+    return progress_on_stderr(label, is_shown=True) if is_terminal() else progress_in_lines(label)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attestlab.cli.processes import Workers
+from attestlab.cli.progress import progress_of_start
 from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict
 from attestlab.installation import InitResult, Installation
@@ -28,6 +29,7 @@ Ready = Callable[[], None]
 # How long the event loop waits for the interpreter lock while a thread runs Python code. It would wait for Python's
 # default of 5 ms at each of the four or five switches of a request.
 SWITCH_INTERVAL_S = 0.001
+_PERCENT = 100
 
 
 def ensure_initialized(settings: Settings) -> InitResult | None:
@@ -88,12 +90,18 @@ def _prepare_dashboards(settings: Settings, stack: ExitStack, people: Sequence[d
 def run_demo(
     folder: Path | None, sockets: list[socket.socket], *, host: str, show: Callable[[Credentials], None]
 ) -> int:
-    """Create the demo installation if it does not exist, and serve it; returns the exit code."""
+    """Create the demo installation if it does not exist, with its progress on stderr, and serve it.
+
+    Returns the exit code.
+    """
     from attestlab.demos import served  # imported late: only the demo needs Pillow
 
     with ExitStack() as stack:
         folder = folder or stack.enter_context(atomic_files.temporary_folder("attestlab-demo-"))
-        shown = served.load_credentials(folder)
+        with progress_of_start("Building the demo world") as report:
+            shown = served.load_credentials(
+                folder, report_progress=lambda share: report(int(_PERCENT * share), _PERCENT)
+            )
         settings = Settings(data=folder, database_url=None)  # always its own database, regardless of the environment
         return run(
             settings,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from attestlab.demos.history.rewound_clock import RewoundClock
-from attestlab.demos.history.year import LiveUntil
+from attestlab.demos.history.year import LiveUntil, ReportProgress, ignore_progress
 from attestlab.demos.people import PEOPLE, add_people
 from attestlab.demos.served_year.draft_policy import write_draft
 from attestlab.demos.served_year.team import gather_team
@@ -25,23 +25,27 @@ _PASSWORD_BYTES = 9
 Credentials = dict[str, object]  # for one JSON object
 
 
-def load_credentials(folder: Path) -> Credentials:
+def load_credentials(folder: Path, *, report_progress: ReportProgress = ignore_progress) -> Credentials:
     """Return the credentials of the demo in `folder`, creating the demo if it does not exist."""
-    return _read_credentials(folder) or create_world(folder)
+    return _read_credentials(folder) or create_world(folder, report_progress=report_progress)
 
 
-def create_world(folder: Path, *, mint_times: int = 1) -> Credentials:
+def create_world(
+    folder: Path, *, mint_times: int = 1, report_progress: ReportProgress = ignore_progress
+) -> Credentials:
     """Create a demo and store its credentials in its folder, because its data needs no protection.
 
-    `mint_times` multiplies its attestations, of which an ordinary one has some 1,300.
+    `mint_times` multiplies its attestations, of which an ordinary one has some 1,300. `report_progress` gets the share
+    that is done, up to 1.
     """
+    report_progress(0.0)
     password = secrets.token_urlsafe(_PASSWORD_BYTES)
 
     def accompany(world: DemoWorld, clock: RewoundClock) -> LiveUntil:
         add_people(world, password=password)
         return ServedYear(world, clock, mint_times=mint_times).live_until
 
-    world = build_demo_world(folder, accompany=accompany)
+    world = build_demo_world(folder, accompany=accompany, report_progress=report_progress)
     write_draft(world.lab, author=gather_team(world.lab)["ben"])
     shared = world.minted[0][1].id
     shown: Credentials = {

@@ -364,7 +364,9 @@ from attestlab.cli.main import main
 from attestlab.demos import served
 from support.dashboards.demo_server import copy_demo
 
-def copy_world(folder):
+def copy_world(folder, *, report_progress):
+    report_progress(0.0)
+    report_progress(1.0)
     folder.rmdir()
     copy_demo(folder)
     return served.load_credentials(folder)
@@ -381,10 +383,12 @@ def test_demo_ignores_the_database_of_the_environment() -> None:
         environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{place}/precious.db", "TMPDIR": place}
         with start_code(DEMO_WITH_THE_SHARED_WORLD, "demo", "--port", "0", "--json", **environment) as process:
             shown = json.loads(process.stdout.readline())
+            lines = [process.stderr.readline() for _ in range(2)]
             with attestlab.connect(shown["url"], shown["api_key"]) as lab:
                 assert len(lab.issuers) == 8
             assert [*Path(place).glob("attestlab-demo-*/demo.json")] != []
 
+        assert lines == [f"Building the demo world: {percent} %\n" for percent in (0, 100)]
         assert process.returncode == 0
         assert os.listdir(place) == [], "what it made for itself is gone with it"
 

@@ -16,6 +16,7 @@ import pytest
 
 from attestlab.attestations.minting import MintRequest
 from attestlab.cli import rekey
+from attestlab.cli.progress import progress_of_start
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
@@ -86,6 +87,17 @@ def test_a_long_command_shows_a_bar_that_is_erased(
     assert label in shown
     assert re.search(rb"\b(\d+) of \1\b", shown)
     assert shown.rstrip().endswith(b"\x1b[2K")  # the line is erased
+
+
+def test_a_start_in_a_log_prints_a_line_for_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_of_start("Building") as report:
+        assert capsys.readouterr() == ("", ""), "nothing that is there already is built"
+        for percent in (0, 4, 10, 19, 37, 100):
+            report(percent, 100)
+
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert errors.splitlines() == [f"Building: {percent} %" for percent in (0, 10, 30, 100)]
 
 
 def test_an_interrupted_check_ends_at_once_with_its_processes(used: Settings, tmp_path: Path) -> None:

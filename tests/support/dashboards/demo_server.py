@@ -97,7 +97,9 @@ def build_world(folder: Path) -> None:
     `attestlab demo` promises.
     """
     with TemporaryDirectory() as other, patch.dict(os.environ, ATTESTLAB_DATABASE_URL=f"sqlite:///{other}/precious.db"):
-        served.load_credentials(folder)
+        shares: list[float] = []
+        served.load_credentials(folder, report_progress=shares.append)
+        assert shares == sorted({0.0, *shares, 1.0}), "the build shows its progress from its begin to its end"
         assert os.listdir(other) == [], "the demo opened the database of the environment"
     add_person(folder, MEMBER, name="Mia Lindt", role=Role.MEMBER)
     add_person(folder, LEAVER, name="Leo Marti", role=Role.ADMIN)
