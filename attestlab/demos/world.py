@@ -52,6 +52,7 @@ _ISSUERS = (
 )
 _PEOPLE = ("Ada Lovelace", "Emmy Noether", "Grace Hopper", "Lise Meitner")
 _DAY = date(2026, 6, 30)
+_REGISTERED_BEFORE = timedelta(days=35)  # the year: keys that were never rotated are over an age limit of a year
 
 
 @dataclass(frozen=True)
@@ -138,10 +139,11 @@ def build_demo_world(
     `accompany` is called when the year begins, and returns what else happens in each of its weeks.
     """
     settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
-    rewound = RewoundClock(clock or SystemClock(), behind=YEAR if history else timedelta(0))
+    rewound = RewoundClock(clock or SystemClock(), behind=YEAR + _REGISTERED_BEFORE if history else timedelta(0))
     lab, made = Installation.init(settings, clock=rewound)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuers = [_create_issuer(lab, caller, *row) for row in _ISSUERS]
+    rewound.move_to(YEAR)
     documents = [(issuer, document) for issuer in issuers for document in _make_documents(issuer)]
     if history:
         documents = [*documents[::2], *documents[1::2]]  # so that every issuer mints in the first half of the year

@@ -8,8 +8,13 @@ from typing import NamedTuple
 from attestlab.core.db.transaction import Transaction
 
 
+def look_at_nothing() -> None:
+    """Read nothing."""
+
+
 class Deed(NamedTuple):
-    """What was done some days before today."""
+    """What was done some days before today; `look` reads the records before the transaction of `act` begins."""
 
     days_ago: float
     act: Callable[[Transaction], None]
+    look: Callable[[], None] = look_at_nothing

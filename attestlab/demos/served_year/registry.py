@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
+from typing import NamedTuple
 from uuid import UUID
 
 from attestlab.attestations.minting import MintRequest
@@ -22,6 +23,13 @@ from attestlab.orgs.rules import Caller
 MAX_EXPIRED = 200  # of one sweep
 
 
+class MintedDocument(NamedTuple):
+    """An attestation, whatever became of it, and the SHA-256 of its document (hex)."""
+
+    attestation_id: UUID
+    document_hash: str
+
+
 class RegistryDesk:
     """The issuers by name, and what they minted; every verb joins the transaction that it gets."""
 
@@ -31,10 +39,19 @@ class RegistryDesk:
         self._random = Random(f"{seed}:registry")
         self._ids = {each.issuer.name: each.issuer.id for each in issuers}
         self._valid: defaultdict[str, list[tuple[UUID, MintRequest]]] = defaultdict(list)
+        self._minted: defaultdict[str, list[MintedDocument]] = defaultdict(list)
 
     def get_id(self, issuer: str) -> UUID:
         """Return the id of an issuer."""
         return self._ids[issuer]
+
+    def list_minting_issuers(self) -> Sequence[str]:
+        """Return the issuers that have minted something."""
+        return list(self._minted)
+
+    def list_minted(self, issuer: str) -> Sequence[MintedDocument]:
+        """Return what the issuer minted."""
+        return self._minted[issuer]
 
     def mint(self, batch: Batch, tx: Transaction) -> None:
         """Mint a batch with the issuer's active key."""
@@ -45,10 +62,12 @@ class RegistryDesk:
                 kid=key.kid,
                 schema=batch.schema,
                 claims=draw_claims(batch.schema, batch.issuer, self.lab.clock.now(), self._random),
+                document_hash=self._random.randbytes(32).hex(),
                 expiry_from_claims=batch.schema == "membership-card",
             )
             minted = self.lab.attestations.mint(request, caller=self._caller, tx=tx)
             self._valid[batch.issuer].append((minted.id, request))
+            self._minted[batch.issuer].append(MintedDocument(minted.id, str(request.document_hash)))
 
     def revoke(self, issuer: str, reason: str, caller: Caller, tx: Transaction) -> None:
         """Revoke one of the issuer's newest attestations."""
@@ -60,7 +79,13 @@ class RegistryDesk:
         attestation_id, old = self._draw_newest(issuer)
         claims = draw_claims(old.schema, issuer, self.lab.clock.now(), self._random)
         kid = self._get_active_key(issuer, tx).kid
-        corrected = MintRequest(issuer_id=old.issuer_id, kid=kid, schema=old.schema, claims=claims)
+        corrected = MintRequest(
+            issuer_id=old.issuer_id,
+            kid=kid,
+            schema=old.schema,
+            claims=claims,
+            document_hash=self._random.randbytes(32).hex(),
+        )
         self.lab.attestations.supersede(attestation_id, corrected, caller=caller, tx=tx)
 
     def expire(self, tx: Transaction) -> None:

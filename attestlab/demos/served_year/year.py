@@ -13,6 +13,7 @@ from random import Random
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.history.year import SEED
 from attestlab.demos.served_year.changes import CHANGES, Proceedings
+from attestlab.demos.served_year.checks import Checks
 from attestlab.demos.served_year.deeds import Deed
 from attestlab.demos.served_year.registry import RegistryDesk
 from attestlab.demos.served_year.rhythms import draw_batches
@@ -46,6 +47,7 @@ class ServedYear:
                 for batch in draw_batches(seed=seed, times=mint_times)
             ),
             *_list_deeds(registry, team, seed),
+            *Checks(registry, world.caller, seed=seed).list_deeds(),
         ]
         self._waiting = deque(sorted(deeds, key=attrgetter("days_ago"), reverse=True))
 
@@ -54,6 +56,7 @@ class ServedYear:
         while self._waiting and timedelta(days=self._waiting[0].days_ago) >= behind:
             deed = self._waiting.popleft()
             self._clock.move_to(timedelta(days=deed.days_ago))
+            deed.look()
             with self._lab.storage.write() as tx:
                 deed.act(tx)
 

@@ -1,0 +1,97 @@
+"""The first questions of the trade, asked of the served demo: each has an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import attestlab
+from attestlab import Lab
+from support.dashboards.demo_server import OWNER, copy_demo
+
+AGE_LIMIT = timedelta(days=365)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("asked") / "lab"
+    copy_demo(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab(folder: Path) -> Iterator[Lab]:
+    with attestlab.open(folder) as lab:
+        yield lab
+
+
+def test_failed_verifications_have_causes_and_issuers(lab: Lab) -> None:
+    failed = lab.sql(
+        "select date_trunc('month', verified_at) as month, verdict, issuers.name, sum(count) as n"
+        " from verifications join issuers on issuers.id = issuer_id where not valid group by all"
+    ).df()
+
+    assert set(failed["verdict"]) == {"ALTERED", "EXPIRED", "INVALID", "REVOKED", "SUPERSEDED"}
+    assert failed["name"].nunique() == len(lab.issuers)
+    assert failed["month"].nunique() > 6
+
+
+def test_the_failures_of_one_issuer_rise(lab: Lab) -> None:
+    spans = lab.sql(
+        "select issuers.name, (verified_at >= $middle)::int as span, sum(count) as n"
+        " from verifications join issuers on issuers.id = issuer_id"
+        " where not valid and verified_at >= $start group by all",
+        {"start": datetime.now(UTC) - timedelta(days=56), "middle": datetime.now(UTC) - timedelta(days=28)},
+    ).df()
+    before, after = (spans[spans["span"] == span].set_index("name")["n"] for span in (0, 1))
+
+    rising = [name for name in after.index if after[name] > max(10, 2 * before.get(name, 0))]
+    assert rising == ["Orchard Press"]
+
+
+def test_the_last_day_has_raw_events_that_a_mapping_knows_and_others(lab: Lab) -> None:
+    since = datetime.now(UTC) - timedelta(days=1)
+    newest = lab.sql("select distinct event_type as type from raw_events where occurred_at >= ?", [since])
+
+    assert {row["type"] for row in newest} == {
+        "attestation.deepfake_suspect",
+        "document.reused",
+        "verification.failed",
+    }
+
+
+def test_signals_name_attestations_and_documents_that_exist(lab: Lab) -> None:
+    of_attestations = lab.sql(
+        "select schema_id, verdict, count(*) as n from signals"
+        " join attestations on signals.entity_type = 'attestation' and attestations.id = signals.entity_id"
+        " join verifications on verifications.attestation_id = attestations.id where not valid group by all"
+    ).df()
+    of_documents = lab.sql(
+        "select signals.source, count(*) as n from signals"
+        " join attestations on signals.entity_type = 'document' and attestations.document_hash = signals.entity_id"
+        " join raw_events on raw_events.id = signals.event_id group by all"
+    ).df()
+
+    assert of_attestations["schema_id"].nunique() > 5
+    assert set(of_documents["source"]) == {"attestation", "document"}
+
+
+def test_some_active_keys_are_over_the_age_limit_and_others_are_not(lab: Lab) -> None:
+    active = [key for issuer in lab.issuers for key in issuer.keys if key.status == "active"]
+    old = [key for key in active if datetime.now(UTC) - key.created_at > AGE_LIMIT + timedelta(days=7)]
+
+    assert 0 < len(old) < len(active)
+
+
+def test_a_request_waits_for_somebody_else_than_who_asked(lab: Lab, folder: Path) -> None:
+    password = json.loads((folder / "demo.json").read_text())["people_password"]
+    ann = lab.as_(OWNER, password=password)
+    (waiting,) = ann.issuers.requests(status="PENDING")
+
+    assert ann.me().roles == ["owner"]
+    assert waiting.requested_by != ann.me().id
+    assert ann.issuers.approve(waiting).status == "APPROVED"
