@@ -129,7 +129,7 @@ class Installation:
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log.log_id,
         )
-        self.lake = Lake(storage=storage, folder=settings.data / LAKE)
+        self.lake = Lake(storage=storage, folder=settings.data / LAKE, clock=clock)
         self.risk = Risk(
             storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals
         )

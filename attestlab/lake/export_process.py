@@ -86,6 +86,7 @@ async def _kill(process: Process) -> None:
 def main() -> None:
     """Export the lake named on stdin, and print the number of parts written."""
     os.nice(NICENESS)
+    from attestlab.core.clock import SystemClock
     from attestlab.core.db.storage import Storage  # after `nice`, because loading is half of the work
     from attestlab.lake.service import Lake
 
@@ -94,6 +95,7 @@ def main() -> None:
     lake = Lake(
         storage=storage,
         folder=Path(info["folder"]),
+        clock=SystemClock(),
         rows_a_part=info["rows_a_part"],
         merged_lengths=info["merged_lengths"],
     )

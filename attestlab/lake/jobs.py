@@ -17,11 +17,12 @@ Parameters = Sequence[object] | Mapping[str, object] | None
 
 
 class LakeConnectionInfo(NamedTuple):
-    """The information that another process needs to open the data sets that one tenant sees."""
+    """What another process needs to open the data sets that one tenant sees; `now` is the time in its SQL."""
 
     records: str
     folder: Path
     tenant_id: UUID
+    now: datetime
 
 
 class ClientQuery(NamedTuple):

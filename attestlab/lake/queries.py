@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
@@ -95,7 +96,9 @@ def open_lake(info: LakeConnectionInfo) -> TenantLake:
     from attestlab.lake.relations import TenantLake
 
     trusted = open_trusted(info.records, info.folder)
-    return TenantLake(open_records(info.records), info.folder, info.tenant_id, trusted=trusted)
+    return TenantLake(
+        open_records(info.records), info.folder, info.tenant_id, clock=FixedClock(info.now), trusted=trusted
+    )
 
 
 @cache

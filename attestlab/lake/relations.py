@@ -21,6 +21,7 @@ from pyarrow import dataset as datasets
 from sqlalchemy import Connection
 
 from attestlab.core import parquet_digest
+from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
 from attestlab.core.execution.worker_processes import WorkerProcesses
@@ -133,10 +134,12 @@ class TenantLake:
         folder: Path,
         tenant_id: UUID,
         *,
+        clock: Clock,
         workers: WorkerProcesses | None = None,
         trusted: TrustedConnections | None = None,
     ) -> None:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
+        self._clock = clock
         self._workers = workers
         self._trusted = trusted or TrustedConnections(storage, folder)
         self.decisions = self._reader("decisions")
@@ -198,7 +201,8 @@ class TenantLake:
         members = {placed[name]: each for name, each in tables.items()}
         is_child = self._workers is None
         owner = self._tenant_id if is_child else None
-        return open_sealed(members, selects, has_plain_types=has_plain_types, owner=owner)
+        now = self._clock.now()
+        return open_sealed(members, selects, has_plain_types=has_plain_types, owner=owner, now=now)
 
     def history(self) -> duckdb.DuckDBPyConnection:
         """Return decisions and mints as of one moment, as `decided` and `minted`, with columns as in parts."""
@@ -213,7 +217,7 @@ class TenantLake:
         if self._workers is None:
             raise Conflict("A child process cannot start another; use `connect`.")
         records = self._storage.url.render_as_string(hide_password=False)
-        place = LakeConnectionInfo(records, self._folder, self._tenant_id)
+        place = LakeConnectionInfo(records, self._folder, self._tenant_id, self._clock.now())
         return queries.run_query(self._workers, place, dataset, query, parameters)
 
     def _attributes(self, view: LakeView, tables: Mapping[str, Tables]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from uuid import UUID
 
@@ -28,6 +29,10 @@ _SEALED_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,  # variables of the calling code are not tables
 }
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES = ("now", "get_current_timestamp", "transaction_timestamp")  # `current_timestamp` is the second
+_DATES = ("today", "current_date")
+
 Tables = list[pa.Table | datasets.Dataset]
 """pyarrow tables and data sets; all rows are the caller's, each once."""
 
@@ -38,6 +43,7 @@ def open_sealed(
     *,
     has_plain_types: bool = False,
     owner: UUID | None = None,
+    now: datetime | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """Open a connection that has these tables, each the union of its parts, and can access nothing else.
 
@@ -48,14 +54,16 @@ def open_sealed(
     Without an `owner` the connection has a DuckDB instance of its own, which takes 10 ms to open. The connections of
     an owner, a tenant, share the instance that is open until another tenant needs one. No connection sees the tables
     of another, but all of them share `MEMORY_LIMIT`; so a child process uses this, which runs one query at a time.
+
+    `now` is what SQL's functions of the current time return; by default the machine's time.
     """
     if owner is None:
-        return _add_views(_open_instance(has_plain_types), tables, views or {})
+        return _add_views(_open_instance(has_plain_types), tables, views or {}, now)
     try:
-        return _add_views(_open_instance_of(owner, has_plain_types).cursor(), tables, views or {})
+        return _add_views(_open_instance_of(owner, has_plain_types).cursor(), tables, views or {}, now)
     except duckdb.FatalException:  # an earlier query broke the instance
         _open_instance_of.cache_clear()
-        return _add_views(_open_instance_of(owner, has_plain_types).cursor(), tables, views or {})
+        return _add_views(_open_instance_of(owner, has_plain_types).cursor(), tables, views or {}, now)
 
 
 @lru_cache(maxsize=1)
@@ -75,9 +83,14 @@ def _open_instance(has_plain_types: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _add_views(
-    connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Tables], views: Mapping[str, str]
+    connection: duckdb.DuckDBPyConnection,
+    tables: Mapping[str, Tables],
+    views: Mapping[str, str],
+    now: datetime | None,
 ) -> duckdb.DuckDBPyConnection:
-    """Add the tables and views, as temporary ones, which no other connection of the instance sees."""
+    """Add the tables and views, and the time, as temporary ones, which no other connection of the instance sees."""
+    if now is not None:
+        _set_time(connection, now)
     for name, members in tables.items():
         for number, table in enumerate(members):
             connection.register(f"{name}_{number}", table)
@@ -86,6 +99,13 @@ def _add_views(
     for name, query in views.items():
         connection.execute(f"CREATE TEMP VIEW {name} AS {query}")
     return connection
+
+
+def _set_time(connection: duckdb.DuckDBPyConnection, now: datetime) -> None:
+    """Let the functions of the current time and date return this time, in UTC."""
+    time = f"make_timestamptz({(now - _EPOCH) // timedelta(microseconds=1)})"
+    values = {**dict.fromkeys(_TIMES, time), **dict.fromkeys(_DATES, f"{time}::DATE")}
+    connection.execute(";".join(f"CREATE TEMP MACRO {name}() AS {value}" for name, value in values.items()))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.execution.job_watch import IdleLimits
 from attestlab.core.execution.worker_processes import WorkerProcesses
@@ -52,6 +53,7 @@ class Lake:
         *,
         storage: Storage,
         folder: Path,
+        clock: Clock,
         rows_a_part: int = ROWS_A_PART,
         merged_lengths: Sequence[int] = MERGED_LENGTHS,
     ) -> None:
@@ -59,6 +61,7 @@ class Lake:
         self.rows_a_part = rows_a_part
         self.merged_lengths = merged_lengths
         self._storage = storage
+        self._clock = clock
         self.workers = WorkerProcesses(
             processes=QUERY_PROCESSES, of_a_tenant=QUERIES_OF_A_TENANT, idle_limits=IdleLimits()
         )
@@ -69,12 +72,17 @@ class Lake:
         from attestlab.lake.relations import TenantLake
 
         return TenantLake(
-            self._storage, self.folder, caller.tenant_id, workers=self.workers, trusted=self._trusted_connections
+            self._storage,
+            self.folder,
+            caller.tenant_id,
+            clock=self._clock,
+            workers=self.workers,
+            trusted=self._trusted_connections,
         )
 
     def locate(self, caller: Caller) -> LakeConnectionInfo:
         """Return what a child process needs to open the lake as the caller's tenant sees it."""
-        return LakeConnectionInfo(self._records_url, self.folder, caller.tenant_id)
+        return LakeConnectionInfo(self._records_url, self.folder, caller.tenant_id, self._clock.now())
 
     def connect_to_all_tenants(self, *names: str) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """Open a connection like `TenantLake.connect`, with the facts of every tenant.

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from attestlab.core.clock import FixedClock
+from attestlab.core.clock import FixedClock, SystemClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
 from attestlab.lake.service import Lake
@@ -48,4 +48,4 @@ def open_lake(place: Mapping[str, object]) -> tuple[Storage, Lake]:
 def _open_lake(records: str, folder: str, rows_a_part: int) -> tuple[Storage, Lake]:
     """Open a lake once in this process, so that its jobs share what it remembers of unexported facts."""
     storage = open_records(records)
-    return storage, Lake(storage=storage, folder=Path(folder), rows_a_part=rows_a_part)
+    return storage, Lake(storage=storage, folder=Path(folder), clock=SystemClock(), rows_a_part=rows_a_part)

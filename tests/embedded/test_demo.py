@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from multiprocessing import Barrier, Event, Value
 from pathlib import Path
 
@@ -163,3 +164,19 @@ def test_a_second_person_can_sign_in_and_approve(caches: Path, temporary: Path) 
         assert [each.status for each in ann.issuers.requests("Orchard Press")] == ["EXECUTED"]
         assert ben.issuers.requests(status="PENDING").df().empty
         assert lab.as_("rita@demo.example", password="only for the demo").me().roles == ["reviewer"]
+
+
+TIMES = ("now()", "current_timestamp", "get_current_timestamp()", "transaction_timestamp()", "today()", "current_date")
+
+
+@pytest.mark.parametrize("by_a_person", [False, True], ids=["in this process", "over HTTP"])
+def test_the_time_in_sql_is_that_of_the_world(by_a_person: bool, caches: Path, temporary: Path) -> None:
+    with demo(history=False) as lab:
+        asker = lab.as_("ann@demo.example", password="only for the demo") if by_a_person else lab
+        (row,) = asker.sql(f"select {', '.join(f'{each}::timestamptz' for each in TIMES)} from issuers limit 1")
+        of_one = next(iter(asker.attestations.sql("select max(now() - created_at) < interval 1 hour as new from this")))
+
+    *times, today, date = row.values()
+    assert all(WORLD_END <= each < WORLD_END + timedelta(hours=1) for each in times)
+    assert today == date == WORLD_END.replace(hour=0)
+    assert of_one == {"new": True}

@@ -294,7 +294,8 @@ def test_two_exporters_write_one_lake(lake_scenario: LakeScenario) -> None:
     """
     for number in range(24):
         lake_scenario.act(number)
-    lake = Lake(storage=lake_scenario.lab.storage, folder=lake_scenario.lab.lake.folder, rows_a_part=3)
+    lab = lake_scenario.lab
+    lake = Lake(storage=lab.storage, folder=lab.lake.folder, clock=lab.clock, rows_a_part=3)
     threads = [threading.Thread(target=which.export) for which in (lake, lake_scenario.lab.lake, lake)]
     for thread in threads:
         thread.start()
