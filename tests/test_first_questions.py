@@ -87,7 +87,7 @@ def test_some_active_keys_are_over_the_age_limit_and_others_are_not(lab: Lab) ->
     assert 0 < len(old) < len(active)
 
 
-def test_a_request_waits_for_somebody_else_than_who_asked(lab: Lab, folder: Path) -> None:
+def test_a_pending_request_needs_the_approval_of_another_person(lab: Lab, folder: Path) -> None:
     password = json.loads((folder / "demo.json").read_text())["people_password"]
     ann = lab.as_(OWNER, password=password)
     (waiting,) = ann.issuers.requests(status="PENDING")
