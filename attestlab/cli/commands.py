@@ -33,6 +33,7 @@ from attestlab.cli.output import (
 from attestlab.cli.policies import policies
 from attestlab.cli.progress import progress_on_stderr
 from attestlab.cli.tenants import consumers, tenants
+from attestlab.core.extras import list_missing, require_extra
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.core.version import VERSION
 
@@ -87,9 +88,10 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) ->
     Example: attestlab init --data lab --json
     """
     with report_errors():
+        settings = load_settings(data, database_url)
         from attestlab.installation import Installation
 
-        lab, made = Installation.init(load_settings(data, database_url))
+        lab, made = Installation.init(settings)
         lab.close()
         warn_about_shared_folder(data)
     print_values(made.public(), as_json)
@@ -159,6 +161,7 @@ def openapi() -> None:
     Example: attestlab openapi > openapi.json
     """
     with report_errors():
+        require_extra("server")
         from attestlab.server.app import describe_api
 
         document = describe_api()
@@ -220,9 +223,10 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
         report_errors(after_interrupt="Run it again to complete it."),
         progress_on_stderr("resealing", is_shown=not as_json) as progress,
     ):
+        settings = load_settings(data, database_url)
         from attestlab.cli.rekey import rewrap
 
-        done = rewrap(load_settings(data, database_url), os.environ, progress=progress)
+        done = rewrap(settings, os.environ, progress=progress)
     if done is None:
         print_stderr("An earlier rewrap was completed: the records had been resealed already.")
     print_values(done.public() if done is not None else {"ended": True}, as_json)
@@ -262,6 +266,7 @@ def _warn_about_unknown_variables() -> None:
 
 def _load_server() -> ModuleType:
     """Load the server with the garbage collector disabled, which would otherwise scan it repeatedly."""
+    require_extra("server")
     gc.disable()
     from attestlab.cli import serve as cli_serve
 
@@ -275,7 +280,7 @@ def _print_demo(shown: Credentials, as_json: bool) -> None:
         return
     emit(
         f"AttestLab demo at {shown['url']}\n"
-        f"  dashboard {shown['url']}/dash/ signs in with one click\n"
+        f"  dashboard {_describe_dashboards(shown['url'])}\n"
         f"  sign-in   {shown['owner_email']}  {shown['owner_password']}\n"
         f"{_describe_people(shown)}"
         f"  API key   {shown['api_key']}\n"
@@ -286,6 +291,13 @@ def _print_demo(shown: Credentials, as_json: bool) -> None:
         f'       -d \'{{"attestation_id": "{shown["attestation_id"]}"}}\'\n\n'
         "Stop with Ctrl-C."
     )
+
+
+def _describe_dashboards(url: object) -> str:
+    """Describe where the dashboards are, or how to install them."""
+    if list_missing("dash"):
+        return "not installed: pip install 'attestlab[dash]'"
+    return f"{url}/dash/ signs in with one click"
 
 
 def _describe_people(shown: Credentials) -> str:

@@ -14,7 +14,7 @@ import typer
 
 from attestlab.core.error_text import text_without_values
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
-from attestlab.core.extras import explain
+from attestlab.core.extras import explain, require_extra
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def report_listening_errors(host: str, port: int) -> Iterator[None]:
 
 def load_settings(data: Path, database_url: str | None, *, env: str = "sandbox") -> Settings:
     """Load the settings of a command: its options, then the environment."""
+    require_extra("server")
     from attestlab.settings import Settings, Stage
 
     if env not in list(Stage):
@@ -102,9 +103,10 @@ def load_settings(data: Path, database_url: str | None, *, env: str = "sandbox")
 @contextmanager
 def open_installation(data: Path, database_url: str | None) -> Iterator[Installation]:
     """Open an installation for a command and close it at the end of the block."""
+    settings = load_settings(data, database_url)
     from attestlab.installation import Installation
 
-    lab = Installation.open(load_settings(data, database_url))
+    lab = Installation.open(settings)
     try:
         yield lab
     finally:

@@ -22,6 +22,7 @@ from attestlab.cli.output import (
     report_errors,
     report_listening_errors,
 )
+from attestlab.core.extras import require_extra
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def witness_init(
     import os
 
     with report_errors():
+        require_extra("server")
         from attestlab.witness.service import create_witness
 
         vkey = create_witness(data, name=name, environ=os.environ)
@@ -81,6 +83,7 @@ def witness_serve(
     Example: attestlab witness serve --data witness --log "$(attestlab log vkey --data lab)" --port 8081
     """
     with report_errors(), report_listening_errors(host, port):
+        require_extra("server")
         from attestlab.witness.serving import run_witness
 
         run_witness(data, logs=log, host=host, port=port, announce=announce)

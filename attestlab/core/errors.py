@@ -21,7 +21,7 @@ A message states what is wrong and how to correct it.
     |   +-- HeadGuardMismatch
     |   +-- Cancelled
     |   +-- WorkAborted           a child process exceeded its limits or died
-    +-- MissingExtra              a package is not installed; also an ImportError
+    +-- MissingExtra              packages are not installed; also an ImportError
     +-- ServiceFailed             another host's service failed, or is no AttestLab service
     +-- IntegrityFailed           stored or presented evidence is not valid
         +-- KeyringMismatch       sealed under another key-encryption key
@@ -261,13 +261,16 @@ class WorkAborted(Unavailable):
 
 
 class MissingExtra(AttestLabError, ImportError):
-    """A package of an extra is not installed; the message has the line that installs it."""
+    """Packages of an extra are not installed; the message names all of them and has the line that installs them."""
 
     code = "SERVICE_UNAVAILABLE"
 
-    def __init__(self, module: str, extra: str) -> None:
+    def __init__(self, packages: Sequence[str], extra: str) -> None:
+        *others, last = packages
+        named = f"packages {', '.join(others)} and {last} are" if others else f"package {last} is"
+        remedy = f"Install {'them' if others else 'it'}: pip install 'attestlab[{extra}]'"
         super().__init__(
-            f"The package {module} is not installed. Install it: pip install 'attestlab[{extra}]'",
+            f"The {named} not installed. {remedy}",
             details={"reason": "missing_extra", "extra": extra},
         )
 

@@ -1,50 +1,73 @@
-"""The extras of the package: which one brings a package that the plain install lacks (pyproject.toml).
+"""The extras of the package: the packages that each one brings to a plain install (pyproject.toml).
 
-The plain install verifies offline and is a client. Whatever imports more does so inside `naming_extras`, or behind a
-door that is: the public names of `attestlab`, and the commands.
+The plain install verifies offline and is a client. A door that needs more calls `require_extra` before it does
+anything; other code that imports a package of an extra does so inside `naming_extras`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
 from typing import Final
 
 from attestlab.core.errors import MissingExtra
 
-EXTRA_OF_MODULE: Final[Mapping[str, str]] = {
-    "alembic": "server",
-    "argon2": "server",
-    "bokeh": "dash",
-    "c2pa": "server",
-    "defusedxml": "server",
-    "dns": "server",
-    "duckdb": "lake",
-    "email_validator": "server",
-    "geoip2fast": "server",
-    "gmpy2": "server",
-    "idna": "server",
-    "jinja2": "server",
-    "numpy": "server",
-    "pandas": "notebook",
-    "panel": "dash",
-    "panel_material_ui": "dash",
-    "param": "dash",
-    "PIL": "server",
-    "polars": "notebook",
-    "prometheus_client": "server",
-    "psycopg": "postgres",
-    "pyarrow": "lake",
-    "pydantic_settings": "server",
-    "pytz": "lake",
-    "segno": "server",
-    "sqlalchemy": "server",
-    "sqlglot": "server",
-    "sqlmodel": "server",
-    "tomli_w": "server",
-    "tornado": "server",
-    "z3": "prove",
+INCLUDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "server": ("lake", "prove"),
+    "postgres": ("server",),
+    "notebook": ("server",),
+    "dash": ("server",),
+    "demo": ("dash",),
 }
+"""The extras that an extra includes."""
+
+PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
+    "lake": {"duckdb": "duckdb", "pyarrow": "pyarrow", "pytz": "pytz"},
+    "prove": {"z3-solver": "z3"},
+    "server": {
+        "alembic": "alembic",
+        "argon2-cffi": "argon2",
+        "c2pa-python": "c2pa",
+        "defusedxml": "defusedxml",
+        "dnspython": "dns",
+        "email-validator": "email_validator",
+        "geoip2fast": "geoip2fast",
+        "gmpy2": "gmpy2",
+        "idna": "idna",
+        "jinja2": "jinja2",
+        "markupsafe": "markupsafe",
+        "numpy": "numpy",
+        "pillow": "PIL",
+        "prometheus-client": "prometheus_client",
+        "pydantic-settings": "pydantic_settings",
+        "segno": "segno",
+        "sqlalchemy": "sqlalchemy",
+        "sqlglot": "sqlglot",
+        "sqlmodel": "sqlmodel",
+        "tomli-w": "tomli_w",
+        "tornado": "tornado",
+    },
+    "postgres": {"psycopg": "psycopg"},
+    "notebook": {
+        "hvplot": "hvplot",
+        "ipykernel": "ipykernel",
+        "jupyterlab": "jupyterlab",
+        "matplotlib": "matplotlib",
+        "pandas": "pandas",
+        "polars": "polars",
+    },
+    "dash": {
+        "bokeh": "bokeh",
+        "pandas": "pandas",
+        "panel": "panel",
+        "panel-material-ui": "panel_material_ui",
+        "param": "param",
+    },
+    "demo": {},
+}
+"""The packages of each extra without those of the extras that it includes, with the module that each installs."""
 
 
 @contextmanager
@@ -63,12 +86,38 @@ def naming_extras() -> Iterator[None]:
         raise missing from error
 
 
+@cache
+def require_extra(extra: str) -> None:
+    """Require every package of an extra, at the cost of a look into the folders of packages.
+
+    Raises:
+        MissingExtra: some are not installed; the message names all of them.
+    """
+    missing = list_missing(extra)
+    if missing:
+        raise MissingExtra(missing, extra)
+
+
+def list_missing(extra: str) -> list[str]:
+    """List the packages of an extra, and of those that it includes, that are not installed."""
+    return sorted(package for package, module in list_packages(extra).items() if find_spec(module) is None)
+
+
+def list_packages(extra: str) -> dict[str, str]:
+    """List the packages of an extra, and of those that it includes, with the module that each installs."""
+    included = [list_packages(each) for each in INCLUDED.get(extra, ())]
+    return {package: module for part in (PACKAGES[extra], *included) for package, module in part.items()}
+
+
 def explain(error: ModuleNotFoundError) -> MissingExtra | None:
     """Return the error that names the extra of a missing module; None for a module of no extra.
 
     >>> explain(ModuleNotFoundError("No module named 'z3'", name="z3")).message
-    "The package z3 is not installed. Install it: pip install 'attestlab[prove]'"
+    "The package z3-solver is not installed. Install it: pip install 'attestlab[prove]'"
     """
     module = (error.name or "").partition(".")[0]
-    extra = EXTRA_OF_MODULE.get(module)
-    return None if extra is None else MissingExtra(module, extra)
+    for extra, packages in PACKAGES.items():
+        named = [package for package, installs in packages.items() if installs == module]
+        if named:
+            return MissingExtra(sorted({*named, *list_missing(extra)}), extra)
+    return None

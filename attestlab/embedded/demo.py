@@ -12,6 +12,7 @@ from attestlab.client.lab import Lab
 from attestlab.client.progress import show_progress
 from attestlab.core.clock import FixedClock, truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.extras import require_extra
 from attestlab.embedded.demo_cache import copy_world
 from attestlab.embedded.opening import serve
 from attestlab.installation import Installation
@@ -51,6 +52,7 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
 
     Raises:
         ValidationFailed: the seed is no number from 0.
+        MissingExtra: a package of the extra `server` is not installed.
 
     >>> import attestlab
     >>> with attestlab.demo() as lab:
@@ -58,6 +60,7 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
     100000 VERIFIED
     """
     _require_seed(seed)
+    require_extra("server")
     folder = TemporaryDirectory(prefix="attestlab-demo-")
     try:
         data = Path(folder.name) / "lab"

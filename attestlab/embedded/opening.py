@@ -18,6 +18,7 @@ from attestlab.client.service_client import LocalRows, ServiceClient
 from attestlab.core.db.storage import database_url
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.extras import require_extra
 from attestlab.embedded.service_thread import ServiceThread
 from attestlab.embedded.transport import EmbeddedTransport
 from attestlab.installation import Installation
@@ -87,12 +88,14 @@ def open_lab(folder_or_url: str | PathLike[str], *, data: str | PathLike[str] | 
     Raises:
         ValidationFailed: there is no installation; the message names the remedy.
         KeyringMismatch: the records are sealed under another key-encryption key.
+        MissingExtra: a package of the extra `server` is not installed.
 
     >>> import attestlab
     >>> with attestlab.open("lab") as lab:
     ...     print(lab.me().tenant_name)
     Operator
     """
+    require_extra("server")
     return serve(Installation.open(_read_settings(folder_or_url, data)))
 
 

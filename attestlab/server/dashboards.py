@@ -22,25 +22,28 @@ from typing import Final
 from tornado.iostream import IOStream
 from tornado.netutil import bind_unix_socket
 
-from attestlab.core.errors import Unavailable
+from attestlab.core.errors import MissingExtra, Unavailable
+from attestlab.core.extras import list_missing
 from attestlab.settings import Settings
 
 PREFIX: Final = "/dash"
 PACKAGE: Final = "attestlab_dashboards"
-INTERFACE: Final = "panel_material_ui"  # of the extra `dash`
+EXTRA: Final = "dash"
 START_TIMEOUT_S: Final = 60.0  # on a machine that is busy; it takes three seconds on one that is not
 _POLL_S: Final = 0.05
 _RESTART_PAUSE_S: Final = 2.0
 _STOP_S: Final = 2.0
-_MISSING: Final = (
-    "The dashboards are not installed. Install them, and start the server again: pip install 'attestlab[dash]'"
-)
+_NOT_INSTALLED: Final = "The dashboards are not installed. Install them, and start the server again."
 _SLOW: Final = "The dashboards did not start in time; the server's log has the reason. Try again shortly."
 
 
 def are_installed() -> bool:
     """Whether the package of the dashboards and the extra that it needs are installed."""
-    return find_spec(PACKAGE) is not None and find_spec(INTERFACE) is not None
+    return not _list_missing()
+
+
+def _list_missing() -> list[str]:
+    return [*([] if find_spec(PACKAGE) else [PACKAGE]), *list_missing(EXTRA)]
 
 
 async def refuse() -> IOStream:
@@ -102,8 +105,8 @@ class Dashboards:
         Raises:
             Unavailable: they are not installed, or did not start in time.
         """
-        if not are_installed():
-            raise Unavailable(_MISSING)
+        if missing := _list_missing():
+            raise Unavailable(f"{_NOT_INSTALLED} {MissingExtra(missing, EXTRA).message}")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_TIMEOUT_S
         while (stream := await self._try_to_connect()) is None:

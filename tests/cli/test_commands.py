@@ -393,26 +393,34 @@ def test_demo_ignores_the_database_of_the_environment() -> None:
         assert os.listdir(place) == [], "what it made for itself is gone with it"
 
 
-WITHOUT = "import sys; sys.modules[{!r}] = None; from attestlab.cli.main import main; main()"
+WITHOUT = "import sys; sys.modules.update(dict.fromkeys({!r})); from attestlab.cli.main import main; main()"
 
 
 @pytest.mark.parametrize(
     ("missing", "command", "said"),
     [
         (
-            "PIL",
+            ("PIL",),
             ["demo", "--port", "0"],
-            "attestlab: The package PIL is not installed. Install it: pip install 'attestlab[server]'\n",
+            "attestlab: The package pillow is not installed. Install it: pip install 'attestlab[server]'\n",
         ),
         (
-            "psycopg",
+            ("c2pa", "dns", "z3"),
+            ["demo", "--port", "0"],
+            "attestlab: The packages c2pa-python, dnspython and z3-solver are not installed. "
+            "Install them: pip install 'attestlab[server]'\n",
+        ),
+        (
+            ("psycopg",),
             ["log", "vkey", "--data", ".", "--database-url", "postgresql://nowhere.example/records"],
             "attestlab: The package psycopg is not installed. Install it: pip install 'attestlab[postgres]'\n",
         ),
     ],
-    ids=["pillow", "a driver"],
+    ids=["pillow", "three", "a driver"],
 )
-def test_a_missing_package_is_named_in_one_line(missing: str, command: list[str], said: str, tmp_path: Path) -> None:
+def test_missing_packages_are_named_in_one_line(
+    missing: tuple[str, ...], command: list[str], said: str, tmp_path: Path
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(missing), *command],
         capture_output=True,

@@ -7,19 +7,18 @@ import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from attestlab.core.extras import EXTRA_OF_MODULE
+from attestlab.core.extras import INCLUDED, PACKAGES
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {name: [Requirement(wanted) for wanted in listed] for name, listed in PROJECT["optional-dependencies"].items()}
-FOR_PEOPLE = ("server", "lake", "prove", "postgres", "notebook", "dash")
-# Packages of extras that our code does not import; other packages do.
-NOT_IMPORTED = {"hvplot", "ipykernel", "jupyterlab", "matplotlib", "pytz"}
+FOR_PEOPLE = ("server", "lake", "prove", "postgres", "notebook", "dash", "demo")
 
 
 def packages_of(extra: str) -> set[str]:
@@ -32,14 +31,18 @@ def modules_of(package: str) -> set[str]:
     return {file.parts[0].removesuffix(".py") for file in distribution(package).files or ()}
 
 
-def test_every_package_of_an_extra_has_its_line() -> None:
-    """An import that fails is explained by the extra that brings the package."""
-    wanted = {(name, extra) for extra in FOR_PEOPLE for name in packages_of(extra) - NOT_IMPORTED}
+@pytest.mark.parametrize("extra", FOR_PEOPLE)
+def test_what_names_missing_packages_agrees_with_an_extra(extra: str) -> None:
+    """A door names all packages of an extra that are missing, by the table in `core/extras.py`."""
+    included = {name for each in EXTRAS[extra] if each.name == "attestlab" for name in each.extras}
 
-    named = {name: {extra for each, extra in wanted if each == name} for name, _ in wanted}
-    without = [name for name in named if not named[name] & {EXTRA_OF_MODULE.get(each) for each in modules_of(name)}]
-    assert without == []
-    assert set(EXTRA_OF_MODULE.values()) == set(FOR_PEOPLE)
+    assert set(PACKAGES[extra]) == packages_of(extra)
+    assert set(INCLUDED.get(extra, ())) == included
+    assert [name for name, module in PACKAGES[extra].items() if module not in modules_of(name)] == []
+
+
+def test_the_table_has_the_extras_for_people_alone() -> None:
+    assert set(PACKAGES) == set(FOR_PEOPLE) == set(EXTRAS) - {"bench", "dev"}
 
 
 def test_plain_install_has_none_of_what_an_extra_brings() -> None:

@@ -54,6 +54,17 @@ class CleanEnvironment:
             check=False,
         )
 
+    def start(self, *command: str, **variables: str) -> subprocess.Popen[str]:
+        """Start a command of the environment, with pipes for its output."""
+        return subprocess.Popen(
+            [str(self.folder / "bin" / command[0]), *command[1:]],
+            cwd=self.folder,
+            env={**_plain_environment(), **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def check(self) -> str:
         """Return what `pip check` says about requirements that are not met."""
         return self._pip("check").strip()

@@ -17,7 +17,7 @@ from attestlab.client.analysis.table_rows import ArrowTable
 from attestlab.client.handles.policies import name_policy
 from attestlab.client.json_values import read_facts
 from attestlab.client.service_client import Json, ServiceClient, path_of
-from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
 from attestlab.core.shapes import Shape
 from attestlab.policy.evaluation.binder import bind
@@ -183,12 +183,9 @@ def _place_contexts(contexts: Contexts) -> ContextsPlace:
 
 
 def _write_parquet(contexts: ArrowTable, path: Path) -> None:
-    try:
-        with naming_extras():
-            import pyarrow as pa
-            from pyarrow import parquet
-    except ImportError as error:
-        raise Unavailable("pyarrow is not installed: pip install 'attestlab[notebook]'.") from error
+    with naming_extras():
+        import pyarrow as pa
+        from pyarrow import parquet
     reader: pa.RecordBatchReader = pa.RecordBatchReader.from_stream(contexts)
     with parquet.ParquetWriter(path, reader.schema) as writer:
         for batch in reader:
