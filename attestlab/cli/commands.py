@@ -15,6 +15,7 @@ import typer
 
 from attestlab.cli import minting, watch, webhooks
 from attestlab.cli.logs import log
+from attestlab.cli.notebooks import notebooks
 from attestlab.cli.output import (
     Data,
     DatabaseUrl,
@@ -55,6 +56,7 @@ app = typer.Typer(
 lakes = typer.Typer(no_args_is_help=True, help="The lake: data of the records as Parquet, for analysis.")
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 app.command("mint")(minting.mint)
+app.command("notebooks")(notebooks)
 app.command("listen")(webhooks.listen)
 app.command("trigger")(webhooks.trigger)
 app.add_typer(tenants, name="tenant")

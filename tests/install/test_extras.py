@@ -13,6 +13,7 @@ import pytest
 
 from support import patient_http
 from support.clean_environment import ROOT, CleanEnvironment
+from support.demo_caches import use_demo_caches
 
 Install = Callable[[str], CleanEnvironment]
 LOAD_ALL = """
@@ -52,6 +53,7 @@ with attestlab.open("lab") as lab:
 with attestlab.demo(history=False) as lab:
     print(len(lab.issuers))
 """
+EXECUTE = "from nbclient.cli import main; main()"  # as `jupyter execute`
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +146,20 @@ def test_the_demo_starts_from_the_wheel(install: Install, tmp_path: Path, extra:
     assert (page.status_code, "pip install 'attestlab[dash]'" in page.text) == (
         (302, False) if has_dashboards else (503, True)
     )
+
+
+@pytest.mark.soak
+def test_the_notebooks_of_the_wheel_run_where_they_were_copied(install: Install) -> None:
+    environment = install("notebook")
+    with use_demo_caches():
+        environment.run("attestlab", "notebooks", "books")
+        done = environment.run("python", "-c", EXECUTE, "--inplace", "books/00_tour.ipynb")
+    book = json.loads((environment.folder / "books" / "00_tour.ipynb").read_text())
+    again = environment.run("attestlab", "notebooks", "books")
+
+    assert done.returncode == 0, done.stderr
+    outputs = [output for cell in book["cells"] for output in cell.get("outputs", ())]
+    assert outputs
+    assert [output for output in outputs if output["output_type"] == "error"] == []
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "00_tour.ipynb" in again.stderr

@@ -60,6 +60,8 @@ def test_wheel_has_every_file_of_the_package_and_the_license(wheel: Path) -> Non
         dictionary = archive.read("attestlab/server/dictionary.csv")
         license_text = archive.read(f"attestlab-{VERSION}.dist-info/licenses/LICENSE")
 
+    notebooks = [*(ROOT / "notebooks").glob("*.ipynb"), ROOT / "notebooks" / "charts.py"]
+    source |= {f"attestlab/notebooks/{file.name}" for file in notebooks}
     assert source - names == set()
     assert {name for name in names - source if ".dist-info/" not in name} == set()
     assert dictionary == (ROOT / "data" / "dictionary.csv").read_bytes()
@@ -115,6 +117,7 @@ def test_commands_of_the_plain_install_work_with_a_service(
         (("serve", "--data", ".", "--port", "0"), "server"),
         (("demo", "--port", "0"), "server"),
         (("openapi",), "server"),
+        (("notebooks", "lab"), "notebook"),
         (("log", "fsck", "--data", "."), "server"),
         (("keyring", "rewrap", "--data", "."), "server"),
         (("mint", "x", "--issuer", "x", "--schema", "x", "--data", "."), "server"),

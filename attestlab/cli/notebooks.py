@@ -1,0 +1,63 @@
+"""Copies the notebooks of this version, which the wheel has, into a folder of the user."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attestlab.cli.output import Json, print_values, report_errors
+from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.extras import require_extra
+from attestlab.core.standard_output import print_stderr
+from attestlab.core.version import VERSION
+
+_PACKAGE = Path(__file__).parents[1]
+_MODULE = "charts.py"  # all notebooks import it
+
+
+def notebooks(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the copies; created if it is missing.")],
+    as_json: Json = False,
+) -> None:
+    """Copy the notebooks into a folder; a file there that differs is never overwritten.
+
+    Example: attestlab notebooks my-notebooks
+    """
+    with report_errors():
+        require_extra("notebook")
+        copied = copy_notebooks(folder)
+    print_values({"folder": str(folder), "files": len(copied)}, as_json)
+    print_stderr(f"Open them: jupyter lab {folder}")
+
+
+def copy_notebooks(folder: Path) -> list[Path]:
+    """Copy the notebooks and the module that they import, or nothing; returns the copies.
+
+    Raises:
+        ValidationFailed: the folder is a file.
+        Conflict: files in it differ from those of this version.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValidationFailed(f"{folder} is a file. Name a folder for the notebooks.")
+    sources = _list_sources()
+    differing = [file.name for file in sources if _differs(folder / file.name, file)]
+    if differing:
+        raise Conflict(
+            f"{folder} has files that differ from those of attestlab {VERSION}: {', '.join(differing)}. "
+            "Rename them, or name another folder."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return [shutil.copyfile(file, folder / file.name) for file in sources]
+
+
+def _list_sources() -> list[Path]:
+    installed = _PACKAGE / "notebooks"
+    home = installed if installed.is_dir() else _PACKAGE.parent / "notebooks"  # a clone has them beside the package
+    return [*sorted(home.glob("*.ipynb")), home / _MODULE]
+
+
+def _differs(copy: Path, original: Path) -> bool:
+    return copy.exists() and (not copy.is_file() or copy.read_bytes() != original.read_bytes())

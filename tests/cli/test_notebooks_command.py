@@ -1,0 +1,45 @@
+"""`attestlab notebooks`: copies of this version's notebooks, and no change of anything that its user changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.fork_server import run_command
+
+HOME = Path(__file__).parents[2] / "notebooks"
+NAMES = sorted([*(book.name for book in HOME.glob("*.ipynb")), "charts.py"])
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_notebooks_are_copied_with_what_they_import(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "books"
+
+    done = run_command("notebooks", str(folder))
+
+    assert (done.returncode, done.stderr) == (0, f"Open them: jupyter lab {folder}\n")
+    assert read_all(folder) == {name: (HOME / name).read_bytes() for name in NAMES}
+    assert run_command("notebooks", str(folder)).returncode == 0, "what was not changed may be copied again"
+
+
+def test_a_changed_notebook_stays_and_nothing_is_copied(tmp_path: Path) -> None:
+    for name, text in (("04_issuer_governance.ipynb", "mine"), ("charts.py", "mine too"), ("notes.txt", "")):
+        (tmp_path / name).write_text(text)
+    before = read_all(tmp_path)
+
+    done = run_command("notebooks", str(tmp_path))
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert ": 04_issuer_governance.ipynb, charts.py. Rename them, or name another folder." in done.stderr
+    assert read_all(tmp_path) == before
+
+
+def test_a_file_is_no_folder_for_notebooks(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+
+    done = run_command("notebooks", str(tmp_path / "file"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"attestlab: {tmp_path / 'file'} is a file. Name a folder for the notebooks.\n"
