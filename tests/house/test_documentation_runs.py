@@ -21,6 +21,7 @@ from support.documentation import (
     require_error,
     require_shown_output,
     runnable_blocks,
+    starts_empty,
 )
 from support.exports import mint_attestation
 from support.in_process_server import make_client
@@ -37,13 +38,16 @@ NOT_RUN = {
     ("docs/verification.md", "log example.com/attestlab"),
     ("docs/webhooks.md", "export ATTESTLAB_API_KEY"),
 }
+SHARED = {"README.md", "production.md"}  # with an installation of their own, and the world of the pages too
+FOLLOWED = [page for page in PAGES if starts_empty(page) and page.name not in SHARED]
 # The contract names EdDSA, which RFC 9864 has since split in two; joserfc warns each time.
 pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated via RFC 9864")
 
 
 def pages_with(*languages: str) -> list[object]:
-    """The pages with a block of these languages that runs."""
-    return [pytest.param(page, id=page.name) for page in PAGES if runnable_blocks(page, *languages)]
+    """The pages with a block of these languages that runs in the world of the pages."""
+    pages = [page for page in PAGES if page not in FOLLOWED and runnable_blocks(page, *languages)]
+    return [pytest.param(page, id=page.name) for page in pages]
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +88,21 @@ def test_the_commands_of_a_page_succeed(documented: DocumentationRun, page: Path
     assert done.returncode == 0, done.stderr
 
 
-def test_quickstart_ends_with_a_valid_and_an_altered_document(
-    documented: DocumentationRun,
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.name)
+def test_a_stranger_follows_a_page_to_the_letter_and_again(
+    documented: DocumentationRun, tmp_path: Path, page: Path
 ) -> None:
-    done = documented.type_shell(ROOT / "docs" / "quickstart.md")
+    """From an empty folder, in order, twice; the second time loses nothing that the first one made."""
+    first = documented.follow(page, tmp_path)
+    made = list(tmp_path.glob("init.json"))
+    secrets = [file.read_text() for file in made]
 
-    verdicts = re.findall(r"^(?:VALID|ALTERED|exit 1)\b", done.stdout, re.MULTILINE)
-    assert verdicts == ["VALID", "VALID", "ALTERED", "exit 1"], done.stderr
+    second = documented.follow(page, tmp_path)
+
+    assert [file.read_text() for file in made] == secrets
+    if page.name == "quickstart.md":
+        verdicts = [re.findall(r"^(?:VALID|ALTERED|exit 1)\b", shown, re.MULTILINE) for shown in (first, second)]
+        assert verdicts == [["VALID", "VALID", "ALTERED", "exit 1"]] * 2
 
 
 @pytest.mark.parametrize("page", pages_with("python"))

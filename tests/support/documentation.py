@@ -91,6 +91,11 @@ def runnable_blocks(page: Path, *languages: str) -> list[Block]:
     return [block for block in read_blocks(page) if block.language in languages and block.reason is None]
 
 
+def starts_empty(page: Path) -> bool:
+    """Whether a page makes its own installation, so that its reader begins in an empty folder."""
+    return any("attestlab init" in block.text for block in runnable_blocks(page, *SHELLS))
+
+
 @dataclass
 class _DelayedClock:
     """Runs `behind` the machine's clock, so that a log founded now is old enough for a status list."""
@@ -141,14 +146,23 @@ class DocumentationRun:
         return self.typed[page]
 
     def _type_shell(self, page: Path) -> subprocess.CompletedProcess[str]:
+        return self._type_in(Path(mkdtemp(dir=self.folder)) if starts_empty(page) else self.folder, page)
+
+    def _type_in(self, folder: Path, page: Path) -> subprocess.CompletedProcess[str]:
         parts = [f"echo '{block.place}' >&2\n{block.text}" for block in runnable_blocks(page, *SHELLS)]
         script = _SERVE.sub(_COPROCESS, "".join(parts))
-        folder = Path(mkdtemp(dir=self.folder)) if "attestlab init" in script else self.folder
         if page.name == INSTALLED_COMMAND_PAGE:
             script = f'PATH="${{PATH#*{os.pathsep}}}"\n{script}'
         with ExitStack() as held:
             ports = {port: str(held.enter_context(hold_port())) for port in PORTS}
             return self._shell(re.sub("|".join(PORTS), lambda found: ports[found[0]], script), folder)
+
+    def follow(self, page: Path, folder: Path) -> str:
+        """Follow a page to the letter in a folder, its commands and then its Python; returns the commands' output."""
+        done = self._type_in(folder, page)
+        assert done.returncode == 0, done.stderr
+        self._run_blocks(page, folder, {})
+        return done.stdout
 
     def type_command(self, command: str) -> subprocess.CompletedProcess[str]:
         """One command in the folder of the world."""
@@ -166,9 +180,12 @@ class DocumentationRun:
         )
 
     def run_python(self, page: Path) -> dict[str, Any]:
-        """Run a page's Python, examples with `>>>` as doctests; returns what the page defined."""
-        names = {**self.names, "TRUSTED": self.url}
-        with chdir(self.folder):
+        """Run a page's Python in the world of the pages; returns what the page defined."""
+        return self._run_blocks(page, self.folder, {**self.names, "TRUSTED": self.url})
+
+    def _run_blocks(self, page: Path, folder: Path, names: dict[str, Any]) -> dict[str, Any]:
+        """Run a page's Python, examples with `>>>` as doctests."""
+        with chdir(folder):
             for block in runnable_blocks(page, "python"):
                 if ">>> " in block.text:
                     _require_examples(block, names)
