@@ -122,3 +122,4 @@ def _serve(settings: Settings, sockets: list[socket.socket], ready: Ready, dashb
         asyncio.run(app.serve(lab, sockets, ready=ready, dashboards=dashboards))
     finally:
         lab.close()
+        gc.unfreeze()  # what stays frozen is never freed, and DuckDB reports it as a leak when the process ends

@@ -160,7 +160,10 @@ class Dashboards:
         with suppress(FileNotFoundError):
             os.unlink(self._place.own_socket)
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", PACKAGE, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+            *(sys.executable, "-P", "-m", PACKAGE),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C is for the server; the dashboards end with their standard input
         )
         assert self._process.stdin is not None
         self._process.stdin.write(self._configuration().encode() + b"\n")

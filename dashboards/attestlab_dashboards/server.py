@@ -257,7 +257,10 @@ def run() -> None:
     """Read the configuration from standard input, and serve."""
     logging_setup.capture_library_logs()
     configuration = Configuration.from_json(sys.stdin.readline())
-    asyncio.run(serve(configuration))
+    try:
+        asyncio.run(serve(configuration))
+    finally:
+        gc.unfreeze()  # so that the interpreter frees all when it ends
 
 
 def _load_libraries() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from collections.abc import Callable
@@ -138,9 +139,10 @@ def test_the_demo_starts_from_the_wheel(install: Install, tmp_path: Path, extra:
         shown = "".join(takewhile(lambda line: line != "Stop with Ctrl-C.\n", demo.stdout))
         url = re.findall(r"AttestLab demo at (\S+)", shown)[0]
         page = patient_http.get(f"{url}/dash/risk")
-        demo.send_signal(signal.SIGINT)
-        demo.communicate()
+        os.killpg(demo.pid, signal.SIGINT)  # Ctrl-C of a terminal
+        _, talk = demo.communicate()
 
+    assert (demo.returncode, talk) == (0, ""), "such as leaks that nanobind reports"
     assert ("signs in with one click" in shown) is has_dashboards
     assert ("not installed: pip install 'attestlab[dash]'" in shown) is not has_dashboards
     assert (page.status_code, "pip install 'attestlab[dash]'" in page.text) == (

@@ -55,7 +55,7 @@ class CleanEnvironment:
         )
 
     def start(self, *command: str, **variables: str) -> subprocess.Popen[str]:
-        """Start a command of the environment, with pipes for its output."""
+        """Start a command of the environment in a process group of its own, with pipes for its output."""
         return subprocess.Popen(
             [str(self.folder / "bin" / command[0]), *command[1:]],
             cwd=self.folder,
@@ -63,6 +63,7 @@ class CleanEnvironment:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            process_group=0,
         )
 
     def check(self) -> str:
