@@ -12,11 +12,14 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 # The shard that `make shard` runs.
 N ?=
+# The notebooks that `make notebooks` executes; all of them without it.
+BOOKS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test shard all check bench access examples reference notebooks lab house lock spark clients stall mutants shots clean
+# Names with an underscore are parts of other targets.
+.PHONY: lab_user help setup run quick test shard all check bench access examples reference notebooks lab house lock spark clients stall mutants shots clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,9 +96,16 @@ examples: setup  ## Capture the examples of the API reference from a real server
 	PYTHONPATH=tests $(BIN)/python -m support.api_tour
 
 notebooks: setup  ## Execute the notebooks and store their outputs, as they are committed
-	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False \
+		$(or $(BOOKS),notebooks/*.ipynb)
 
-lab: setup  ## Open JupyterLab on the notebooks; it sends nothing to other hosts
+# JupyterLab refuses to run as root. In a container there is often nobody else, so the remedy comes before the setup.
+lab_user:
+	@if [ "$$(id -u)" = 0 ] && [ -z "$(findstring --allow-root,$(ARGS))" ]; then \
+		echo 'JupyterLab refuses to run as root. If this is a container of your own: make lab ARGS="$(strip --allow-root $(ARGS))"' >&2; \
+		exit 2; fi
+
+lab: lab_user setup  ## Open JupyterLab on the notebooks; it sends nothing to other hosts
 	$(BIN)/jupyter lab --notebook-dir=notebooks --LabApp.news_url=None --LabApp.extension_manager=readonly \
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 		--LabApp.app_settings_dir=notebooks/settings $(ARGS)

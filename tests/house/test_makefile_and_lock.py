@@ -1,5 +1,6 @@
 """The house: what a newcomer types works, and what the project locks names no place to fetch it from."""
 
+import os
 import re
 import subprocess
 import tomllib
@@ -37,6 +38,26 @@ def test_jupyterlab_asks_its_user_nothing_about_news(tmp_path: Path) -> None:
     defaults = found["schema"]["properties"]
 
     assert (defaults["fetchNews"]["default"], defaults["checkForUpdates"]["default"]) == ("false", False)
+
+
+@pytest.mark.parametrize(("user", "arguments", "code"), [(0, "", 2), (0, "--port=9000 --allow-root", 0), (1000, "", 0)])
+def test_root_gets_the_line_that_starts_jupyterlab(tmp_path: Path, user: int, arguments: str, code: int) -> None:
+    """JupyterLab refuses root, and in a container there is often nobody else."""
+    (tmp_path / "id").write_text(f"#!/bin/sh\necho {user}\n")
+    (tmp_path / "id").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+
+    done = subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", "lab_user", f"ARGS={arguments}"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+
+    assert done.returncode == code
+    assert ('make lab ARGS="--allow-root"' in done.stderr) is (code != 0)
+    assert "\nlab: lab_user setup " in (ROOT / "Makefile").read_text(), "it comes before the setup"
 
 
 def test_every_locked_package_is_pinned_with_a_hash():

@@ -6,11 +6,15 @@ import ast
 import itertools
 import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.demo_caches import use_demo_caches
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 BOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -111,6 +115,51 @@ def test_a_notebook_is_committed_executed_with_its_pictures(book: Path) -> None:
     assert [output for output in outputs if output["output_type"] == "error"] == []
     drawn = sum("charts.draw_" in cell["source"] for cell in code)
     assert drawn == sum("image/png" in output.get("data", {}) for output in outputs) > 0
+
+
+@every_book
+def test_a_notebook_has_no_times_of_its_run(book: Path) -> None:
+    assert [cell["id"] for cell in read_cells(book) if "execution" in cell["metadata"]] == []
+
+
+@pytest.mark.soak
+def test_executing_a_notebook_changes_its_outputs_alone(tmp_path: Path) -> None:
+    """`make notebooks` on a copy: each text but the outputs is byte for byte what was committed."""
+    book = copy_executed(tmp_path)
+    committed = (FOLDER / book.name).read_text()
+
+    assert without_outputs(book.read_text()) == without_outputs(committed)
+    assert [[*map(output_kind, cell["outputs"])] for cell in code_of(book)] == [
+        [*map(output_kind, cell["outputs"])] for cell in code_of(FOLDER / book.name)
+    ]
+
+
+def copy_executed(folder: Path) -> Path:
+    """Copy the tour and what it imports, and execute the copy with the Makefile's own command."""
+    for name in ("00_tour.ipynb", "charts.py"):
+        shutil.copy(FOLDER / name, folder / name)
+    recipe = re.findall(r"^notebooks: .*\n((?:\t.*\n)+)", (FOLDER.parent / "Makefile").read_text(), re.MULTILINE)[0]
+    command = re.sub(r"\$\(or .*?\*\.ipynb\)", str(folder / "00_tour.ipynb"), recipe.replace("\\\n", " "))
+    with use_demo_caches():
+        subprocess.run(
+            command.replace("$(BIN)", str(Path(sys.executable).parent)).strip(), shell=True, check=True, cwd=folder
+        )
+    return folder / "00_tour.ipynb"
+
+
+def without_outputs(text: str) -> str:
+    """The text of a notebook with empty outputs, and without the version of Python that ran it."""
+    book = json.loads(text)
+    for cell in book["cells"]:
+        if "outputs" in cell:
+            cell["outputs"] = []
+    del book["metadata"]["language_info"]["version"]
+    assert text == json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(book)
+
+
+def output_kind(output: dict[str, Any]) -> object:
+    return output["output_type"], sorted(output.get("data", ()))
 
 
 @every_book
