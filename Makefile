@@ -12,8 +12,6 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 # The shard that `make shard` runs.
 N ?=
-# The notebooks that `make notebooks` executes; all of them without it.
-BOOKS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -96,10 +94,9 @@ examples: setup  ## Capture the examples of the API reference from a real server
 	PYTHONPATH=tests $(BIN)/python -m support.api_tour
 
 notebooks: setup  ## Execute the notebooks and store their outputs, as they are committed
-	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False \
-		$(or $(BOOKS),notebooks/*.ipynb)
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
-# JupyterLab refuses to run as root. In a container there is often nobody else, so the remedy comes before the setup.
+# JupyterLab refuses to run as root. In a container it is often the only user, so the remedy comes before the setup.
 lab_user:
 	@if [ "$$(id -u)" = 0 ] && [ -z "$(findstring --allow-root,$(ARGS))" ]; then \
 		echo 'JupyterLab refuses to run as root. If this is a container of your own: make lab ARGS="$(strip --allow-root $(ARGS))"' >&2; \

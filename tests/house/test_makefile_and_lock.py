@@ -42,7 +42,7 @@ def test_jupyterlab_asks_its_user_nothing_about_news(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("user", "arguments", "code"), [(0, "", 2), (0, "--port=9000 --allow-root", 0), (1000, "", 0)])
 def test_root_gets_the_line_that_starts_jupyterlab(tmp_path: Path, user: int, arguments: str, code: int) -> None:
-    """JupyterLab refuses root, and in a container there is often nobody else."""
+    """JupyterLab refuses root, which is often the only user of a container."""
     (tmp_path / "id").write_text(f"#!/bin/sh\necho {user}\n")
     (tmp_path / "id").chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}

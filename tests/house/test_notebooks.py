@@ -138,12 +138,10 @@ def copy_executed(folder: Path) -> Path:
     """Copy the tour and what it imports, and execute the copy with the Makefile's own command."""
     for name in ("00_tour.ipynb", "charts.py"):
         shutil.copy(FOLDER / name, folder / name)
-    recipe = re.findall(r"^notebooks: .*\n((?:\t.*\n)+)", (FOLDER.parent / "Makefile").read_text(), re.MULTILINE)[0]
-    command = re.sub(r"\$\(or .*?\*\.ipynb\)", str(folder / "00_tour.ipynb"), recipe.replace("\\\n", " "))
+    recipe = re.findall(r"^notebooks: .*\n\t(.*)", (FOLDER.parent / "Makefile").read_text(), re.MULTILINE)[0]
+    command = recipe.replace("$(BIN)", str(Path(sys.executable).parent)).replace("notebooks/", f"{folder}/")
     with use_demo_caches():
-        subprocess.run(
-            command.replace("$(BIN)", str(Path(sys.executable).parent)).strip(), shell=True, check=True, cwd=folder
-        )
+        subprocess.run(command, shell=True, check=True, cwd=folder)
     return folder / "00_tour.ipynb"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
@@ -18,6 +20,7 @@ from attestlab.core.extras import INCLUDED, PACKAGES
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {name: [Requirement(wanted) for wanted in listed] for name, listed in PROJECT["optional-dependencies"].items()}
+SOURCES = (ROOT / "attestlab", ROOT / "dashboards" / "attestlab_dashboards")
 FOR_PEOPLE = ("server", "lake", "prove", "postgres", "notebook", "dash", "demo")
 
 
@@ -39,6 +42,25 @@ def test_what_names_missing_packages_agrees_with_an_extra(extra: str) -> None:
     assert set(PACKAGES[extra]) == packages_of(extra)
     assert set(INCLUDED.get(extra, ())) == included
     assert [name for name, module in PACKAGES[extra].items() if module not in modules_of(name)] == []
+
+
+def test_every_import_is_of_a_named_package() -> None:
+    """Also those in the middle of a function, which fail only when it is called."""
+    plain = set().union(*(modules_of(Requirement(wanted).name) for wanted in PROJECT["dependencies"]))
+    extra = {module for packages in PACKAGES.values() for module in packages.values()}
+    imported = {module for folder in SOURCES for file in folder.rglob("*.py") for module in imported_by(file)}
+
+    # IPython calls what imports it; pydantic pins its core.
+    ours = {"attestlab", "attestlab_dashboards", "IPython", "pydantic_core"}
+    assert imported - plain - extra - ours - sys.stdlib_module_names == set()
+
+
+def imported_by(file: Path) -> set[str]:
+    """The packages that a module imports anywhere."""
+    found = list(ast.walk(ast.parse(file.read_text())))
+    names = [alias.name for node in found if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in found if isinstance(node, ast.ImportFrom) and node.level == 0]
+    return {name.partition(".")[0] for name in names}
 
 
 def test_the_table_has_the_extras_for_people_alone() -> None:

@@ -31,7 +31,7 @@ for root in ("attestlab", "attestlab_dashboards"):
             found.add((error.__cause__ or error).name)
 print(json.dumps(sorted(found)))
 """
-# What modules lack that nobody reaches without the package: IPython calls the one, a PostgreSQL address the other.
+# What is missing where only its user looks: IPython calls one module, an address of PostgreSQL leads to another.
 LACKS = {
     "server": ["IPython", "bokeh", "panel", "psycopg"],
     "postgres": ["IPython", "bokeh", "panel"],
