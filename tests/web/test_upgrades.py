@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 from tornado.iostream import IOStream
 
-from attestlab.web.http1 import forwarding
+from attestlab.web.http1 import forwarding, websockets
 from attestlab.web.http1.acceptor import ConnectionLimits
 from attestlab.web.http1.connection import Timeouts
 from support.forwarded_site import connect_to, serve_site, serve_upstream
@@ -108,7 +108,7 @@ async def never() -> IOStream:
 
 
 def test_an_address_has_few_handshakes_at_once_and_each_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarding, "MAX_HANDSHAKES", 2)
+    monkeypatch.setattr(websockets, "MAX_HANDSHAKES", 2)
     monkeypatch.setattr(forwarding, "HANDSHAKE_S", 0.5)
     with serve_site(never) as server, ExitStack() as stack:
         waiting = [stack.enter_context(server.connect()).send(ask("/dash/talk")) for _ in range(2)]

@@ -2,20 +2,13 @@
 
 The other process listens on a private Unix socket. It trusts the headers that this one adds, so everything that a
 client claims about addresses is replaced. Each request has a connection of its own, closed after the response.
-
-A websocket is relayed byte for byte, so what a client sends over it is no request of ours any more. That begins only
-after a complete handshake (RFC 6455, section 4.2.1) and the other process's 101; any other `Upgrade` is ignored
-(RFC 9110, section 7.8).
 """
 
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode
-from binascii import Error as NotBase64
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, cast
 
 from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
@@ -31,15 +24,12 @@ from tornado.iostream import IOStream, StreamClosedError
 
 from attestlab.core.errors import Unavailable
 from attestlab.web.http1.connection import Connection
-from attestlab.web.rate_limit.client_address import ClientAddressResolver, rate_limit_key
+from attestlab.web.http1.websockets import HANDSHAKE_S, OPENING, Handshakes, is_handshake, relay_bytes, write_head
+from attestlab.web.rate_limit.client_address import ClientAddressResolver
 
 MAX_BODY_BYTES: Final = 64 * 1024
 MAX_RESPONSE_BYTES: Final = 1 << 40  # a download is streamed, so its size is no matter
-HANDSHAKE_S: Final = 10.0
-MAX_HANDSHAKES: Final = 64  # of one address at once
 RESPONSE_S: Final = 300.0  # until the other process begins its response
-_PIECE_BYTES: Final = 64 * 1024
-_KEY_BYTES: Final = 16
 _SWITCHING_PROTOCOLS: Final = 101
 # Headers of one connection (RFC 9110, section 7.6.1), and those by which proxies describe a client.
 _OF_CONNECTION: Final = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
@@ -48,7 +38,6 @@ _OF_PROXIES: Final = frozenset(
 )
 _NOT_FORWARDED: Final = _OF_CONNECTION | _OF_PROXIES
 _SLOW: Final = f"The websocket was not opened within {HANDSHAKE_S:.0f} seconds. Try again."
-_TOO_MANY: Final = f"{MAX_HANDSHAKES} websockets are being opened from your address, the limit. Try again."
 _BROKEN_OFF: Final = "The dashboards ended while they answered; they start again. Try again."
 _HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store", "Retry-After": "2"}
 
@@ -65,7 +54,7 @@ class Forwarder(HTTPServerConnectionDelegate):
         self._prefix = prefix
         self._connect = connect
         self._addresses = addresses
-        self._handshakes: Counter[str] = Counter()
+        self.handshakes = Handshakes()
 
     def takes(self, path: str) -> bool:
         """Whether a request for this path is forwarded."""
@@ -87,24 +76,6 @@ class Forwarder(HTTPServerConnectionDelegate):
     def resolve(self, peer: str, headers: HTTPHeaders) -> str:
         """Return the address of the client behind a peer."""
         return self._addresses.client(peer, headers.get("X-Forwarded-For"))
-
-    @contextmanager
-    def handshake(self, address: str) -> Iterator[None]:
-        """Count a handshake while it lasts.
-
-        Raises:
-            Unavailable: the address has too many of them.
-        """
-        place = rate_limit_key(address)
-        if self._handshakes[place] >= MAX_HANDSHAKES:
-            raise Unavailable(_TOO_MANY)
-        self._handshakes[place] += 1
-        try:
-            yield
-        finally:
-            self._handshakes[place] -= 1
-            if not self._handshakes[place]:
-                del self._handshakes[place]
 
 
 class ForwardedRequest(HTTPMessageDelegate):
@@ -144,12 +115,11 @@ class ForwardedRequest(HTTPMessageDelegate):
 
     async def _open_websocket(self, start_line: RequestStartLine, headers: HTTPHeaders, address: str) -> None:
         """Ask the other process for a websocket, and relay it; another answer than 101 is an ordinary response."""
-        own = {"Connection": "Upgrade", "Upgrade": "websocket"}
         response: RelayedResponse | None = None
         try:
-            with self._forwarder.handshake(address):
+            with self._forwarder.handshakes.begin(address):
                 async with asyncio.timeout(HANDSHAKE_S):
-                    upstream = await self._send_head(start_line, headers, address, own)
+                    upstream = await self._send_head(start_line, headers, address, OPENING)
                     upstream.finish()
                     response = RelayedResponse(self._client, self._connection, upstream)
                     await self._read_response(response)
@@ -159,7 +129,7 @@ class ForwardedRequest(HTTPMessageDelegate):
             self._client.close()
         if response.switched is not None:
             self._connection.slot.leave_address()
-            await _relay_bytes(self._client.detach(), *response.switched)
+            await relay_bytes(self._client.detach(), *response.switched)
 
     async def data_received(self, chunk: bytes) -> None:
         """Send a part of the body."""
@@ -218,7 +188,7 @@ class RelayedResponse(HTTPMessageDelegate):
         start_line = cast(ResponseStartLine, start_line)
         self.has_begun = True
         if start_line.code == _SWITCHING_PROTOCOLS:
-            self.switched = self.upstream.detach(), _write_head(start_line, headers)
+            self.switched = self.upstream.detach(), write_head(start_line, headers)
             return
         head = HTTPHeaders()
         for name, value in headers.get_all():
@@ -241,29 +211,6 @@ class RelayedResponse(HTTPMessageDelegate):
         """Leave the response incomplete: one side is gone, and the client's connection is closed then."""
 
 
-def is_handshake(start_line: RequestStartLine, headers: HTTPHeaders) -> bool:
-    """Whether a request is a complete handshake of a websocket (RFC 6455, section 4.2.1), without a body."""
-    has_body = headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers
-    return (
-        (start_line.method, start_line.version, has_body) == ("GET", "HTTP/1.1", False)
-        and "websocket" in _read_tokens(headers, "Upgrade")
-        and "upgrade" in _read_tokens(headers, "Connection")
-        and headers.get("Sec-WebSocket-Version") == "13"
-        and _is_key(headers.get("Sec-WebSocket-Key", ""))
-    )
-
-
-def _read_tokens(headers: HTTPHeaders, name: str) -> set[str]:
-    return {token.strip().lower() for token in headers.get(name, "").split(",")}
-
-
-def _is_key(text: str) -> bool:
-    try:
-        return len(b64decode(text, validate=True)) == _KEY_BYTES
-    except (NotBase64, ValueError):
-        return False
-
-
 def make_forwardable(headers: HTTPHeaders, address: str, own: dict[str, str]) -> HTTPHeaders:
     """Return the headers for the other process: without those of this connection, with the client's address."""
     head = HTTPHeaders()
@@ -273,26 +220,3 @@ def make_forwardable(headers: HTTPHeaders, address: str, own: dict[str, str]) ->
     for name, value in {**own, "X-Forwarded-For": address}.items():
         head[name] = value
     return head
-
-
-def _write_head(start_line: ResponseStartLine, headers: HTTPHeaders) -> bytes:
-    lines = [f"HTTP/1.1 {start_line.code} {start_line.reason}", *(f"{n}: {v}" for n, v in headers.get_all())]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
-
-
-async def _relay_bytes(client: IOStream, upstream: IOStream, head: bytes) -> None:
-    """Send the client the head of the 101, and copy bytes in both directions until either side closes."""
-    with suppress(StreamClosedError):
-        await client.write(head)
-        await asyncio.gather(_copy(client, upstream), _copy(upstream, client))
-    client.close()
-    upstream.close()
-
-
-async def _copy(source: IOStream, target: IOStream) -> None:
-    """Copy bytes until the source is closed, then close the target."""
-    try:
-        while True:
-            await target.write(await source.read_bytes(_PIECE_BYTES, partial=True))
-    except StreamClosedError:
-        target.close()
