@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.orgs.members import People
-from attestlab.web.cross_origin import comes_from_own_page
 from attestlab.web.executor import Executor
+from attestlab.web.page_origin import is_own_origin
 from attestlab.web.request import Request
 from attestlab.web.response import HTML, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
@@ -85,7 +85,7 @@ async def send_invitation_form(
 
     try:
         invitation = await executor.read(people.find_invitation, body.token)
-        if not comes_from_own_page(request):
+        if not is_own_origin(request.header("Origin"), request.header("Host"), people.portal_url):
             problem = "This form was sent from another page. Send it from here."
             return _to_response(invitation_page.form_page(invitation, body.token, problem=problem, status=403))
         prepared = await executor.hash_password(people.prepare_join, body.token, body.password)

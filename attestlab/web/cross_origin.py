@@ -7,11 +7,9 @@ credential send no such header, so a browser gives their responses to no other o
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from attestlab.web.http1.request_head import RequestHead
 from attestlab.web.rate_limit.limiter import is_probe
-from attestlab.web.request import Request
 from attestlab.web.response import Response
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.router import Router
@@ -42,12 +40,6 @@ def share(route: Route | None, response: Response) -> Response:
     if route is None or not is_shared(route):
         return response
     return response._replace(headers={**response.headers, **_ANY_ORIGIN})
-
-
-def comes_from_own_page(request: Request) -> bool:
-    """Whether a page of this host sent the form: browsers add `Origin` to every POST (Fetch standard, 3.2)."""
-    origin, host = request.header("Origin"), request.header("Host")
-    return origin is not None and host is not None and urlsplit(origin).netloc.lower() == host.lower()
 
 
 def answer_preflight(router: Router, head: RequestHead) -> Response | None:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from tornado.web import RequestHandler
 
 from attestlab.core.errors import AttestLabError, AuthInvalid, RateLimited
+from attestlab.web.page_origin import is_own_origin
 from attestlab_dashboards import shell
 from attestlab_dashboards.client_names import without_names
 from attestlab_dashboards.configuration import Configuration, DemoPerson
@@ -39,9 +40,8 @@ class SessionHandler(RequestHandler):
         return self.sessions.find(self.get_cookie(COOKIE))
 
     def comes_from_own_page(self) -> bool:
-        """Whether a page of this host sent the form: browsers add `Origin` to every POST (Fetch standard, 3.2)."""
-        origin = self.request.headers.get("Origin")
-        return origin is not None and urlsplit(origin).netloc.lower() == self.request.host.lower()
+        """Whether a page of ours sent the form."""
+        return is_own_origin(self.request.headers.get("Origin"), self.request.host, self.configuration.public_url)
 
 
 class SignInHandler(SessionHandler):

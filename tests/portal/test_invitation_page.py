@@ -146,7 +146,7 @@ def test_a_link_that_does_not_work_has_one_page(
     assert (status, b"This invitation does not work" in content) == (404, True)
 
 
-@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("origin", [None, "null", "http://[", "https://evil.example", "http://127.0.0.1:1"])
 def test_another_page_cannot_send_the_form(
     visitor: httpx.Client, lab: Installation, token: str, origin: str | None
 ) -> None:
@@ -155,6 +155,12 @@ def test_another_page_cannot_send_the_form(
     assert answer.status_code == 403
     assert "sent from another page" in answer.text
     assert is_open(lab, token)
+
+
+def test_a_proxy_may_replace_the_host_of_the_portal(visitor: httpx.Client, lab: Installation, token: str) -> None:
+    assert lab.portal_url != str(visitor.base_url).rstrip("/")
+
+    assert send(visitor, token, origin=lab.portal_url).status_code == 200
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

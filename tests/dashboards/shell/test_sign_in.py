@@ -29,6 +29,15 @@ from support.server_process import ServerProcess
 
 START = f"/dash/{PAGES[0].path}"
 MAX_ATTEMPTS = 500  # of a stranger, until the bucket of the address is empty
+ADA = DemoPerson(name="Ada", role="owner", email="ada@demo.example", password="-")
+DEMO = Configuration(
+    api_socket="",
+    own_socket="/nowhere",
+    public_url="https://lab.example",
+    stage="demo",
+    address_requests_per_minute=600,
+    people=(ADA,),
+)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +97,7 @@ def test_a_wrong_password_and_an_unknown_person_look_the_same(
     assert 'role="alert"' in refused.text
 
 
-@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("origin", [None, "null", "http://[", "https://evil.example", "http://127.0.0.1:1"])
 def test_a_form_of_another_site_signs_no_one_in(
     browser: httpx.Client, server: ServerProcess, origin: str | None
 ) -> None:
@@ -225,27 +234,32 @@ def test_pages_are_limited_by_session(browser: httpx.Client, server: ServerProce
 )
 def test_one_click_signs_in_at_hosts_that_no_other_page_can_name(host: str, offered: bool) -> None:
     """A page whose name is bound to this server's address later could press the button for its visitor."""
-    ada = DemoPerson(name="Ada", role="owner", email="ada@demo.example", password="-")
-    demo = Configuration(
-        api_socket="",
-        own_socket="/nowhere",
-        public_url="https://lab.example",
-        stage="demo",
-        address_requests_per_minute=600,
-        people=(ada,),
-    )
 
     async def press() -> tuple[httpx.Response, httpx.Response]:
         headers = {"Host": host, "Origin": f"http://{host}"}
-        async with serve_here(build_application(demo, BrowserSessions(), Throttle(600))) as url:
+        async with serve_here(build_application(DEMO, BrowserSessions(), Throttle(600))) as url:
             url = f"{url}/dash/sign-in"
             form = await asyncio.to_thread(patient_http.get, url, headers=headers)
-            return form, await asyncio.to_thread(patient_http.post, url, headers=headers, data={"person": ada.email})
+            return form, await asyncio.to_thread(patient_http.post, url, headers=headers, data={"person": ADA.email})
 
     form, pressed = asyncio.run(press())
 
-    assert (ada.email in form.text) is offered
-    assert (f'maxlength="254" value="{ada.email}"' in pressed.text) is offered  # tried, but there is no service here
+    assert (ADA.email in form.text) is offered
+    assert (f'maxlength="254" value="{ADA.email}"' in pressed.text) is offered  # tried, but there is no service here
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # httpcore leaves a refused socket open
+@pytest.mark.parametrize(("origin", "status"), [("https://lab.example", 400), ("https://evil.example", 403)])
+def test_a_proxy_may_replace_the_host_of_the_portal(origin: str, status: int) -> None:
+    """A form of the portal's pages is tried, which ends with 400 because there is no service here."""
+
+    async def press() -> httpx.Response:
+        headers = {"Host": "10.0.0.7:8000", "Origin": origin}
+        async with serve_here(build_application(DEMO, BrowserSessions(), Throttle(600))) as url:
+            form = {"person": ADA.email}
+            return await asyncio.to_thread(patient_http.post, f"{url}/dash/sign-in", headers=headers, data=form)
+
+    assert asyncio.run(press()).status_code == status
 
 
 def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
