@@ -26,6 +26,8 @@ VN:VNM VU:VUT WF:WLF WS:WSM YE:YEM YT:MYT ZA:ZAF ZM:ZMB ZW:ZWE
 """
 
 ALPHA_2: frozenset[str] = frozenset(pair[:2] for pair in _ISO_3166_1.split())
+# Kosovo has no code in ISO 3166-1; XK is the user-assigned one by which tables of addresses know it.
+LOCATIONS: frozenset[str] = ALPHA_2 | {"XK"}
 ALPHA_3: frozenset[str] = frozenset(pair[3:] for pair in _ISO_3166_1.split())
 
 # Codes of passports that are not in ISO 3166-1: Germany's one letter, British nationals who are not citizens, bodies

@@ -82,6 +82,7 @@ def test_denied_device_scores_100(key: httpx.Client) -> None:
         {"outcome": "maybe"},
         {"ip": "not an address"},
         {"country": "XX"},
+        {"country": "EU"},
         {"country": "pt"},
         {"subject_id": ""},
         {"user_agent": "x" * 513},
@@ -93,6 +94,11 @@ def test_unacceptable_login_is_rejected_and_teaches_nothing(key: httpx.Client, c
 
     assert key.post("/v1/risk/ato/evaluate", json=body).status_code == 400
     assert list_ids(key) == []
+
+
+def test_a_login_from_kosovo_is_scored(key: httpx.Client) -> None:
+    """The table of addresses knows XK, which is no code of ISO 3166-1."""
+    assert evaluate(key, outcome="success", country="XK")["level"] == "normal"
 
 
 def test_late_login_is_scored_by_its_own_time(key: httpx.Client, clock: FixedClock) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from attestlab.core.addresses import parse_address
-from attestlab.core.countries import ALPHA_2
+from attestlab.core.countries import LOCATIONS
 from attestlab.core.errors import ValidationFailed
 
 MAX_VALUE_CHARS = 512
@@ -50,7 +50,7 @@ class LoginOutcome(StrEnum):
 class Login:
     """One attempt to log in; every value but subject, outcome and time may be missing.
 
-    `country` is an ISO 3166-1 alpha-2 code and wins over the country of the address.
+    `country` is an ISO 3166-1 alpha-2 code, or XK for Kosovo, and wins over the country of the address.
 
     Raises:
         ValidationFailed: a value is malformed, or the time has no offset.
@@ -75,8 +75,8 @@ class Login:
             _require_short(name, getattr(self, name))
         if self.ip is not None:
             object.__setattr__(self, "ip", _spell_address(self.ip))
-        if self.country is not None and self.country not in ALPHA_2:
-            message = f"country is {self.country!r}; send an ISO 3166-1 alpha-2 code in upper case."
+        if self.country is not None and self.country not in LOCATIONS:
+            message = f"country is {self.country!r}; send an ISO 3166-1 alpha-2 code in upper case, or XK."
             raise ValidationFailed.of("/country", "invalid", message)
 
     @property

@@ -11,6 +11,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from attestlab.core.countries import LOCATIONS
+
 if TYPE_CHECKING:
     from geoip2fast import GeoIP2Fast
 
@@ -49,9 +51,12 @@ class GeoLocator:
     """Finds places in the table of the package geoip2fast, which needs about 100 MB and loads with the first use."""
 
     def locate(self, ip: str) -> Place:
-        """Return the organisation or prefix, and the country, of an address; private addresses have no country."""
+        """Return the organisation or prefix, and the country, of an address.
+
+        A private address has no country, nor has one for which the table names a region, such as EU, or no place.
+        """
         found = self._table.lookup(ip)
-        country = found.country_code if found.country_code.isalpha() and not found.is_private else None
+        country = found.country_code if found.country_code in LOCATIONS and not found.is_private else None
         return Place(_prefix(ip) if found.is_private or not found.asn_name else found.asn_name, country)
 
     @cached_property

@@ -13,7 +13,9 @@ def locator() -> GeoLocator:
     return GeoLocator()
 
 
-@pytest.mark.parametrize(("ip", "country"), [("8.8.8.8", "US"), ("2a01:4f8::1", "DE"), ("81.2.69.142", "GB")])
+@pytest.mark.parametrize(
+    ("ip", "country"), [("8.8.8.8", "US"), ("2a01:4f8::1", "DE"), ("81.2.69.142", "GB"), ("46.99.0.1", "XK")]
+)
 def test_an_address_has_the_country_and_organisation_of_the_table(locator: GeoLocator, ip: str, country: str):
     place = locator.locate(ip)
 
@@ -27,6 +29,15 @@ def test_a_private_address_has_no_country(locator: GeoLocator, ip: str):
 
     assert place.country is None
     assert "/" in place.network
+
+
+@pytest.mark.parametrize("ip", ["164.61.210.34", "168.168.192.120"])
+def test_a_region_of_the_table_is_no_country(locator: GeoLocator, ip: str):
+    """The table names EU and ASIA where it knows no country."""
+    place = locator.locate(ip)
+
+    assert place.country is None
+    assert place.network not in ("", ip)
 
 
 def test_without_a_table_the_network_is_the_prefix():
