@@ -255,3 +255,6 @@ def test_the_reference_shows_the_operations(visit: Any) -> None:
     """Under its own policy, which allows no other host and no evaluation of text."""
     with visit("/docs") as page:
         page.get_by_text("/v1/verify").first.wait_for()
+        operations = page.locator(".nav-bar-path")
+
+        operations.filter(has_text="/supersede").locator(".method.post").wait_for(state="attached")
