@@ -17,7 +17,6 @@ from pydantic.fields import FieldInfo
 
 from attestlab.core.encoding import format_time, parse_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.showing import Shown, show_value
 
 
 def _parse_uuid(value: object) -> object:
@@ -51,10 +50,6 @@ Moment = Annotated[
 Email = Annotated[str, AfterValidator(_normalize_email), WithJsonSchema({"type": "string", "format": "email"})]
 
 
-Secret = Annotated[str, Field(repr=False)]
-"""A secret of a response, which no `repr` and no card shows."""
-
-
 def one_of(values: Iterable[str]) -> FieldInfo:
     """Describe a text of a response as one of these values, without validating what the service itself made.
 
@@ -74,7 +69,7 @@ def omit_default(schema: JsonDict) -> None:
 class Shape(BaseModel):
     """A wire model. Its `repr` lists only the names of its set fields, because values may be secrets or long."""
 
-    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
+    def __repr_args__(self) -> Iterator[tuple[None, object]]:
         return ((None, name) for name in type(self).model_fields if name in self.model_fields_set)
 
 
@@ -85,14 +80,6 @@ class In(Shape):
 
 
 class Out(Shape):
-    """A response body; later versions may add fields but never remove one. Its `repr` shows all but the secrets."""
+    """A response body; later versions may add fields but never remove one."""
 
     model_config = ConfigDict(frozen=True, serialize_by_alias=True)
-
-    def __repr_name__(self) -> str:
-        return type(self).__name__.removesuffix("Out")
-
-    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
-        for name, field in type(self).model_fields.items():
-            if field.repr:
-                yield name, Shown(show_value(getattr(self, name, None)))

@@ -24,15 +24,15 @@ def test_a_batch_counts_what_was_refused_and_names_it(lab: Lab) -> None:
 
     batch = lab.attestations.mint_many([item, item | {"claims": {}}, item])
 
-    assert ([each.status.value for each in batch.attestations], len(batch)) == (["VALID", "VALID"], 3)
+    assert ([each.status.value for each in batch.minted], len(batch)) == (["VALID", "VALID"], 3)
     assert repr(batch).startswith("MintBatch(minted=2, refused=1, first=item 1: ")
-    table = batch.refusals.df()
+    table = batch.refused.df()
     assert (table["item"].tolist(), table["code"].tolist()) == ([1], ["VALIDATION_ERROR"])
-    assert all(part in batch._repr_html_() for part in ("NOT ALL MINTED", "item 1", "refusals.df()"))
+    assert all(part in batch._repr_html_() for part in ("NOT ALL MINTED", "item 1", "refused.df()"))
 
 
 def test_a_batch_without_a_refusal_says_so(lab: Lab) -> None:
     batch = lab.attestations.mint_many([{"issuer": "Us", "schema": "degree", "claims": CLAIMS}])
 
-    assert (repr(batch), batch.refusals) == ("MintBatch(minted=1, refused=0)", [])
+    assert (repr(batch), batch.refused) == ("MintBatch(minted=1, refused=0)", [])
     assert "ALL MINTED" in batch._repr_html_()

@@ -16,11 +16,11 @@ from attestlab.client.analysis.arrow_reading import ALL_ROWS, Parameters, RowQue
 from attestlab.client.analysis.categories import list_categories
 from attestlab.client.analysis.row_iterator import RowIterator
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
+from attestlab.client.handles.base import shorten
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
-from attestlab.core.showing import shorten
 
 if TYPE_CHECKING:
     import duckdb

@@ -63,7 +63,7 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
             items: for each attestation the arguments of `lab.mint`, as a dict.
 
         Returns:
-            For each item, in order, the attestation, or the error for which it alone was refused; `refusals` has those
+            For each item, in order, the attestation, or the error for which it alone was refused; `refused` has those
             with their places.
 
         >>> claims = {"participant_name": "Emmy Noether", "program_name": "Knots", "institution": "Us"}

@@ -11,11 +11,10 @@ from attestlab.client import arguments
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import DEFAULT_HEAD
 from attestlab.client.cards import CardRow, CardTone, draw_card
-from attestlab.client.handles.base import Handle
+from attestlab.client.handles.base import MAX_REPR_CHARACTERS, Handle, shorten
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.core.showing import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +130,7 @@ class DatasetCollection(RowForms, Collection[Item]):
 
 def describe_noun(kind: type, place: str) -> str:
     """Describe a noun of a lab in a line."""
-    return shorten(f"{kind.__name__.removesuffix('Collection')} of {place}")
+    return shorten(f"{kind.__name__.removesuffix('Collection')} of {place}", MAX_REPR_CHARACTERS)
 
 
 def draw_noun(kind: type, place: str) -> str:

@@ -46,7 +46,7 @@ class Fault(NamedTuple):
 
 
 @dataclass
-class SignalBatch:
+class Batch:
     """The lines of one request, the number of each one's row, and the rows among them that are no signals."""
 
     lines: list[bytes] = field(default_factory=list)
@@ -85,7 +85,7 @@ class BulkTotals:
         self._rejected = 0
         self._warnings: dict[str, None] = {}
 
-    def add(self, answer: Json, batch: SignalBatch) -> None:
+    def add(self, answer: Json, batch: Batch) -> None:
         """Add the answer to a request."""
         rejected = cast("list[Json]", answer["rejected"])
         found = [Fault(batch.rows[cast("int", each["line"]) - 1], str(each["message"])) for each in rejected]
@@ -96,7 +96,7 @@ class BulkTotals:
         self.not_read += cast("int", answer.get("not_read", 0))
         self._warnings |= dict.fromkeys(cast("list[str]", answer["warnings"]))
 
-    def add_faults(self, batch: SignalBatch) -> None:
+    def add_faults(self, batch: Batch) -> None:
         """Add the rows that were refused here."""
         self._shown += batch.faults
         self._rejected += len(batch.faults)
@@ -194,12 +194,12 @@ def _find_fault(number: int, line: bytes) -> Fault | None:
     return None
 
 
-def _divide(rows: Iterable[bytes | Fault]) -> Iterator[SignalBatch]:
+def _divide(rows: Iterable[bytes | Fault]) -> Iterator[Batch]:
     """Divide rows into requests; without any row there is one empty request."""
-    batch = SignalBatch()
+    batch = Batch()
     for number, row in enumerate(rows, 1):
         if not batch.has_room(row):
             yield batch
-            batch = SignalBatch()
+            batch = Batch()
         batch.add(number, row)
     yield batch

@@ -7,10 +7,9 @@ from typing import Generic, TypeVar
 
 from attestlab.client.analysis.records import Records
 from attestlab.client.cards import CardRow, CardTone, draw_card
-from attestlab.client.handles.base import MAX_CARD_LINES
+from attestlab.client.handles.base import MAX_CARD_LINES, MAX_REPR_CHARACTERS, shorten
 from attestlab.core.errors import AttestLabError
 from attestlab.core.shapes import Shape
-from attestlab.core.showing import shorten
 
 Minted = TypeVar("Minted")
 
@@ -30,13 +29,13 @@ class MintBatch(list[Minted | AttestLabError], Generic[Minted]):
         super().__init__(items)
 
     @property
-    def attestations(self) -> list[Minted]:
+    def minted(self) -> list[Minted]:
         """The attestations that were minted."""
         return [each for each in self if not isinstance(each, AttestLabError)]
 
     @property
-    def refusals(self) -> Records[RefusedItem]:
-        """The items that were refused, with the reason; `refusals.df()` is a table of them."""
+    def refused(self) -> Records[RefusedItem]:
+        """The items that were refused, with the reason; `refused.df()` is a table of them."""
         found = [
             RefusedItem(item=place, code=each.code, message=str(each))
             for place, each in enumerate(self)
@@ -45,18 +44,18 @@ class MintBatch(list[Minted | AttestLabError], Generic[Minted]):
         return Records(found, RefusedItem)
 
     def __repr__(self) -> str:
-        refused = self.refusals
+        refused = self.refused
         first = f", first=item {refused[0].item}: {refused[0].message}" if refused else ""
         counts = f"minted={len(self) - len(refused)}, refused={len(refused)}"
-        return shorten(f"MintBatch({counts}{first})")
+        return shorten(f"MintBatch({counts}{first})", MAX_REPR_CHARACTERS)
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        refused = self.refusals
+        refused = self.refused
         minted = len(self) - len(refused)
         rows = [CardRow("minted", f"{minted:,}"), CardRow("refused", f"{len(refused):,}")]
         rows += [CardRow(f"item {each.item:,}", each.message) for each in refused[:MAX_CARD_LINES]]
         tone, word = (CardTone.WARN, "NOT ALL MINTED") if refused else (CardTone.GOOD, "ALL MINTED")
-        foot = "Every refused item: .refusals.df()" if refused else None
+        foot = "Every refused item: .refused.df()" if refused else None
         return draw_card(tone, word, f"{minted:,} attestations", rows, foot=foot)

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from pydantic import Field
 
-from attestlab.client import arguments, risk_cards
+from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
-from attestlab.client.handles.base import Handle
+from attestlab.client.cards import CardRow, CardTone, draw_card
+from attestlab.client.handles.base import MAX_CARD_LINES, MAX_REPR_CHARACTERS, Handle, shorten
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.showing import shorten
 from attestlab.risk.account_takeover.shapes import LoginOut
 from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
 from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut, SettingsOut
@@ -29,9 +29,6 @@ class EntityHandle(EntityOut, Handle):
 
     shown_fields: ClassVar = ("entity_type", "entity_id")
 
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_entity(self)
-
 
 class GraphHandle(GraphOut, Handle):
     """The entities around one, the links between them, and the rings that they form."""
@@ -43,9 +40,6 @@ class GraphHandle(GraphOut, Handle):
 
     def __repr__(self) -> str:
         return f"Graph({len(self.nodes)} entities, {len(self.edges)} links, {len(self.rings)} rings)"
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_graph(self)
 
 
 class SignalHandle(SignalOut, Handle):
@@ -71,9 +65,6 @@ class SignalHandle(SignalOut, Handle):
         """
         return get_graph(self._client, self.entity_type, self.entity_id, depth)
 
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_signal(self)
-
 
 class CaseHandle(CaseOut, Handle):
     """A case: the escalated signals of one entity, until a person resolves it."""
@@ -97,9 +88,6 @@ class CaseHandle(CaseOut, Handle):
         'user-00225'
         """
         return get_entity(self._client, self.entity_type, self.entity_id)
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_case(self)
 
 
 class ListEntryHandle(ListEntryOut, Handle):
@@ -135,19 +123,26 @@ class BulkHandle(BulkOut, Handle):
     def __repr__(self) -> str:
         first = f", first=row {self.rejected[0].line}: {self.rejected[0].message}" if self.rejected else ""
         counts = f"accepted={self.accepted}, rejected={self.rejected_count}, not_sent={self.not_read}"
-        return shorten(f"Bulk({counts}{first})")
+        return shorten(f"Bulk({counts}{first})", MAX_REPR_CHARACTERS)
 
     def _repr_html_(self) -> str:
-        return risk_cards.draw_bulk(self)
+        rows = [
+            CardRow("accepted", f"{self.accepted:,}"),
+            CardRow("rejected", f"{self.rejected_count:,}"),
+            CardRow("not sent", f"{self.not_read:,}"),
+            *(CardRow(f"row {each.line:,}", each.message) for each in self.rejected[:MAX_CARD_LINES]),
+            *(CardRow("warning", each) for each in self.warnings),
+        ]
+        is_whole = not self.rejected_count and not self.not_read
+        tone, word = (CardTone.GOOD, "ALL RECORDED") if is_whole else (CardTone.WARN, "NOT ALL RECORDED")
+        foot = "Every rejected row: .rejected.df()" if self.rejected else None
+        return draw_card(tone, word, f"{self.accepted:,} signals", rows, foot=foot)
 
 
 class NormalizedHandle(NormalizedOut, Handle):
     """The signal that a raw event became."""
 
-    shown_fields: ClassVar = ("normalized", "signal")
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_normalized(self)
+    shown_fields: ClassVar = ("normalized",)
 
 
 class VelocityHandle(VelocityOut, Handle):
@@ -155,17 +150,11 @@ class VelocityHandle(VelocityOut, Handle):
 
     shown_fields: ClassVar = ("score", "windows", "signal_id")
 
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_scored(self, "velocity", "How often an entity did something")
-
 
 class LoginHandle(LoginOut, Handle):
     """The score of a login."""
 
     shown_fields: ClassVar = ("score", "level", "signal_id")
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_scored(self, self.level, "Login")
 
 
 class ScanHandle(ScanOut, Handle):
@@ -173,28 +162,19 @@ class ScanHandle(ScanOut, Handle):
 
     shown_fields: ClassVar = ("score", "verdict", "signal_id")
 
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_scored(self, self.verdict, "Marks of generators in the media")
-
 
 class DriftHandle(DriftOut, Handle):
     """The drift of scores between two windows, strongest first."""
 
-    shown_fields: ClassVar = ("since", "until", "items")
+    shown_fields: ClassVar = ("since", "until")
 
     items: Records[KindDriftOut]
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_drift(self)
 
 
 class SourceHandle(SourceOut, Handle):
     """A source of signals, and whether it fell silent."""
 
     shown_fields: ClassVar = ("source", "count", "last_seen", "silent")
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_source(self)
 
 
 class RiskSettingsHandle(SettingsOut, Handle):
@@ -211,9 +191,6 @@ class RiskSimulationHandle(RiskSimulationOut, Handle):
     rules: Records[RiskRuleEffectOut]
     curve: Records[CurvePointOut]
     flips: Records[RiskFlipOut]
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_risk_simulation(self)
 
 
 def get_entity(client: ServiceClient, entity_type: str, entity_id: str) -> EntityHandle:
