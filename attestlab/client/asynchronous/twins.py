@@ -20,7 +20,6 @@ from attestlab.client.asynchronous.calls import VerbThreads
 from attestlab.client.collections.base import Collection
 from attestlab.client.collections.log import LogCollection
 from attestlab.client.handles.base import Handle
-from attestlab.client.handles.batches import MintBatch
 from attestlab.client.service_client import PAGE_ROWS
 from attestlab.core.errors import Conflict
 
@@ -99,8 +98,6 @@ class AsyncTwin:
     def _twin_of(self, found: object) -> Found:
         if isinstance(found, Records):
             return AsyncRecords(found, [self._twin_of(each) for each in found])
-        if isinstance(found, MintBatch):
-            return MintBatch(map(self._twin_of, found))
         if isinstance(found, list):
             return [self._twin_of(each) for each in found]
         for kind, twin in _TWINS.items():

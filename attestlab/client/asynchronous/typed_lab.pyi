@@ -37,7 +37,6 @@ from attestlab.client.handles.attestations import (
     RevocationHandle,
     VerificationHandle,
 )
-from attestlab.client.handles.batches import MintBatch
 from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.issuers import (
@@ -101,6 +100,7 @@ from attestlab.client.handles.webhooks import (
     WebhookTestHandle,
 )
 from attestlab.client.lab import MeHandle
+from attestlab.core.errors import AttestLabError
 from attestlab.log.note.trust_policy import TrustPolicy
 
 class AsyncAttestation(AttestationHandle):
@@ -362,7 +362,7 @@ class AsyncAttestationNoun:
         """Read the newest rows as a data frame."""
     def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncAttestation]:
         """Iterate over the objects that match the filters of the HTTP interface, newest first."""
-    async def mint_many(self, items: Iterable[Mapping[str, object]]) -> MintBatch[AsyncMint]:
+    async def mint_many(self, items: Iterable[Mapping[str, object]]) -> builtins.list[AsyncMint | AttestLabError]:
         """Mint many attestations, a hundred in one append to the log."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""

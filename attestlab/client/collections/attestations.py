@@ -17,7 +17,6 @@ from attestlab.client.handles.attestations import (
     read_attestation_id,
     revoke_attestation,
 )
-from attestlab.client.handles.batches import MintBatch
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
 from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, find_issuer, get_issuer
 from attestlab.client.progress import show_progress
@@ -56,15 +55,14 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AttestationHandle)
 
-    def mint_many(self, items: Iterable[Mapping[str, object]]) -> MintBatch[MintHandle]:
+    def mint_many(self, items: Iterable[Mapping[str, object]]) -> list[MintHandle | AttestLabError]:
         """Mint many attestations, a hundred in one append to the log.
 
         Args:
             items: for each attestation the arguments of `lab.mint`, as a dict.
 
         Returns:
-            For each item, in order, the attestation, or the error for which it alone was refused; `refused` has those
-            with their places.
+            For each item, in order, the attestation, or the error for which it alone was refused.
 
         >>> claims = {"participant_name": "Emmy Noether", "program_name": "Knots", "institution": "Us"}
         >>> item = {"issuer": "Harbour Training", "schema": "completion-cert", "claims": claims}
@@ -74,7 +72,7 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         """
         given = arguments.iterate(items, name="items", of="dicts")
         bodies = [_compose_item(self._client, number, item) for number, item in enumerate(given)]
-        done: MintBatch[MintHandle] = MintBatch()
+        done: list[MintHandle | AttestLabError] = []
         with show_progress("Minting", len(bodies)) as bar:
             for start in range(0, len(bodies), MAX_BATCH):
                 answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
