@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from attestlab.core.addresses import MIN_PREFIX_BITS, list_networks, parse_address, parse_network, spell_address
 from attestlab.core.encoding import format_time
-from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.text_forms import describe_form
 
 MAX_SCORE = 100.0
@@ -227,9 +227,3 @@ def settle_time(occurred_at: datetime | None, now: datetime) -> datetime:
         message = f"{format_time(occurred_at)} is later than now, {format_time(now)}. Send the time of the occurrence."
         raise ValidationFailed.of("/occurred_at", "future", message)
     return min(occurred_at, now)
-
-
-def describe_fault(error: ValidationFailed) -> str:
-    """Return what is wrong with a line, and in which field, as one line."""
-    field: FieldError | None = error.fields[0] if error.fields else None
-    return f"{field.field}: {field.message}" if field is not None and field.field else error.message

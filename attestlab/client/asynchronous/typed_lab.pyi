@@ -8,7 +8,6 @@ verbs are awaited instead. An index that is no slice finds one object, by its id
 
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from datetime import tzinfo
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +22,6 @@ import pyarrow as pa
 from attestlab.client import arguments
 from attestlab.client.analysis.arrow_reading import Parameters
 from attestlab.client.analysis.records import Records
-from attestlab.client.analysis.table_rows import Table
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
@@ -661,10 +659,8 @@ class AsyncSignalNoun:
         occurred_at: When | None = None,
     ) -> AsyncSignal:
         """Record a signal about an entity, with a score from 0 to 100."""
-    async def add_many(
-        self, signals: Table, *, backfill: bool = False, tz: str | tzinfo | None = None, strict: bool = False
-    ) -> BulkHandle:
-        """Record many signals, ten thousand in a request. A row that is no signal is rejected, all others are sent."""
+    async def add_many(self, signals: Iterable[Mapping[str, object]], *, backfill: bool = False) -> BulkHandle:
+        """Record many signals, each a dict like the body of `POST /v1/risk/signals`, ten thousand in a request."""
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def df(self) -> pd.DataFrame:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import tzinfo
 from uuid import UUID
 
 from attestlab.client import arguments
-from attestlab.client.analysis.table_rows import Table
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import Collection, DatasetCollection
 from attestlab.client.collections.bulk_signals import record_signals
@@ -72,33 +70,20 @@ class SignalCollection(DatasetCollection[SignalHandle]):
             )
         )
 
-    def add_many(
-        self, signals: Table, *, backfill: bool = False, tz: str | tzinfo | None = None, strict: bool = False
-    ) -> BulkHandle:
-        """Record many signals, ten thousand in a request. A row that is no signal is rejected, all others are sent.
+    def add_many(self, signals: Iterable[Mapping[str, object]], *, backfill: bool = False) -> BulkHandle:
+        """Record many signals, each a dict like the body of `POST /v1/risk/signals`, ten thousand in a request.
 
         Args:
-            signals: dicts like the body of `POST /v1/risk/signals`, read as they are sent; a data frame of pandas or
-                Polars, an Arrow table, or the path of a `.csv` or `.parquet` file, with its members as columns. An
-                empty cell is a member that is left out.
+            signals: any number; a generator is read as it is sent.
             backfill: True for the past: no events, and nothing is escalated. The same call within a day continues one
                 that was interrupted, and records no signal twice; another order of the signals is another call.
-            tz: the zone of times without a UTC offset, such as "Europe/Zurich".
-            strict: True to send nothing unless every row is a signal. Only the service knows its time, so it alone
-                rejects one that lies in the future.
-
-        Returns:
-            The counts of accepted and rejected rows; `rejected.df()` has the first thousand with the reason.
-
-        Raises:
-            ValidationFailed: it is no table, it has an unknown column, or with `strict` a row is no signal.
 
         >>> seen = {"source": "gateway", "signal_type": "behavior"}
         >>> address = {"entity_type": "ip", "entity_id": "192.0.2.1"}
         >>> lab.signals.add_many({**seen, **address, "score": score} for score in (12, 17))
-        Bulk(accepted=2, rejected=0, not_sent=0)
+        Bulk(accepted=2, rejected=[], more_rejected=0)
         """
-        return record_signals(self._client, signals, backfill=backfill, tz=tz, strict=strict)
+        return record_signals(self._client, signals, backfill=backfill)
 
     def record_event(
         self,

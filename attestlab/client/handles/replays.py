@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
-from attestlab.client.analysis.table_rows import ArrowTable
 from attestlab.client.handles.policies import name_policy
 from attestlab.client.json_values import read_facts
 from attestlab.client.service_client import Json, ServiceClient, path_of
@@ -31,6 +30,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from attestlab.policy.sql.replay import Replay
+
+
+class ArrowTable(Protocol):
+    """A table in memory that Arrow reads: of pandas, Polars, pyarrow or DuckDB, or rows of a lab."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the rows by the Arrow PyCapsule interface."""
+        ...
 
 
 Contexts = str | PathLike[str] | ArrowTable

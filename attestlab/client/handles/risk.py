@@ -9,8 +9,7 @@ from pydantic import Field
 
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
-from attestlab.client.cards import CardRow, CardTone, draw_card
-from attestlab.client.handles.base import MAX_CARD_LINES, MAX_REPR_CHARACTERS, Handle, shorten
+from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.account_takeover.shapes import LoginOut
@@ -19,7 +18,7 @@ from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOu
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut
 from attestlab.risk.media.shapes import ScanOut
 from attestlab.risk.normalization.shapes import NormalizedOut
-from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
+from attestlab.risk.signals.shapes import BulkOut, SignalOut
 from attestlab.risk.velocity.shapes import VelocityOut
 from attestlab.simulation.risk.shapes import CurvePointOut, RiskFlipOut, RiskRuleEffectOut, RiskSimulationOut
 
@@ -111,32 +110,9 @@ class ChallengeHandle(ChallengeOut, Handle):
 
 
 class BulkHandle(BulkOut, Handle):
-    """How many rows were recorded as signals, and which were rejected and why; `line` is a row's number, from 1."""
+    """How many signals of a bulk request were recorded, and which lines were rejected and why."""
 
-    rejected: Records[RejectedLineOut]
-
-    @property
-    def rejected_count(self) -> int:
-        """The number of all rejected rows; `rejected` holds the first thousand."""
-        return len(self.rejected) + self.more_rejected
-
-    def __repr__(self) -> str:
-        first = f", first=row {self.rejected[0].line}: {self.rejected[0].message}" if self.rejected else ""
-        counts = f"accepted={self.accepted}, rejected={self.rejected_count}, not_sent={self.not_read}"
-        return shorten(f"Bulk({counts}{first})", MAX_REPR_CHARACTERS)
-
-    def _repr_html_(self) -> str:
-        rows = [
-            CardRow("accepted", f"{self.accepted:,}"),
-            CardRow("rejected", f"{self.rejected_count:,}"),
-            CardRow("not sent", f"{self.not_read:,}"),
-            *(CardRow(f"row {each.line:,}", each.message) for each in self.rejected[:MAX_CARD_LINES]),
-            *(CardRow("warning", each) for each in self.warnings),
-        ]
-        is_whole = not self.rejected_count and not self.not_read
-        tone, word = (CardTone.GOOD, "ALL RECORDED") if is_whole else (CardTone.WARN, "NOT ALL RECORDED")
-        foot = "Every rejected row: .rejected.df()" if self.rejected else None
-        return draw_card(tone, word, f"{self.accepted:,} signals", rows, foot=foot)
+    shown_fields: ClassVar = ("accepted", "rejected", "more_rejected")
 
 
 class NormalizedHandle(NormalizedOut, Handle):

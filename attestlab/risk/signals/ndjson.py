@@ -15,15 +15,15 @@ from typing import NamedTuple
 import orjson
 
 from attestlab.core.encoding import parse_time
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
-from attestlab.risk.rules import Entity, ScoreScale, describe_fault, require_name, settle_time, to_percent
+from attestlab.risk.rules import Entity, ScoreScale, require_name, settle_time, to_percent
 from attestlab.risk.signals.recording import NewSignal, encode_details
 
 BATCH_LINES = 2_000
-MAX_REPORTED_LINES = 1_000  # rejected lines that a response lists
+MAX_REPORTED_LINES = 100  # rejected lines that a response lists
+MAX_REJECTED_LINES = 1_000
 MAX_LINE_BYTES = 16 * 1024
-MAX_LINES = 700_000  # more than signals fit into the 50 MiB of a request
 _REQUIRED = ("source", "signal_type", "score", "entity_type", "entity_id")
 _MEMBERS = frozenset({*_REQUIRED, "score_scale", "details", "occurred_at"})
 _MEMBER_NAME = re.compile(rb'"\s*:')
@@ -41,24 +41,26 @@ class RejectedLine(NamedTuple):
 class SignalLines:
     """The lines of a request, parsed batch by batch, so that memory is bounded by the text and one batch.
 
-    `rejected` are the first `MAX_REPORTED_LINES` rejected lines, `rejected_count` counts all.
+    `rejected` are the first `MAX_REPORTED_LINES` rejected lines, `rejected_count` counts all. Reading stops after
+    `MAX_REJECTED_LINES` of them, because such a text holds something else; `stopped_at` is then the last line read.
     """
 
     def __init__(self, text: bytes, *, now: datetime) -> None:
         self.rejected: list[RejectedLine] = []
         self.rejected_count = 0
+        self.stopped_at: int | None = None
         self._text, self._now = text, now
         self._position = self._line = 0
 
     def parse_batch(self) -> Sequence[NewSignal] | None:
         """Parse the next `BATCH_LINES` lines, about 15 us each; returns their signals, or None at the end."""
-        if self._position >= len(self._text):
+        if self._position >= len(self._text) or self.stopped_at is not None:
             return None
         return [signal for line in self._take_lines() if (signal := self._parse(line)) is not None]
 
     def _take_lines(self) -> Iterator[bytes]:
         for _ in range(BATCH_LINES):
-            if self._position >= len(self._text):
+            if self._position >= len(self._text) or self.stopped_at is not None:
                 return
             end = self._text.find(b"\n", self._position)
             end = len(self._text) if end < 0 else end
@@ -72,22 +74,15 @@ class SignalLines:
         try:
             return parse_line(line, now=self._now)
         except ValidationFailed as error:
-            self.rejected_count += 1
-            if len(self.rejected) < MAX_REPORTED_LINES:
-                self.rejected.append(RejectedLine(self._line, describe_fault(error)))
+            self._reject(RejectedLine(self._line, _describe(error)))
             return None
 
-
-def require_few_lines(text: bytes) -> None:
-    """Require that a request has no more lines than signals fit into it.
-
-    Raises:
-        ValidationFailed: most of its lines are something else.
-    """
-    count = text.count(b"\n")
-    if count > MAX_LINES:
-        message = f"A request has at most {MAX_LINES:,} lines, and this one has {count:,}. Send them in several."
-        raise ValidationFailed.of("", "too_many", message)
+    def _reject(self, rejected: RejectedLine) -> None:
+        self.rejected_count += 1
+        if len(self.rejected) < MAX_REPORTED_LINES:
+            self.rejected.append(rejected)
+        if self.rejected_count >= MAX_REJECTED_LINES:
+            self.stopped_at = self._line
 
 
 def parse_line(line: bytes, *, now: datetime) -> NewSignal:
@@ -166,3 +161,9 @@ def _parse_score(members: Mapping[str, object]) -> float:
     if scale not in ("percent", "unit"):
         raise ValidationFailed.of("/score_scale", "unknown", "`score_scale` must be percent or unit.")
     return to_percent(score, ScoreScale(scale))
+
+
+def _describe(error: ValidationFailed) -> str:
+    """Return the message with its field, as one line."""
+    field: FieldError | None = error.fields[0] if error.fields else None
+    return f"{field.field}: {field.message}" if field is not None and field.field else error.message

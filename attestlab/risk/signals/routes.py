@@ -10,7 +10,7 @@ from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rules import Entity, ScoreScale, settle_time, spell_filter, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
-from attestlab.risk.signals.ndjson import SignalLines, require_few_lines
+from attestlab.risk.signals.ndjson import SignalLines
 from attestlab.risk.signals.recording import NewSignal, encode_details
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.risk.signals.service import Signals
@@ -73,12 +73,11 @@ def create_risk_signal(
 async def record_risk_signals(
     request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, signals: Signals, executor: Executor
 ) -> BulkOut:
-    """Record many signals, one a line; a line that is no signal is reported and all others are recorded.
+    """Record many signals, one a line; a line that is no signal is reported and the others are recorded.
 
-    The body is NDJSON of up to 50 MiB and 700,000 lines, each as the body of `POST /v1/risk/signals`. With an
+    The body is NDJSON of up to 50 MiB, each line as the body of `POST /v1/risk/signals`. With an
     Idempotency-Key a broken request can be sent again and continues where it ended.
     """
-    require_few_lines(request.ndjson)
     key, owner = request.header(HEADER), str(caller.tenant_id)
     progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.ndjson)
     options = BulkOptions(query.backfill, progress_id)
@@ -189,4 +188,5 @@ def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequenc
 def _render_bulk(lines: SignalLines, accepted: int, warnings: list[str]) -> BulkOut:
     shown = [RejectedLineOut(line=each.line, message=each.message) for each in lines.rejected]
     more = lines.rejected_count - len(shown)
-    return BulkOut(accepted=accepted, rejected=shown, more_rejected=more, warnings=warnings)
+    stopped = lines.stopped_at
+    return BulkOut(accepted=accepted, rejected=shown, more_rejected=more, stopped_at_line=stopped, warnings=warnings)

@@ -107,15 +107,14 @@ class RejectedLineOut(Out):
 
 
 class BulkOut(Out):
-    """The result of a bulk request; beyond 1,000, rejected lines are only counted, in `more_rejected`.
+    """The result of a bulk request; beyond 100, rejected lines are only counted, in `more_rejected`.
 
-    Every line is read, so `not_read` is 0, and `stopped_at_line`, which an older version sent, is null. `warnings` say
-    what is probably a mistake.
+    After 1,000 rejected lines the rest is not read, and `stopped_at_line` is the last line that was.
+    `warnings` say what is probably a mistake.
     """
 
     accepted: int
     rejected: list[RejectedLineOut]
     more_rejected: int
-    not_read: int = 0
-    stopped_at_line: int | None = None
+    stopped_at_line: int | None
     warnings: list[str]
