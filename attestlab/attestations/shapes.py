@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.shapes import Email, In, Moment, Out, Uuid, one_of
+from attestlab.core.shapes import Email, In, Moment, Out, SecretText, Uuid, one_of
 from attestlab.core.text_forms import SHA256_HEX
 from attestlab.issuers.shapes import AlgorithmName, CustodyName, IssuerStatusName, RiskRatingName, TrustTierName
 from attestlab.web.problems import ErrorEnvelope
@@ -101,7 +101,7 @@ class MintOut(Out):
     expiry_at: Moment | None
     created_at: Moment
     verify_url: str
-    share_url: str
+    share_url: SecretText
     inclusion_proof: ProofOut
     checkpoint: str
     warnings: list[str]

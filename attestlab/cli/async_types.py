@@ -61,6 +61,7 @@ class AsyncRows:
     async def count(self) -> int:
         \"\"\"Count the rows.\"\"\"
     def __aiter__(self) -> AsyncIterator[dict[str, object]]: ...
+    def __getitem__(self, which: slice) -> AsyncRows: ...
 """
 _READING = """\
     @property

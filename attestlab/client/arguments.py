@@ -264,6 +264,19 @@ def read_count(value: object, *, name: str) -> int:
     return count
 
 
+def require_slice(which: slice) -> None:
+    """Require the bounds of a slice to count from its begin.
+
+    Raises:
+        ValidationFailed: one is negative or no number, or the step is 0.
+    """
+    for part in (which.start, which.stop, which.step):
+        if part is not None:
+            read_count(part, name="A bound of the slice, which counts from the newest on,")
+    if which.step == 0:
+        raise ValidationFailed("The step of the slice is 0. Pass a number from 1.")
+
+
 def find_whole_number(value: object) -> int | None:
     """Return a whole number, also one of NumPy, as an int; None for something else, such as a truth value."""
     return index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None

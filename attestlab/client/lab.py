@@ -31,13 +31,14 @@ from attestlab.client.handles.attestations import (
     read_attestation_id,
     verify_attestation,
 )
-from attestlab.client.handles.base import MAX_REPR_CHARACTERS, Handle, shorten
+from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle, read_bundle
 from attestlab.client.handles.issuers import IssuerLike
 from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError, ValidationFailed
+from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
 from attestlab.identity.shapes import MeOut
 from attestlab.log.note.trust_policy import TrustPolicy
 

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from attestlab.core.encoding import format_time, parse_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten, show_value
 
 
 def _parse_uuid(value: object) -> object:
@@ -47,6 +48,7 @@ Moment = Annotated[
     PlainSerializer(format_time, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
+SecretText = Annotated[str, Field(repr=False)]  # of an answer; no repr and no card shows it
 Email = Annotated[str, AfterValidator(_normalize_email), WithJsonSchema({"type": "string", "format": "email"})]
 
 
@@ -67,19 +69,37 @@ def omit_default(schema: JsonDict) -> None:
 
 
 class Shape(BaseModel):
-    """A wire model. Its `repr` lists only the names of its set fields, because values may be secrets or long."""
+    """A wire model."""
+
+
+class In(Shape):
+    """A request body or parameters; unknown fields are rejected.
+
+    Its `repr` lists only the names of its set fields, because people send passwords, and send them to wrong fields.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=False, populate_by_name=False, frozen=True)
 
     def __repr_args__(self) -> Iterator[tuple[None, object]]:
         return ((None, name) for name in type(self).model_fields if name in self.model_fields_set)
 
 
-class In(Shape):
-    """A request body or parameters; unknown fields are rejected."""
-
-    model_config = ConfigDict(extra="forbid", strict=False, populate_by_name=False, frozen=True)
-
-
 class Out(Shape):
-    """A response body; later versions may add fields but never remove one."""
+    """A response body; later versions may add fields but never remove one.
+
+    Its `repr` is one line with the values of its set fields, cut short; those of type `SecretText` are left out.
+    """
 
     model_config = ConfigDict(frozen=True, serialize_by_alias=True)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={show_value(value)}" for name, value in self._list_shown())
+        return shorten(f"{type(self).__name__}({shown})", MAX_REPR_CHARACTERS)
+
+    __str__ = __repr__
+
+    def _list_shown(self) -> Iterator[tuple[str, object]]:
+        """List the set fields that a repr may show, with their values."""
+        for name, field in type(self).model_fields.items():
+            if field.repr and name in self.model_fields_set:
+                yield name.rstrip("_"), getattr(self, name)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from attestlab.core.crypto.passwords import MAX_BYTES
-from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
+from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, one_of
 from attestlab.orgs.rules import Plan, Realm
 from attestlab.orgs.shapes import RoleName, ScopeName
 
@@ -45,10 +45,10 @@ class PasswordIn(In):
 class TokensOut(Out):
     """The tokens of a session; times are in seconds."""
 
-    access_token: str
+    access_token: SecretText
     token_type: Literal["Bearer"] = "Bearer"
     expires_in: int
-    refresh_token: str
+    refresh_token: SecretText
     refresh_expires_in: int
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypedDict
 from pydantic import Field, StringConstraints
 
 from attestlab.core.crypto.passwords import MAX_BYTES
-from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default, one_of
+from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, omit_default, one_of
 from attestlab.orgs.rules import ConsumerScope, Environment, OrgStatus, Role, Scope
 
 ScopeName = Annotated[str, one_of([*Scope, *ConsumerScope])]
@@ -63,7 +63,7 @@ class ApiKeyOut(Out):
 class ApiKeyMadeOut(ApiKeyOut):
     """A new API key; only this response contains its secret."""
 
-    secret: str
+    secret: SecretText
 
 
 class OrgIn(In):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default, one_of
+from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, omit_default, one_of
 from attestlab.webhooks.addresses import MAX_URL_LENGTH
 from attestlab.webhooks.rules import (
     EVENT_TYPE,
@@ -88,14 +88,14 @@ class WebhookEndpointOut(Out):
 class WebhookEndpointMadeOut(WebhookEndpointOut):
     """A new endpoint; only this response contains its secret."""
 
-    secret: str
+    secret: SecretText
 
 
 class SecretRotatedOut(Out):
     """The new secret of an endpoint; only this response contains it."""
 
     id: Uuid
-    secret: str
+    secret: SecretText
     rotated_at: Moment
     old_secret_until: Moment | None
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 import attestlab.client.lab  # loads every kind of handle
-from attestlab.client.handles.base import MAX_REPR_CHARACTERS, Handle
+from attestlab.client.handles.base import Handle
+from attestlab.core.short_text import MAX_REPR_CHARACTERS
 
 SECRET = re.compile(r"password|secret|sealed|token|api_key|private")
 LONG = "a\nb\u2028" + "x" * 10_000

@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from attestlab.client.cards import CardRow, CardTone, draw_card
-from attestlab.client.handles.base import MAX_REPR_CHARACTERS
 from attestlab.client.lab import Lab
+from attestlab.core.short_text import MAX_REPR_CHARACTERS
 from support.new_labs import open_new_lab
 
 EVIL = '"><img src=x onerror=alert(1)>'

@@ -11,14 +11,16 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args, get_origin
 
 import pytest
 from pydantic import BaseModel, SecretStr
 
 import attestlab
 from attestlab.attestations.rules import sha256
+from attestlab.client.handles.base import Handle
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.shapes import Shape
+from attestlab.core.shapes import Out, Shape
 from attestlab.demos.world import DemoWorld, demo_world
 from attestlab.identity.sessions import Tokens
 from attestlab.orgs.rules import Scope
@@ -131,7 +133,57 @@ def test_repr_of_settings_hides_passwords() -> None:
     assert "hunter2" not in shown + str(chosen)
 
 
-def test_repr_of_a_wire_model_has_its_members_only() -> None:
+def answers() -> list[type[Out]]:
+    return sorted((found for found in set(classes()) if issubclass(found, Out)), key=lambda found: found.__qualname__)
+
+
+def test_secrets_of_answers_have_the_type_of_secrets() -> None:
+    fields = {(found, name): field for found in answers() for name, field in found.model_fields.items()}
+    shown = {
+        f"{found.__name__}.{name}" for (found, name), field in fields.items() if field.repr and SECRET.search(name)
+    }
+
+    assert len({found for found, _ in fields}) > 150
+    assert {name for name in shown if not name.endswith("secret_until")} == set()
+
+
+@pytest.mark.parametrize("found", answers(), ids=lambda found: found.__name__)
+def test_the_repr_of_an_answer_shows_its_values_and_no_secret(found: type[Out]) -> None:
+    """Every field has a text as its value: nothing is validated, so that each class is looked at."""
+    values = {name: f"v{number}" for number, name in enumerate(found.model_fields)}
+    answer = found.model_construct(_fields_set=set(values), **values)
+    hidden = {values[name] for name, field in found.model_fields.items() if not field.repr}
+    if not issubclass(found, Handle):
+        text = repr(answer)
+        assert len(text) <= MAX_CHARACTERS
+        assert not values or "='v" in text
+        assert [value for value in hidden if f"'{value}'" in text] == []
+
+
+def test_every_answer_of_the_facade_shows_values_and_no_secret() -> None:
+    kinds = [found for found in set(classes()) if issubclass(found, Handle) and found.__name__[0] != "_"]
+    kinds.remove(Handle)
+
+    assert len(kinds) > 45
+    assert [kind.__name__ for kind in kinds if not kind.shown_fields and kind.__repr__ is Handle.__repr__] == []
+    shown = [(kind, kind.model_fields.get(name)) for kind in kinds for name in kind.shown_fields]
+    assert [kind.__name__ for kind, field in shown if field is not None and not field.repr] == []
+
+
+def test_the_parts_of_an_answer_are_a_table() -> None:
+    plain = [
+        f"{kind.__name__}.{name}"
+        for kind in set(classes())
+        if issubclass(kind, Handle)
+        for name, field in kind.model_fields.items()
+        if get_origin(field.annotation) is list and isinstance(of := get_args(field.annotation)[0], type)
+        if issubclass(of, BaseModel)
+    ]
+
+    assert plain == []
+
+
+def test_repr_of_a_request_has_the_names_of_its_members_only() -> None:
     body = JoinIn(token="t" * 20, password="correct horse")
 
     assert repr(body) == "JoinIn('token', 'password')"

@@ -60,7 +60,14 @@ def test_each_line_is_recorded_published_and_escalated(key: httpx.Client, tenant
     before = count_events(tenant_clients)
     answer = send(key, lines(*numbered(3), {**SIGNAL, "score": 99}) + "\n")
 
-    assert answer == {"accepted": 4, "rejected": [], "more_rejected": 0, "stopped_at_line": None, "warnings": []}
+    assert answer == {
+        "accepted": 4,
+        "rejected": [],
+        "more_rejected": 0,
+        "not_read": 0,
+        "stopped_at_line": None,
+        "warnings": [],
+    }
     assert count_events(tenant_clients) == before + 4
     (case,) = get(key, "cases")["items"]
     newest = get(key, "signals")["items"][0]
@@ -152,12 +159,12 @@ def test_request_that_continues_accepts_the_lines_that_it_accepted_at_first(
     assert [each["entity_id"] for each in get(key, "signals")["items"]] == ["user-2", "user-1", "user-0"]
 
 
-def test_many_rejected_lines_are_counted_and_end_the_reading(key: httpx.Client) -> None:
+def test_every_line_is_read_however_many_are_rejected(key: httpx.Client) -> None:
     few, many = send(key, "x\n" * 250), send(key, lines(SIGNAL) + "x\n" * 5_000 + lines(SIGNAL))
 
-    assert (few["accepted"], len(few["rejected"]), few["more_rejected"]) == (0, 100, 150)
-    assert few["stopped_at_line"] is None
-    assert (many["accepted"], many["more_rejected"], many["stopped_at_line"]) == (1, 900, 1_001)
+    assert (few["accepted"], len(few["rejected"]), few["more_rejected"]) == (0, 250, 0)
+    assert (many["accepted"], len(many["rejected"]), many["more_rejected"]) == (2, 1_000, 4_000)
+    assert (many["not_read"], many["stopped_at_line"]) == (0, None)
 
 
 @pytest.mark.both_engines

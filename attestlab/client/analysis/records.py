@@ -10,7 +10,19 @@ from datetime import datetime
 from enum import Enum
 from functools import partial
 from types import GenericAlias, NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ClassVar,
+    Generic,
+    Literal,
+    SupportsIndex,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    overload,
+)
 from uuid import UUID
 
 from pydantic import BaseModel, GetCoreSchemaHandler
@@ -48,6 +60,19 @@ class Records(list[Part], Generic[Part]):
         (shape,) = get_args(source) or (cls.shape,)
         parts = handler.generate_schema(GenericAlias(list, (shape,)))
         return core_schema.no_info_after_validator_function(partial(cls, shape=shape), parts)
+
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> Part: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> Records[Part]: ...
+
+    def __getitem__(self, which: SupportsIndex | slice) -> Part | Records[Part]:
+        if not isinstance(which, slice):
+            return super().__getitem__(which)
+        taken = type(self)(super().__getitem__(which), self._shape)
+        taken.members = self.members
+        return taken
 
     def df(self) -> pd.DataFrame:
         """Return the parts as a data frame, with types as those of `Rows.df`.

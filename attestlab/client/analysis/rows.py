@@ -16,11 +16,11 @@ from attestlab.client.analysis.arrow_reading import ALL_ROWS, Parameters, RowQue
 from attestlab.client.analysis.categories import list_categories
 from attestlab.client.analysis.row_iterator import RowIterator
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
-from attestlab.client.handles.base import shorten
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
+from attestlab.core.short_text import shorten
 
 if TYPE_CHECKING:
     import duckdb
@@ -134,6 +134,18 @@ class Rows:
                 draft.unlink(missing_ok=True)
         return count
 
+    def __getitem__(self, which: slice) -> Rows:
+        """Return the rows of a slice; of a data set the newest first."""
+        if not isinstance(which, slice):
+            raise ValidationFailed(f"{arguments.show(which)} is no slice of rows. Pass one such as rows[:3].")
+        arguments.require_slice(which)
+        if which.step not in (None, 1):
+            raise ValidationFailed(f"The step of the slice is {which.step}. Rows are read one after another: omit it.")
+        start = arguments.read_count(which.start or 0, name="The begin of the slice")
+        end = None if which.stop is None else arguments.read_count(which.stop, name="The end of the slice")
+        limit = "" if end is None else f" LIMIT {max(0, end - start)}"
+        return Rows(self._client, self._derive(f"SELECT * FROM ({{}}){self._order}{limit} OFFSET {start}"))
+
     def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
         """Read the first rows; of a data set the newest.
 
@@ -144,10 +156,7 @@ class Rows:
         1  media   65.0
         """
         count = arguments.read_count(count, name="The number of rows")
-        order = ""
-        if self._query.is_whole_dataset:
-            order = f' ORDER BY "{_TIMES.get(str(self._query.dataset), "created_at")}" DESC'
-        return Rows(self._client, self._derive(f"SELECT * FROM ({{}}){order} LIMIT {count}")).df()
+        return self[:count].df()
 
     @property
     def columns(self) -> builtins.list[str]:
@@ -180,6 +189,13 @@ class Rows:
         rows = [CardRow("Query", write_code(self._query.sql))]
         foot = join("Nothing is read yet: ", write_code("df()"), ", ", write_code("arrow()"), ", ", write_code("pl()"))
         return draw_card(CardTone.CALM, "ROWS", self._name, rows, foot=foot)
+
+    @property
+    def _order(self) -> str:
+        """The order in which the newest rows of a data set are the first; a query has its own."""
+        if not self._query.is_whole_dataset:
+            return ""
+        return f' ORDER BY "{_TIMES.get(str(self._query.dataset), "created_at")}" DESC'
 
     @property
     def _name(self) -> str:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sized
 from functools import partial, wraps
 from itertools import islice
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 from pydantic import BaseModel
 
@@ -119,6 +119,9 @@ class AsyncRows(AsyncTwin):
     def __dir__(self) -> list[str]:
         return sorted([*dir(self._held), "count"])
 
+    def __getitem__(self, which: slice) -> Found:
+        return self._twin_of(cast("Rows", self._held)[which])
+
     async def count(self) -> int:
         """Count the rows; in a lab without `await` that is `len`."""
         return int(await self._threads.run(partial(_count, cast("Rows", self._held))))
@@ -142,6 +145,10 @@ class AsyncRecords(list[Found]):
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._held, name)
+
+    def __getitem__(self, which: SupportsIndex | slice) -> Found:
+        parts = super().__getitem__(which)
+        return AsyncRecords(self._held[which], parts) if isinstance(which, slice) else parts
 
     def __dir__(self) -> list[str]:
         return dir(self._held)

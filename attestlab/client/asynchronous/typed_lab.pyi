@@ -8,6 +8,7 @@ verbs are awaited instead. An index that is no slice finds one object, by its id
 
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from datetime import tzinfo
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,7 @@ from attestlab.client.collections.audit import AuditEventHandle
 from attestlab.client.collections.issuers import KeyLike, RequestLike
 from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.policies import PolicyOrDocument
+from attestlab.client.collections.signal_rows import Signals
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
@@ -225,7 +227,7 @@ class AsyncPolicy(PolicyHandle):
         """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs."""
     async def toml(self) -> str:
         """Return the newest document as TOML."""
-    async def versions(self) -> list[AsyncVersion]:
+    async def versions(self) -> Records[AsyncVersion]:
         """List the versions, newest first."""
 
 class AsyncPolicySummary(PolicySummaryHandle):
@@ -250,7 +252,7 @@ class AsyncPolicySummary(PolicySummaryHandle):
         """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs."""
     async def toml(self) -> str:
         """Return the newest document as TOML."""
-    async def versions(self) -> list[AsyncVersion]:
+    async def versions(self) -> Records[AsyncVersion]:
         """List the versions, newest first."""
 
 class AsyncRecordedDecision(RecordedDecisionHandle):
@@ -320,6 +322,7 @@ class AsyncRows:
     async def count(self) -> int:
         """Count the rows."""
     def __aiter__(self) -> AsyncIterator[dict[str, object]]: ...
+    def __getitem__(self, which: slice) -> AsyncRows: ...
     async def arrow(self) -> pa.Table:
         """Read the rows as a pyarrow Table."""
     async def df(self) -> pd.DataFrame:
@@ -536,7 +539,7 @@ class AsyncPolicyNoun:
         """Archive a policy permanently; by a signed-in owner or admin."""
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
-    async def attributes(self) -> builtins.list[AttributeHandle]:
+    async def attributes(self) -> Records[AttributeHandle]:
         """List the attributes that policies may use: the platform's, then the tenant's own."""
     async def create(self, policy: arguments.PolicyDocument) -> AsyncPolicy:
         """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file."""
@@ -659,8 +662,10 @@ class AsyncSignalNoun:
         occurred_at: When | None = None,
     ) -> AsyncSignal:
         """Record a signal about an entity, with a score from 0 to 100."""
-    async def add_many(self, signals: Iterable[Mapping[str, object]], *, backfill: bool = False) -> BulkHandle:
-        """Record many signals, each a dict like the body of `POST /v1/risk/signals`, ten thousand in a request."""
+    async def add_many(
+        self, signals: Signals, *, backfill: bool = False, strict: bool = False, tz: str | tzinfo | None = None
+    ) -> BulkHandle:
+        """Record many signals, ten thousand in a request; a row that is no signal does not hold back the others."""
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def df(self) -> pd.DataFrame:
@@ -718,7 +723,7 @@ class AsyncSignalNoun:
         points: int = 100,
     ) -> RiskSimulationHandle:
         """Replay escalation rules over past signals, and compare them with the outcomes of cases."""
-    async def sources(self) -> builtins.list[SourceHandle]:
+    async def sources(self) -> Records[SourceHandle]:
         """List the sources of signals, and which of them fell silent."""
     def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""

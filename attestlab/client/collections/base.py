@@ -8,13 +8,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, overload
 
 from attestlab.client import arguments
+from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import DEFAULT_HEAD
 from attestlab.client.cards import CardRow, CardTone, draw_card
-from attestlab.client.handles.base import MAX_REPR_CHARACTERS, Handle, shorten
+from attestlab.client.handles.base import Handle
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,12 +62,12 @@ class Collection(Generic[Item]):
         return self.list()
 
     @overload
-    def __getitem__(self, which: slice) -> builtins.list[Item]: ...  # type: ignore[overload-overlap]  # by id too
+    def __getitem__(self, which: slice) -> Records[Item]: ...  # type: ignore[overload-overlap]  # by id too
 
     @overload
     def __getitem__(self, which: object) -> Item: ...
 
-    def __getitem__(self, which: object) -> Item | builtins.list[Item]:
+    def __getitem__(self, which: object) -> Item | Records[Item]:
         """Return the object with an id, the object at a position (newest first), or a list for a slice."""
         if isinstance(which, slice):
             return self._slice(which)
@@ -98,13 +100,9 @@ class Collection(Generic[Item]):
             raise NotFound(f"{self.noun.partition(' ')[2]} at position", position)
         return found
 
-    def _slice(self, which: slice) -> builtins.list[Item]:
-        for part in (which.start, which.stop, which.step):
-            if part is not None:
-                arguments.read_count(part, name="A bound of the slice, which counts from the newest on,")
-        if which.step == 0:
-            raise ValidationFailed("The step of the slice is 0. Pass a number from 1.")
-        return builtins.list(islice(self.list(limit=which.stop), which.start, which.stop, which.step))
+    def _slice(self, which: slice) -> Records[Item]:
+        arguments.require_slice(which)
+        return Records(islice(self.list(limit=which.stop), which.start, which.stop, which.step), self._item)
 
     def _parse(self, answer: object) -> Item:
         return self._item.parse(self._client, answer)

@@ -8,88 +8,118 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sized
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
-from attestlab.client import arguments
+from attestlab.client.collections.signal_rows import SignalLine, check_line, compose_lines, open_rows, read_zone
 from attestlab.client.handles.risk import BulkHandle
-from attestlab.client.json_values import encode_body
-from attestlab.client.progress import show_progress
+from attestlab.client.progress import ProgressBar, show_progress
 from attestlab.client.service_client import Json, ServiceClient
+from attestlab.core.errors import FieldError, ValidationFailed
+
+if TYPE_CHECKING:
+    from attestlab.client.collections.signal_rows import Signals
 
 NDJSON = "application/x-ndjson"
 MAX_SIGNALS = 10_000  # of one request
 MAX_BYTES = 8 * 1024 * 1024  # of one request; the service takes 50 MiB
-MAX_SHOWN = 100  # rejected lines; the others are counted, as the service does
-MAX_REJECTED = 1_000  # lines after which the rest is not sent
 
 
 class BulkTotals:
-    """The results of the requests so far, with line numbers of the whole list."""
+    """The results so far: of the rows that were sent, and of those that cannot be."""
 
     def __init__(self) -> None:
         self.accepted = 0
-        self.lines = 0
-        self.stopped_at_line: int | None = None
-        self._shown: list[Mapping[str, object]] = []
-        self._rejected = 0
+        self.not_sent = 0
+        self._rejected: list[Mapping[str, object]] = []
+        self._more_rejected = 0
         self._warnings: dict[str, None] = {}
 
-    def add(self, answer: Json, lines: int) -> None:
-        """Add the answer to a request of so many lines."""
-        rejected = cast("list[Json]", answer["rejected"])
-        self._shown += [{**each, "line": cast("int", each["line"]) + self.lines} for each in rejected]
-        self._rejected += len(rejected) + cast("int", answer["more_rejected"])
+    def reject(self, line: SignalLine) -> None:
+        """Add a row that cannot be sent."""
+        self._rejected.append({"line": line.number, "message": line.fault})
+
+    def add(self, answer: Json, lines: Sequence[SignalLine]) -> None:
+        """Add the answer to a request; it counts its own lines from 1."""
+        for each in cast("list[Json]", answer["rejected"]):
+            row = lines[cast("int", each["line"]) - 1].number
+            self._rejected.append({**each, "line": row})
+        self._more_rejected += cast("int", answer["more_rejected"])
         self.accepted += cast("int", answer["accepted"])
+        self.not_sent += cast("int", answer["not_read"])
         self._warnings |= dict.fromkeys(cast("list[str]", answer["warnings"]))
-        stopped = cast("int | None", answer["stopped_at_line"])
-        if stopped is not None:
-            self.stopped_at_line = self.lines + stopped
-        elif self._rejected >= MAX_REJECTED:
-            self.stopped_at_line = self.lines + lines
-        self.lines += lines
 
     def to_answer(self) -> Json:
         """Return the results in the form of one answer."""
         return {
             "accepted": self.accepted,
-            "rejected": self._shown[:MAX_SHOWN],
-            "more_rejected": self._rejected - len(self._shown[:MAX_SHOWN]),
-            "stopped_at_line": self.stopped_at_line,
+            "rejected": sorted(self._rejected, key=lambda each: cast("int", each["line"])),
+            "more_rejected": self._more_rejected,
+            "not_read": self.not_sent,
+            "stopped_at_line": None,
             "warnings": [*self._warnings],
         }
 
 
-def record_signals(client: ServiceClient, signals: Iterable[Mapping[str, object]], *, backfill: bool) -> BulkHandle:
-    """Record signals, some thousands in a request.
+def record_signals(
+    client: ServiceClient, signals: Signals, *, backfill: bool, strict: bool, tz: str | tzinfo | None
+) -> BulkHandle:
+    """Record signals, some thousands in a request; a row that is no signal is in the result, and the others are sent.
 
     Raises:
-        ValidationFailed: they are no dicts. Those of the requests before are recorded then; a note counts them.
+        ValidationFailed: `signals` are no rows, or with `strict` one of them is no signal; then nothing was sent.
     """
-    total = len(signals) if isinstance(signals, Sized) else None
+    zone, opened = read_zone(tz), open_rows(signals)
+    lines = compose_lines(opened.rows, zone=zone)
+    if strict:
+        lines = iter(_require_all(lines))
     totals = BulkTotals()
-    with show_progress("Recording signals", total) as bar:
-        for lines in _divide(arguments.iterate(signals, name="signals", of="dicts")):
-            content = b"\n".join(lines)
-            key = _identify_backfill(content, first=totals.lines) if backfill else str(uuid4())
-            totals.add(_send(client, content, key, backfill), len(lines))
-            bar.advance(len(lines))
-            if totals.stopped_at_line is not None:
-                break
+    with show_progress("Recording signals", opened.total) as bar:
+        for request in _divide(lines, totals):
+            _send(client, request, backfill, totals)
+            _advance(bar, request)
     return BulkHandle.parse(client, totals.to_answer())
 
 
-def _send(client: ServiceClient, content: bytes, key: str, backfill: bool) -> Json:
+def _advance(bar: ProgressBar, request: Sequence[SignalLine]) -> None:
+    """Report the rows up to the last one of a request; those that cannot be sent are among them."""
+    if request:
+        bar.advance(request[-1].number - bar.done)
+
+
+def _require_all(lines: Iterable[SignalLine]) -> list[SignalLine]:
+    """Return the lines, if the service would accept each of them.
+
+    Raises:
+        ValidationFailed: it would not; the error names the first rows.
+    """
+    now = datetime.now(UTC)
+    checked = [check_line(line, now=now) for line in lines]
+    bad = [line for line in checked if line.fault is not None]
+    if bad:
+        faults = [FieldError(f"/{line.number - 1}", "row", str(line.fault)) for line in bad]
+        raise ValidationFailed(
+            f"{len(bad):,} of {len(checked):,} rows are no signals, so none was sent. The first is row "
+            f"{bad[0].number}: {bad[0].fault} Correct them, or omit strict=True, which sends the others.",
+            faults,
+        )
+    return checked
+
+
+def _send(client: ServiceClient, request: Sequence[SignalLine], backfill: bool, totals: BulkTotals) -> None:
+    content = b"\n".join(line.content for line in request)
+    first = request[0].number if request else 1
     answer = client.send(
         "POST",
         "/v1/risk/signals/bulk",
         content=content,
         headers={"Content-Type": NDJSON},
         parameters={"backfill": True} if backfill else None,
-        key=key,
+        key=_identify_backfill(content, first=first) if backfill else str(uuid4()),
     )
-    return cast("Json", json.loads(answer.content))
+    totals.add(cast("Json", json.loads(answer.content)), request)
 
 
 def _identify_backfill(content: bytes, *, first: int) -> str:
@@ -97,15 +127,17 @@ def _identify_backfill(content: bytes, *, first: int) -> str:
     return hashlib.sha256(b"backfill\n%d\n%s" % (first, content)).hexdigest()
 
 
-def _divide(signals: Iterator[object]) -> Iterator[list[bytes]]:
-    """Divide signals into the lines of requests; without any signal there is one empty request."""
-    lines: list[bytes] = []
+def _divide(lines: Iterable[SignalLine], totals: BulkTotals) -> Iterator[list[SignalLine]]:
+    """Divide lines into requests; those that cannot be sent go to the totals. Without any there is an empty request."""
+    request: list[SignalLine] = []
     size = 0
-    for number, signal in enumerate(signals):
-        line = encode_body(arguments.read_mapping(signal, name=f"signals[{number}]"))
-        if lines and (len(lines) == MAX_SIGNALS or size + len(line) > MAX_BYTES):
-            yield lines
-            lines, size = [], 0
-        lines.append(line)
-        size += len(line)
-    yield lines
+    for line in lines:
+        if line.fault is not None:
+            totals.reject(line)
+            continue
+        if request and (len(request) == MAX_SIGNALS or size + len(line.content) > MAX_BYTES):
+            yield request
+            request, size = [], 0
+        request.append(line)
+        size += len(line.content)
+    yield request

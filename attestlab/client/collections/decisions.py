@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator
 from typing import overload
 
 from attestlab.client import arguments
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.handles.policies import (
@@ -57,7 +57,7 @@ class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
         return (self._parse(row) for row in rows)
 
     @overload  # type: ignore[override]  # an id is explained, a place in the list is not
-    def __getitem__(self, which: slice) -> builtins.list[RecordedDecisionHandle]: ...
+    def __getitem__(self, which: slice) -> Records[RecordedDecisionHandle]: ...
 
     @overload
     def __getitem__(self, which: int) -> RecordedDecisionHandle: ...

@@ -8,6 +8,7 @@ from typing import cast, overload
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.collections.base import HIDDEN_NAMES, describe_noun, draw_noun
 from attestlab.client.handles.attestations import read_attestation_id
@@ -142,9 +143,9 @@ class LogCollection(RowForms):
     def __getitem__(self, which: int) -> EntryHandle: ...
 
     @overload
-    def __getitem__(self, which: slice) -> list[EntryHandle]: ...
+    def __getitem__(self, which: slice) -> Records[EntryHandle]: ...
 
-    def __getitem__(self, which: int | slice) -> EntryHandle | list[EntryHandle]:
+    def __getitem__(self, which: int | slice) -> EntryHandle | Records[EntryHandle]:
         place = arguments.find_whole_number(which)
         if place is not None:
             return self.entry(place if place >= 0 else len(self) + place)
@@ -157,10 +158,10 @@ class LogCollection(RowForms):
         except (TypeError, ValueError) as error:
             raise ValidationFailed(f"That is no slice of the log: {error}.") from None
         if not wanted:
-            return []
+            return Records([], EntryHandle)
         first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
         found = list(self._read(first, last - first + 1))
-        return [found[index - first] for index in wanted]
+        return Records((found[index - first] for index in wanted), EntryHandle)
 
     def __repr__(self) -> str:
         return describe_noun(type(self), self._client.place)

@@ -8,6 +8,7 @@ from typing import cast
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import MAX_COMPLETIONS, DatasetCollection
 from attestlab.client.collections.decisions import read_decision_id
@@ -219,14 +220,15 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         """
         return decide_context(self._client, policy, context)
 
-    def attributes(self) -> builtins.list[AttributeHandle]:
+    def attributes(self) -> Records[AttributeHandle]:
         """List the attributes that policies may use: the platform's, then the tenant's own.
 
         >>> [each.path for each in lab.policies.attributes()][:3]
         ['jurisdiction', 'trust_tier', 'status']
         """
         answer = self._client.get(f"{self.path}/attributes")
-        return [AttributeHandle.parse(self._client, each) for each in cast("list[Json]", answer["items"])]
+        found = [AttributeHandle.parse(self._client, each) for each in cast("list[Json]", answer["items"])]
+        return Records(found, AttributeHandle)
 
     def shadow(self, policy: PolicyLike) -> PolicyHandle:
         """Evaluate and record the newest version next to the active ones, without effect.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import tzinfo
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import Collection, DatasetCollection
 from attestlab.client.collections.bulk_signals import record_signals
@@ -34,6 +37,9 @@ from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ValidationFailed
+
+if TYPE_CHECKING:
+    from attestlab.client.collections.signal_rows import Signals
 
 
 class SignalCollection(DatasetCollection[SignalHandle]):
@@ -70,20 +76,35 @@ class SignalCollection(DatasetCollection[SignalHandle]):
             )
         )
 
-    def add_many(self, signals: Iterable[Mapping[str, object]], *, backfill: bool = False) -> BulkHandle:
-        """Record many signals, each a dict like the body of `POST /v1/risk/signals`, ten thousand in a request.
+    def add_many(
+        self, signals: Signals, *, backfill: bool = False, strict: bool = False, tz: str | tzinfo | None = None
+    ) -> BulkHandle:
+        """Record many signals, ten thousand in a request; a row that is no signal does not hold back the others.
 
         Args:
-            signals: any number; a generator is read as it is sent.
+            signals: dicts like the body of `POST /v1/risk/signals`, of which a generator is read as it is sent; a
+                frame of pandas, Polars or Arrow; or the path of a CSV or Parquet file. Columns are the members:
+                `source`, `signal_type`, `score`, `entity_type`, `entity_id`, and optionally `score_scale`,
+                `occurred_at` and `details` (an object, or its JSON text).
             backfill: True for the past: no events, and nothing is escalated. The same call within a day continues one
                 that was interrupted, and records no signal twice; another order of the signals is another call.
+            strict: True to send nothing if a row is no signal; all rows are in memory then.
+            tz: the zone of times without a UTC offset, such as `Europe/Zurich`; a time that occurs twice when clocks
+                are set back is the first one. Without `tz`, such rows are rejected.
+
+        Returns:
+            How many rows were accepted, rejected and not sent; `rejected` names row and field, also as a frame.
+
+        Raises:
+            ValidationFailed: `signals` has no rows of this form, or with `strict` a row is no signal.
+            Unavailable: the service broke off; a note counts the rows that were sent before.
 
         >>> seen = {"source": "gateway", "signal_type": "behavior"}
         >>> address = {"entity_type": "ip", "entity_id": "192.0.2.1"}
         >>> lab.signals.add_many({**seen, **address, "score": score} for score in (12, 17))
-        Bulk(accepted=2, rejected=[], more_rejected=0)
+        Bulk(2 accepted, 0 rejected, 0 not sent)
         """
-        return record_signals(self._client, signals, backfill=backfill)
+        return record_signals(self._client, signals, backfill=backfill, strict=strict, tz=tz)
 
     def record_event(
         self,
@@ -183,13 +204,14 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         window = {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
         return DriftHandle.parse(self._client, self._client.get("/v1/risk/drift", window))
 
-    def sources(self) -> list[SourceHandle]:
+    def sources(self) -> Records[SourceHandle]:
         """List the sources of signals, and which of them fell silent.
 
         >>> [each.source for each in lab.signals.sources() if each.count > 20_000]
         ['gateway', 'session']
         """
-        return [SourceHandle.parse(self._client, each) for each in self._client.iterate("/v1/risk/sources")]
+        found = (SourceHandle.parse(self._client, each) for each in self._client.iterate("/v1/risk/sources"))
+        return Records(found, SourceHandle)
 
     def settings(self) -> RiskSettingsHandle:
         """Return the tenant's settings of risk: the score from which a signal is escalated.

@@ -6,23 +6,18 @@ A handle never changes. Its `repr` is one line, `dir()` lists its fields and ver
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from enum import Enum
 from typing import ClassVar, Self
-from uuid import UUID
 
 from pydantic import ConfigDict, PrivateAttr, ValidationError
 
 from attestlab.client.cards import CardRow, CardTone, draw_card
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient
-from attestlab.core.encoding import format_time
 from attestlab.core.errors import ServiceFailed
 from attestlab.core.shapes import Shape
+from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten, show_plainly, show_value
 
-MAX_REPR_CHARACTERS = 300
 MAX_CARD_LINES = 6
-_MAX_VALUE_CHARACTERS = 60
 
 
 class Handle(Shape):
@@ -74,7 +69,7 @@ class Handle(Shape):
         return sorted((fields | list_public_names(type(self), hidden=_HIDDEN)) - {"schema_id"})
 
     def _repr_html_(self) -> str:
-        shown = [(name, _show_plainly(value)) for name, value in self._list_shown()][: MAX_CARD_LINES + 1]
+        shown = [(name, show_plainly(value)) for name, value in self._list_shown()][: MAX_CARD_LINES + 1]
         title = shown[0][1] if shown else ""
         return draw_card(CardTone.CALM, _noun_of(type(self)).upper(), title, [CardRow(*each) for each in shown[1:]])
 
@@ -91,27 +86,6 @@ class Handle(Shape):
 _HIDDEN = frozenset(
     {"model_config", "model_fields", "model_computed_fields", "parse", "shown_fields", "model_post_init"}
 )
-
-
-def show_value(value: object) -> str:
-    """Show a value in at most some sixty characters of one line."""
-    if isinstance(value, Enum | UUID | datetime):
-        return _show_plainly(value)
-    return shorten(repr(value), _MAX_VALUE_CHARACTERS)
-
-
-def shorten(text: str, limit: int) -> str:
-    """Cut a text; a `…` is its last character then, before a bracket that it ends with."""
-    if len(text) <= limit:
-        return text
-    end = text[-1] if text[-1] in ")" else ""
-    return f"{text[: limit - 1 - len(end)]}…{end}"
-
-
-def _show_plainly(value: object) -> str:
-    if isinstance(value, Enum):
-        return str(value.value)
-    return format_time(value)[:16] + "Z" if isinstance(value, datetime) else str(value)
 
 
 def _name_members(kind: type[Shape], answer: object) -> object:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import ClassVar
 
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.replays import bind_policy, read_registry
 from attestlab.client.json_values import read_facts
@@ -30,8 +31,8 @@ class DraftDecisionHandle(Handle):
     matched_rules: list[str]
     monitored_rules: list[str]
     missing: list[str]
-    rules: list[ExplainedRuleOut]
-    diagnostics: list[DiagnosticOut]
+    rules: Records[ExplainedRuleOut]
+    diagnostics: Records[DiagnosticOut]
     counterfactual: CounterfactualOut
 
     @property

@@ -12,6 +12,7 @@ from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.governance.shapes import (
+    ApprovalOut,
     BlastRadiusOut,
     IssuerRequestOut,
     MonthCountOut,
@@ -55,6 +56,8 @@ class IssuerRequestHandle(IssuerRequestOut, Handle):
     """A request to change an issuer's status or ratings."""
 
     shown_fields: ClassVar = ("id", "type", "target_issuer_id", "status", "reason")
+
+    approvals: Records[ApprovalOut]
 
     def approve(self) -> IssuerRequestHandle:
         """Approve the request, as another person than the requester.

@@ -21,7 +21,9 @@ from attestlab.policy.shapes import (
     AnalysisOut,
     AttributeOut,
     DecisionOut,
+    DiagnosticOut,
     EvaluateOut,
+    ExplainedPolicyOut,
     FindingOut,
     PolicyOut,
     PolicySummaryOut,
@@ -36,6 +38,7 @@ from attestlab.simulation.shapes import (
     SimulationOut,
     SweptOut,
     TransitionOut,
+    WithoutRiskOut,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +54,9 @@ class ExplanationHandle(DecisionOut, Handle):
 
     shown_fields: ClassVar = ("decision_id", "decision", "action", "matched_rule", "reason", "created_at")
 
+    diagnostics: Records[DiagnosticOut]
+    policies: Records[ExplainedPolicyOut]
+
     def _repr_html_(self) -> str:
         return card_contents.draw_explanation(self)
 
@@ -64,6 +70,8 @@ class DecisionHandle(EvaluateOut, Handle):
     """A decision of the policies in force."""
 
     shown_fields: ClassVar = ("decision_id", "decision", "matched_rule", "reason")
+
+    diagnostics: Records[DiagnosticOut]
 
     def _repr_html_(self) -> str:
         return card_contents.draw_decision(self)
@@ -165,6 +173,7 @@ class SimulationHandle(SimulationOut, Handle):
     examples: Records[ExampleOut]
     groups: Records[GroupOut]
     rules: Records[RuleEffectOut]
+    without_risk: Records[WithoutRiskOut]
     sweep: SweptValues | None
     sweeps: list[SweptValues]
 
@@ -227,14 +236,14 @@ class _PolicyVerbs(Handle):
             self._client, self._client.post("/v1/policies/analyze", {"policy_id": self.id}, is_read=True)
         )
 
-    def versions(self) -> list[VersionHandle]:
+    def versions(self) -> Records[VersionHandle]:
         """List the versions, newest first.
 
         >>> [(each.version, each.status) for each in lab.policies["Employment checks"].versions()]
         [(1, 'ACTIVE')]
         """
         answers = self._client.iterate(path_of("v1", "policies", self.id, "versions"))
-        return [VersionHandle.parse(self._client, answer) for answer in answers]
+        return Records((VersionHandle.parse(self._client, answer) for answer in answers), VersionHandle)
 
     def shadow(self) -> PolicyHandle:
         """Evaluate and record the newest version next to the active ones, without effect.

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from attestlab.client import arguments
+from attestlab.client import arguments, risk_cards
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
@@ -15,18 +15,32 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.risk.account_takeover.shapes import LoginOut
 from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
 from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut, SettingsOut
-from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut
+from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.media.shapes import ScanOut
 from attestlab.risk.normalization.shapes import NormalizedOut
-from attestlab.risk.signals.shapes import BulkOut, SignalOut
+from attestlab.risk.shapes import FactorOut
+from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
 from attestlab.risk.velocity.shapes import VelocityOut
-from attestlab.simulation.risk.shapes import CurvePointOut, RiskFlipOut, RiskRuleEffectOut, RiskSimulationOut
+from attestlab.simulation.risk.shapes import (
+    CurvePointOut,
+    RiskFlipOut,
+    RiskRuleEffectOut,
+    RiskSimulationOut,
+    SignalExampleOut,
+)
 
 
 class EntityHandle(EntityOut, Handle):
     """What is known about an entity: its newest signals and cases, its list entries, and counts by action."""
 
-    shown_fields: ClassVar = ("entity_type", "entity_id")
+    shown_fields: ClassVar = ("entity_type", "entity_id", "signals", "cases", "lists")
+
+    signals: Records[SignalOut]
+    cases: Records[CaseOut]
+    lists: Records[ListEntryOut]
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_entity(self)
 
 
 class GraphHandle(GraphOut, Handle):
@@ -36,9 +50,13 @@ class GraphHandle(GraphOut, Handle):
 
     nodes: Records[NodeOut]
     edges: Records[EdgeOut]
+    rings: Records[RingOut]
 
     def __repr__(self) -> str:
         return f"Graph({len(self.nodes)} entities, {len(self.edges)} links, {len(self.rings)} rings)"
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_graph(self)
 
 
 class SignalHandle(SignalOut, Handle):
@@ -64,6 +82,9 @@ class SignalHandle(SignalOut, Handle):
         """
         return get_graph(self._client, self.entity_type, self.entity_id, depth)
 
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_signal(self)
+
 
 class CaseHandle(CaseOut, Handle):
     """A case: the escalated signals of one entity, until a person resolves it."""
@@ -88,6 +109,9 @@ class CaseHandle(CaseOut, Handle):
         """
         return get_entity(self._client, self.entity_type, self.entity_id)
 
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_case(self)
+
 
 class ListEntryHandle(ListEntryOut, Handle):
     """An entity on the allow or the deny list."""
@@ -110,15 +134,37 @@ class ChallengeHandle(ChallengeOut, Handle):
 
 
 class BulkHandle(BulkOut, Handle):
-    """How many signals of a bulk request were recorded, and which lines were rejected and why."""
+    """How many rows were recorded as signals, which were rejected and why, and how many were not sent.
 
-    shown_fields: ClassVar = ("accepted", "rejected", "more_rejected")
+    `rejected` counts rows from 1, and each message names the field; `rejected.df()` is a frame.
+    """
+
+    rejected: Records[RejectedLineOut]
+
+    @property
+    def not_sent(self) -> int:
+        """The number of rows that the service has not read."""
+        return self.not_read
+
+    @property
+    def rejected_count(self) -> int:
+        """The number of rejected rows, with those that are only counted."""
+        return len(self.rejected) + self.more_rejected
+
+    def __repr__(self) -> str:
+        return f"Bulk({self.accepted:,} accepted, {self.rejected_count:,} rejected, {self.not_sent:,} not sent)"
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_bulk(self)
 
 
 class NormalizedHandle(NormalizedOut, Handle):
     """The signal that a raw event became."""
 
-    shown_fields: ClassVar = ("normalized",)
+    shown_fields: ClassVar = ("normalized", "signal")
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_normalized(self)
 
 
 class VelocityHandle(VelocityOut, Handle):
@@ -126,11 +172,23 @@ class VelocityHandle(VelocityOut, Handle):
 
     shown_fields: ClassVar = ("score", "windows", "signal_id")
 
+    factors: Records[FactorOut]
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_score(
+            self, "velocity", ", ".join(f"{count:,} in {window}" for window, count in self.windows.items())
+        )
+
 
 class LoginHandle(LoginOut, Handle):
     """The score of a login."""
 
     shown_fields: ClassVar = ("score", "level", "signal_id")
+
+    factors: Records[FactorOut]
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_score(self, self.level, "Login")
 
 
 class ScanHandle(ScanOut, Handle):
@@ -138,13 +196,21 @@ class ScanHandle(ScanOut, Handle):
 
     shown_fields: ClassVar = ("score", "verdict", "signal_id")
 
+    factors: Records[FactorOut]
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_score(self, self.verdict, "Media scan")
+
 
 class DriftHandle(DriftOut, Handle):
     """The drift of scores between two windows, strongest first."""
 
-    shown_fields: ClassVar = ("since", "until")
+    shown_fields: ClassVar = ("since", "until", "items", "truncated")
 
     items: Records[KindDriftOut]
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_drift(self)
 
 
 class SourceHandle(SourceOut, Handle):
@@ -162,11 +228,15 @@ class RiskSettingsHandle(SettingsOut, Handle):
 class RiskSimulationHandle(RiskSimulationOut, Handle):
     """What a rule set would have escalated, compared with the outcomes of cases and with the live rule."""
 
-    shown_fields: ClassVar = ("signals", "cost")
+    shown_fields: ClassVar = ("signals", "precision", "recall", "fpr", "cost")
 
     rules: Records[RiskRuleEffectOut]
     curve: Records[CurvePointOut]
     flips: Records[RiskFlipOut]
+    examples: Records[SignalExampleOut]
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_risk_simulation(self)
 
 
 def get_entity(client: ServiceClient, entity_type: str, entity_id: str) -> EntityHandle:

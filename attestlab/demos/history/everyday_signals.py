@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from attestlab.demos.history.login_signals import PARAMETERS
 from attestlab.demos.risk_world.population import Networks, Resident, make_users
 from attestlab.risk.rules import Entity, EntityType, sum_factors
-from attestlab.risk.signals.recording import NewSignal, encode_details
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.velocity.service import SIGNAL_TYPE, SOURCE, name_counts
 from attestlab.risk.velocity.windows import score_counts
 

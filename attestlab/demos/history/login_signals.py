@@ -21,7 +21,8 @@ from attestlab.risk.account_takeover.service import SIGNAL_TYPE, SOURCE, describ
 from attestlab.risk.logins.detector import LoginDetector
 from attestlab.risk.logins.state.documents import MemoryDocuments
 from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, EntityType
-from attestlab.risk.signals.recording import NewSignal, encode_details
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal
 
 PARAMETERS = WorldParameters(
     seed=7,

@@ -13,7 +13,8 @@ from attestlab.risk.media.generator_marks import GeneratorMark
 from attestlab.risk.media.service import SIGNAL_TYPE, SOURCE
 from attestlab.risk.media.timestamps import TimeConflict
 from attestlab.risk.rules import Entity, EntityType
-from attestlab.risk.signals.recording import NewSignal, encode_details
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal
 
 _HOLDERS = tuple(f"holder-{number}" for number in range(1, 5))
 _RING_DAYS = 40.0

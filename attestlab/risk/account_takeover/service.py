@@ -21,7 +21,8 @@ from attestlab.risk.logins.login import Login
 from attestlab.risk.logins.places import GeoLocator, Locator
 from attestlab.risk.logins.scoring import LoginAssessment, RiskLevel, find_level
 from attestlab.risk.rules import Entity, EntityType, Factor, sum_factors
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_score
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal, record_score
 
 SOURCE, SIGNAL_TYPE = "login", "ato"
 MAX_DELAY = timedelta(days=3)  # a login may be reported so much later; its windows reach as far back

@@ -11,7 +11,8 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.scanner import MediaScanner
 from attestlab.risk.rules import Entity, EntityType
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_score
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal, record_score
 
 SOURCE, SIGNAL_TYPE = "media", "deepfake"
 

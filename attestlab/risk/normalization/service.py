@@ -32,7 +32,8 @@ from attestlab.risk.normalization.tables import RiskEventRecord, RiskMappingReco
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals import store as signal_store
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.tables import RiskSignalRecord
 
 NUMBERED = NumberedRows(store.events, RiskEventRecord)

@@ -14,18 +14,13 @@ from typing import NamedTuple
 
 import orjson
 
-from attestlab.core.encoding import parse_time
 from attestlab.core.errors import FieldError, ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
-from attestlab.risk.rules import Entity, ScoreScale, require_name, settle_time, to_percent
-from attestlab.risk.signals.recording import NewSignal, encode_details
+from attestlab.risk.signals.members import MAX_LINE_BYTES, encode_details, read_members
+from attestlab.risk.signals.recording import NewSignal
 
 BATCH_LINES = 2_000
-MAX_REPORTED_LINES = 100  # rejected lines that a response lists
-MAX_REJECTED_LINES = 1_000
-MAX_LINE_BYTES = 16 * 1024
-_REQUIRED = ("source", "signal_type", "score", "entity_type", "entity_id")
-_MEMBERS = frozenset({*_REQUIRED, "score_scale", "details", "occurred_at"})
+MAX_REPORTED_LINES = 1_000  # rejected lines that a response lists; the others are counted
 _MEMBER_NAME = re.compile(rb'"\s*:')
 _NUL = b"\\u0000"
 _MAX_DEPTH = 32
@@ -41,26 +36,30 @@ class RejectedLine(NamedTuple):
 class SignalLines:
     """The lines of a request, parsed batch by batch, so that memory is bounded by the text and one batch.
 
-    `rejected` are the first `MAX_REPORTED_LINES` rejected lines, `rejected_count` counts all. Reading stops after
-    `MAX_REJECTED_LINES` of them, because such a text holds something else; `stopped_at` is then the last line read.
+    Every line is read, however many are rejected: `rejected` are the first `MAX_REPORTED_LINES` of those, and
+    `rejected_count` counts all.
     """
 
     def __init__(self, text: bytes, *, now: datetime) -> None:
         self.rejected: list[RejectedLine] = []
         self.rejected_count = 0
-        self.stopped_at: int | None = None
         self._text, self._now = text, now
         self._position = self._line = 0
 
     def parse_batch(self) -> Sequence[NewSignal] | None:
         """Parse the next `BATCH_LINES` lines, about 15 us each; returns their signals, or None at the end."""
-        if self._position >= len(self._text) or self.stopped_at is not None:
+        if self._position >= len(self._text):
             return None
         return [signal for line in self._take_lines() if (signal := self._parse(line)) is not None]
 
+    def count_unread(self) -> int:
+        """Count the lines that were not read, 0 after the end."""
+        rest = self._text[self._position :]
+        return rest.count(b"\n") + (not rest.endswith(b"\n")) if rest else 0
+
     def _take_lines(self) -> Iterator[bytes]:
         for _ in range(BATCH_LINES):
-            if self._position >= len(self._text) or self.stopped_at is not None:
+            if self._position >= len(self._text):
                 return
             end = self._text.find(b"\n", self._position)
             end = len(self._text) if end < 0 else end
@@ -81,8 +80,6 @@ class SignalLines:
         self.rejected_count += 1
         if len(self.rejected) < MAX_REPORTED_LINES:
             self.rejected.append(rejected)
-        if self.rejected_count >= MAX_REJECTED_LINES:
-            self.stopped_at = self._line
 
 
 def parse_line(line: bytes, *, now: datetime) -> NewSignal:
@@ -91,25 +88,9 @@ def parse_line(line: bytes, *, now: datetime) -> NewSignal:
     Raises:
         ValidationFailed: the line is not strict JSON or no signal.
     """
-    members = _parse_object(line)
-    if unknown := members.keys() - _MEMBERS:
-        raise ValidationFailed.of(
-            f"/{min(unknown)[:64]}", "unknown", f"Unknown members: {', '.join(sorted(unknown))[:200]}."
-        )
-    if missing := [name for name in _REQUIRED if name not in members]:
-        raise ValidationFailed.of(f"/{missing[0]}", "missing", f"Missing members: {', '.join(missing)}.")
-    details = members.get("details")
-    if details is not None and not isinstance(details, dict):
-        raise ValidationFailed.of("/details", "type", "`details` must be an object.")
-    occurred_at = _take(members, "occurred_at", str)
-    return NewSignal(
-        source=require_name("source", _take(members, "source", str) or ""),
-        signal_type=require_name("signal_type", _take(members, "signal_type", str) or ""),
-        score=_parse_score(members),
-        entity=Entity.of(_take(members, "entity_type", str) or "", _take(members, "entity_id", str) or ""),
-        details=encode_details(details),
-        occurred_at=settle_time(None if occurred_at is None else parse_time(occurred_at, field="/occurred_at"), now),
-    )
+    found = read_members(_parse_object(line), now=now)
+    details = encode_details(found.details)
+    return NewSignal(found.source, found.signal_type, found.score, found.entity, details, found.occurred_at)
 
 
 def _parse_object(line: bytes) -> Mapping[str, object]:
@@ -145,22 +126,6 @@ def _count_names(values: Iterable[object], depth: int = 0) -> int:
         elif isinstance(value, (int, float)) and abs(value) > MAX_SAFE_INTEGER:
             raise ValueError
     return count
-
-
-def _take(members: Mapping[str, object], name: str, kind: type[str]) -> str | None:
-    value = members.get(name)
-    if value is not None and not isinstance(value, kind):
-        raise ValidationFailed.of(f"/{name}", "type", f"`{name}` must be a text.")
-    return value
-
-
-def _parse_score(members: Mapping[str, object]) -> float:
-    score, scale = members["score"], members.get("score_scale", ScoreScale.PERCENT)
-    if isinstance(score, bool) or not isinstance(score, (int, float)):
-        raise ValidationFailed.of("/score", "type", "`score` must be a number.")
-    if scale not in ("percent", "unit"):
-        raise ValidationFailed.of("/score_scale", "unknown", "`score_scale` must be percent or unit.")
-    return to_percent(score, ScoreScale(scale))
 
 
 def _describe(error: ValidationFailed) -> str:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-import orjson
-
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import outbox
 from attestlab.risk.activity.recording import Occurrence, note_activity
@@ -24,7 +21,7 @@ from attestlab.risk.events import SignalCreated, SignalEscalated
 from attestlab.risk.links.mentions import Fact
 from attestlab.risk.links.recording import note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
-from attestlab.risk.rules import MAX_DETAILS_BYTES, SIGNAL_THRESHOLD, Entity, Factor
+from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity
 from attestlab.risk.signals import store
 from attestlab.risk.signals.tables import RiskSignalRecord
 
@@ -87,22 +84,6 @@ def describe_fact(record: RiskSignalRecord) -> Fact:
 def describe_occurrence(record: RiskSignalRecord) -> Occurrence:
     """Return what activity counts."""
     return Occurrence(record.tenant_id, record.source, record.signal_type, record.score, record.occurred_at)
-
-
-def encode_details(details: Mapping[str, object] | None, factors: Sequence[Factor] = ()) -> str:
-    """Return a signal's details as stored: canonical JSON, with the factors that explain the score.
-
-    Raises:
-        ValidationFailed: they are too long.
-    """
-    content = dict(details or {})
-    if factors:
-        content["factors"] = [factor.content() for factor in factors]
-    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
-    if len(text) > MAX_DETAILS_BYTES:
-        message = f"The details take {len(text):,} characters as JSON, and at most {MAX_DETAILS_BYTES:,} are kept."
-        raise ValidationFailed.of("/details", "too_large", message)
-    return text
 
 
 def _open_cases(tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], at: datetime) -> dict[int, UUID]:

@@ -10,8 +10,9 @@ from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rules import Entity, ScoreScale, settle_time, spell_filter, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
+from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.ndjson import SignalLines
-from attestlab.risk.signals.recording import NewSignal, encode_details
+from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.risk.signals.service import Signals
 from attestlab.risk.signals.shapes import (
@@ -187,6 +188,11 @@ def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequenc
 
 def _render_bulk(lines: SignalLines, accepted: int, warnings: list[str]) -> BulkOut:
     shown = [RejectedLineOut(line=each.line, message=each.message) for each in lines.rejected]
-    more = lines.rejected_count - len(shown)
-    stopped = lines.stopped_at
-    return BulkOut(accepted=accepted, rejected=shown, more_rejected=more, stopped_at_line=stopped, warnings=warnings)
+    return BulkOut(
+        accepted=accepted,
+        rejected=shown,
+        more_rejected=lines.rejected_count - len(shown),
+        not_read=lines.count_unread(),
+        stopped_at_line=None,
+        warnings=warnings,
+    )

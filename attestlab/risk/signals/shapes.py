@@ -107,14 +107,15 @@ class RejectedLineOut(Out):
 
 
 class BulkOut(Out):
-    """The result of a bulk request; beyond 100, rejected lines are only counted, in `more_rejected`.
+    """The result of a bulk request; beyond 1,000, rejected lines are only counted, in `more_rejected`.
 
-    After 1,000 rejected lines the rest is not read, and `stopped_at_line` is the last line that was.
+    Every line is read, so `not_read` is 0; `stopped_at_line` is null, and stays for clients that read it.
     `warnings` say what is probably a mistake.
     """
 
     accepted: int
     rejected: list[RejectedLineOut]
     more_rejected: int
+    not_read: int
     stopped_at_line: int | None
     warnings: list[str]

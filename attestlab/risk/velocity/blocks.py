@@ -7,7 +7,8 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.risk.rules import MAX_SCORE, Entity, EntityType, Factor
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_signals
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.web.rate_limit.client_address import rate_limit_key
 
 SOURCE, SIGNAL_TYPE = "limits", "velocity"

@@ -17,7 +17,8 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement.lists import add_deny_factor
 from attestlab.risk.rules import Entity, Factor, sum_factors
-from attestlab.risk.signals.recording import NewSignal, encode_details, record_score
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal, record_score
 from attestlab.risk.velocity import store
 from attestlab.risk.velocity.tables import VelocityEventRecord
 from attestlab.risk.velocity.windows import WINDOWS, score_counts

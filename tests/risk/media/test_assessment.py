@@ -15,7 +15,7 @@ from attestlab.risk.media.assessment import Finding, assess
 from attestlab.risk.media.indicators import MAX_INDICATORS
 from attestlab.risk.media.limits import MAX_MEDIA_BYTES
 from attestlab.risk.rules import MAX_DETAILS_BYTES
-from attestlab.risk.signals.recording import encode_details
+from attestlab.risk.signals.members import encode_details
 from support.content_credentials import sign_media
 from support.pictures import TAKEN_AT, make_camera_jpeg, make_exif, make_jpeg, make_mp4, make_png, resave
 from support.property_tests import examples

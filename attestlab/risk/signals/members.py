@@ -1,0 +1,89 @@
+"""The members of a signal as JSON has them, and the rules that each of them keeps.
+
+The service reads the lines of a bulk request by them, and a client the rows that it must not send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import orjson
+
+from attestlab.core.encoding import parse_time
+from attestlab.core.errors import ValidationFailed
+from attestlab.risk.rules import MAX_DETAILS_BYTES, Entity, Factor, ScoreScale, require_name, settle_time, to_percent
+
+MAX_LINE_BYTES = 16 * 1024  # of a signal in NDJSON
+REQUIRED = ("source", "signal_type", "score", "entity_type", "entity_id")
+MEMBERS = frozenset({*REQUIRED, "score_scale", "details", "occurred_at"})
+
+
+class SignalMembers(NamedTuple):
+    """A signal as it was sent; `score` is 0 to 100."""
+
+    source: str
+    signal_type: str
+    score: float
+    entity: Entity
+    details: Mapping[str, object] | None
+    occurred_at: datetime
+
+
+def read_members(members: Mapping[str, object], *, now: datetime) -> SignalMembers:
+    """Read the members of a signal.
+
+    Raises:
+        ValidationFailed: a member is missing, unknown or not acceptable; the error names it.
+    """
+    if unknown := members.keys() - MEMBERS:
+        raise ValidationFailed.of(
+            f"/{min(unknown)[:64]}", "unknown", f"Unknown members: {', '.join(sorted(unknown))[:200]}."
+        )
+    if missing := [name for name in REQUIRED if name not in members]:
+        raise ValidationFailed.of(f"/{missing[0]}", "missing", f"Missing members: {', '.join(missing)}.")
+    details = members.get("details")
+    if details is not None and not isinstance(details, dict):
+        raise ValidationFailed.of("/details", "type", "`details` must be an object.")
+    occurred_at = _take(members, "occurred_at", str)
+    return SignalMembers(
+        source=require_name("source", _take(members, "source", str) or ""),
+        signal_type=require_name("signal_type", _take(members, "signal_type", str) or ""),
+        score=_parse_score(members),
+        entity=Entity.of(_take(members, "entity_type", str) or "", _take(members, "entity_id", str) or ""),
+        details=details,
+        occurred_at=settle_time(None if occurred_at is None else parse_time(occurred_at, field="/occurred_at"), now),
+    )
+
+
+def encode_details(details: Mapping[str, object] | None, factors: Sequence[Factor] = ()) -> str:
+    """Return a signal's details as stored: canonical JSON, with the factors that explain the score.
+
+    Raises:
+        ValidationFailed: they are too long.
+    """
+    content = dict(details or {})
+    if factors:
+        content["factors"] = [factor.content() for factor in factors]
+    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
+    if len(text) > MAX_DETAILS_BYTES:
+        message = f"The details take {len(text):,} characters as JSON, and at most {MAX_DETAILS_BYTES:,} are kept."
+        raise ValidationFailed.of("/details", "too_large", message)
+    return text
+
+
+def _take(members: Mapping[str, object], name: str, kind: type[str]) -> str | None:
+    value = members.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise ValidationFailed.of(f"/{name}", "type", f"`{name}` must be a text.")
+    return value
+
+
+def _parse_score(members: Mapping[str, object]) -> float:
+    score, scale = members["score"], members.get("score_scale", ScoreScale.PERCENT)
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        raise ValidationFailed.of("/score", "type", "`score` must be a number.")
+    if scale not in ("percent", "unit"):
+        raise ValidationFailed.of("/score_scale", "unknown", "`score_scale` must be percent or unit.")
+    return to_percent(score, ScoreScale(scale))
