@@ -22,7 +22,7 @@ from attestlab.client.cards import (
 
 if TYPE_CHECKING:
     from attestlab.attestations.shapes import LogOut
-    from attestlab.client.handles.attestations import AttestationHandle, MintHandle, VerificationHandle
+    from attestlab.client.handles.attestations import AttestationHandle, MintHandle, MintResults, VerificationHandle
     from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
     from attestlab.client.handles.issuers import IssuerHandle
     from attestlab.client.handles.log import TreeHeadHandle
@@ -72,6 +72,19 @@ def draw_attestation(attestation: AttestationHandle | MintHandle, issuer: str | 
     ]
     foot = join("Check it: ", write_code('attestation.verify(file="diploma.pdf")'))
     return draw_card(_tone_of(status), status, _name_credential(attestation), rows, foot=foot)
+
+
+def draw_mint_results(results: MintResults) -> str:
+    """Draw the card of many mints: how many there are, and the first reasons of those that were refused."""
+    rejected = results.rejected
+    rows = [
+        CardRow("Minted", f"{len(results) - len(rejected):,}"),
+        CardRow("Rejected", f"{len(rejected):,}"),
+        *(CardRow(f"Item {each.item:,}", each.message) for each in rejected[:MAX_LINES]),
+    ]
+    title = f"{len(results) - len(rejected):,} of {len(results):,} items were minted"
+    foot = join("All reasons: ", write_code("results.rejected.df()")) if rejected else None
+    return draw_card(CardTone.WARN if rejected else CardTone.GOOD, "MINTED", title, rows, foot=foot)
 
 
 def draw_verification(verification: VerificationHandle) -> str:

@@ -17,11 +17,12 @@ from attestlab.client.cards import CardRow
 from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.decisions import DecisionCollection
+from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
 from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
-from attestlab.client.collections.risk import CaseCollection, ChallengeCollection, ListCollection, SignalCollection
+from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
 from attestlab.client.handles.attestations import (

@@ -21,11 +21,10 @@ import httpx
 from attestlab.client import service_errors
 from attestlab.client.arguments import show
 from attestlab.client.json_values import encode_body, encode_parameter
-from attestlab.client.service_errors import NotSent, SilentService
+from attestlab.client.service_errors import LabClosed, NotSent, SilentService
 from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,
-    Conflict,
     RateLimited,
     RequestInFlight,
     ServiceFailed,
@@ -282,7 +281,7 @@ class ServiceClient:
         except RuntimeError as error:
             if not self._http.is_closed:
                 raise
-            raise Conflict("This lab is closed. Open it again, or use it inside its `with` block.") from error
+            raise LabClosed from error
 
     def _error_of(self, response: httpx.Response, body: bytes) -> AttestLabError:
         envelope = service_errors.read_envelope(body)

@@ -56,6 +56,13 @@ class NotSent(Unavailable):
     """No connection was made, so the service has received nothing."""
 
 
+class LabClosed(Conflict):
+    """The lab was closed before."""
+
+    def __init__(self) -> None:
+        super().__init__("This lab is closed. Open it again, or use it inside its `with` block.")
+
+
 class SilentService(Unavailable):
     """The service received the request and did not answer in time; it may still be at work."""
 

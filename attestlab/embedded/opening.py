@@ -15,6 +15,7 @@ import httpx
 from attestlab.client.arguments import is_folder, is_uuid
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import LocalRows, ServiceClient
+from attestlab.client.service_errors import LabClosed
 from attestlab.core.db.storage import database_url
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
@@ -58,6 +59,7 @@ class EmbeddedDoor:
         """Open the rows of a query for the tenant that the headers name; None for a person who signed in."""
         if KEY_HEADER not in headers:
             return None
+        self._require_open()
         from attestlab.embedded import local_rows  # loads pyarrow and DuckDB, at the first rows
 
         caller = self.installation.orgs.service_caller(UUID(headers[KEY_HEADER]))
@@ -68,7 +70,12 @@ class EmbeddedDoor:
         """Commit what was accepted, stop the service's thread, and close the installation."""
         self._finalizer()
 
+    def _require_open(self) -> None:
+        if not self._finalizer.alive:
+            raise LabClosed
+
     def _find_tenant(self, tenant: UUID | str | None) -> UUID:
+        self._require_open()
         with self.installation.storage.read() as connection:
             if tenant is None:
                 return lake_store.get_operator_id(connection)

@@ -12,8 +12,9 @@ from concurrent.futures import Future
 from typing import TypeVar
 from uuid import UUID
 
+from attestlab.client.service_errors import LabClosed
 from attestlab.core.encoding import parse_uuid
-from attestlab.core.errors import AuthInvalid, Conflict, ValidationFailed
+from attestlab.core.errors import AuthInvalid, ValidationFailed
 from attestlab.embedded.unlimited import UnlimitedRequests
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
@@ -44,11 +45,11 @@ class ServiceThread:
         """Start a coroutine on the service's loop.
 
         Raises:
-            Conflict: the service is closed.
+            LabClosed: the service is closed.
         """
         if not self._thread.is_alive():
             work.close()
-            raise Conflict("This lab is closed. Open it again, or use it inside its `with` block.")
+            raise LabClosed
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,8 +42,6 @@ WRONG: dict[str, tuple[Callable[[Lab], object], str]] = {
     "key": (lambda lab: mint(lab, kid="no-such-key"), "Its keys: "),
     "time": (lambda lab: mint(lab, expiry_at="tomorrow"), "expiry_at='tomorrow' is not a time"),
     "two documents": (lambda lab: mint(lab, document=b"x", document_hash="0" * 64), "not both"),
-    "batch item": (lambda lab: lab.attestations.mint_many([{"issuer": "x"}]), r"items\[0\] lacks schema, claims"),
-    "batch number": (lambda lab: lab.attestations.mint_many([7]), r"items\[0\] is a int"),  # type: ignore[list-item]
     "position": (lambda lab: lab.attestations[-1], "no position -1"),
     "limit": (lambda lab: lab.attestations.list(limit=-1), "limit is -1"),
     "filter time": (lambda lab: lab.attestations.list(since="yesterday"), "since='yesterday' is not a time"),
@@ -110,3 +109,16 @@ def test_an_empty_folder_is_not_turned_into_an_installation(tmp_path: Path) -> N
 def test_what_is_no_seed_is_refused(seed: int) -> None:
     with pytest.raises(ValidationFailed, match=r"attestlab\.demo\(seed=7\)"):
         attestlab.demo(seed)
+
+
+def test_an_item_that_cannot_be_sent_is_rejected_alone(lab: Lab) -> None:
+    issuer = lab.issuers.create("Batches", "batches.example")
+    good = {"issuer": issuer, "schema": "degree", "claims": {"student_name": "Ada", "institution": "We"}}
+    items: list[Any] = [7, good, {"issuer": "x"}, good | {"issuer": "u-0"}, good | {"schema": "x"}, good]
+
+    results = lab.attestations.mint_many([*items, good | {"metadata": {"a": float("nan")}}])
+
+    assert repr(results) == "MintResults(2 minted, 5 rejected)"
+    assert results.rejected.df()["item"].to_list() == [0, 2, 3, 4, 6]
+    assert results.rejected[1].message == "items[2] lacks schema, claims. Pass the arguments of `lab.mint`."
+    assert "2 of 7 items were minted" in results._repr_html_()

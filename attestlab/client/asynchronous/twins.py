@@ -12,13 +12,12 @@ from functools import partial, wraps
 from itertools import islice
 from typing import Any, SupportsIndex, cast
 
-from pydantic import BaseModel
-
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.asynchronous.calls import VerbThreads
 from attestlab.client.collections.base import Collection
 from attestlab.client.collections.log import LogCollection
+from attestlab.client.handles.attestations import MintResults
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import PAGE_ROWS
 from attestlab.core.errors import Conflict
@@ -96,7 +95,7 @@ class AsyncTwin:
                 return  # the lab was closed first, and its connections with it
 
     def _twin_of(self, found: object) -> Found:
-        if isinstance(found, Records):
+        if isinstance(found, Records | MintResults):
             return AsyncRecords(found, [self._twin_of(each) for each in found])
         if isinstance(found, list):
             return [self._twin_of(each) for each in found]
@@ -137,7 +136,7 @@ class AsyncCollection(AsyncRows):
 class AsyncRecords(list[Found]):
     """The parts of an answer, whose verbs are awaited; as a table they need no request, so that is not."""
 
-    def __init__(self, held: Records[BaseModel], parts: list[Found]) -> None:
+    def __init__(self, held: Found, parts: list[Found]) -> None:
         super().__init__(parts)
         self._held = held
 
@@ -157,7 +156,7 @@ class AsyncRecords(list[Found]):
         return repr(self._held)
 
     def _repr_html_(self) -> str:
-        return self._held._repr_html_()
+        return str(self._held._repr_html_())
 
 
 _TWINS: dict[type, type[AsyncTwin]] = {

@@ -26,6 +26,16 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
+from attestlab.client.collections.filters import (
+    AttestationFilterArgs,
+    AuditFilterArgs,
+    CaseFilterArgs,
+    ChallengeFilterArgs,
+    DecisionFilterArgs,
+    ListFilterArgs,
+    NoFilterArgs,
+    SignalFilterArgs,
+)
 from attestlab.client.collections.issuers import KeyLike, RequestLike
 from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.policies import PolicyOrDocument
@@ -34,6 +44,7 @@ from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
     MintHandle,
+    MintResults,
     RevocationHandle,
     VerificationHandle,
 )
@@ -80,6 +91,8 @@ from attestlab.client.handles.risk import (
     GraphHandle,
     ListEntryHandle,
     LoginHandle,
+    MappingHandle,
+    NormalizationHandle,
     NormalizedHandle,
     RiskSettingsHandle,
     RiskSimulationHandle,
@@ -100,7 +113,6 @@ from attestlab.client.handles.webhooks import (
     WebhookTestHandle,
 )
 from attestlab.client.lab import MeHandle
-from attestlab.core.errors import AttestLabError
 from attestlab.log.note.trust_policy import TrustPolicy
 
 class AsyncAttestation(AttestationHandle):
@@ -361,9 +373,11 @@ class AsyncAttestationNoun:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncAttestation]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
-    async def mint_many(self, items: Iterable[Mapping[str, object]]) -> builtins.list[AsyncMint | AttestLabError]:
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[AttestationFilterArgs]
+    ) -> AsyncIterator[AsyncAttestation]:
+        """Iterate over the attestations that match all filters, newest first."""
+    async def mint_many(self, items: Iterable[Mapping[str, object]]) -> MintResults:
         """Mint many attestations, a hundred in one append to the log."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
@@ -434,8 +448,8 @@ class AsyncIssuerNoun:
         """Read the newest rows as a data frame."""
     async def keys(self, issuer: IssuerLike) -> Records[KeyHandle]:
         """List an issuer's keys, newest first."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncIssuer]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[AsyncIssuer]:
+        """Iterate over all objects, newest first; these have no filters."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def reject(self, request: RequestLike, reason: str) -> AsyncIssuerRequest:
@@ -562,8 +576,8 @@ class AsyncPolicyNoun:
         """Return a policy with its newest document."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncPolicySummary]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[AsyncPolicySummary]:
+        """Iterate over all objects, newest first; these have no filters."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
@@ -624,7 +638,9 @@ class AsyncDecisionNoun:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncRecordedDecision]:
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[DecisionFilterArgs]
+    ) -> AsyncIterator[AsyncRecordedDecision]:
         """Iterate over the decisions as they were recorded, newest first, by one query; `explain` says why."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
@@ -668,6 +684,10 @@ class AsyncSignalNoun:
         """Record many signals, ten thousand in a request; a row that is no signal does not hold back the others."""
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
+    async def change_mapping(self, items: Iterable[Mapping[str, object]] | MappingHandle) -> MappingHandle:
+        """Replace the mapping by its next version; `normalize` applies it to earlier events."""
+    async def change_settings(self, *, escalation_threshold: float) -> RiskSettingsHandle:
+        """Change the tenant's settings of risk; signals that are recorded already stay as they are."""
     async def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def drift(self, *, since: When | None = None, until: When | None = None) -> DriftHandle:
@@ -682,8 +702,12 @@ class AsyncSignalNoun:
         """Return the entities around one, up to `depth` links away, and the rings that they form."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncSignal]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> AsyncIterator[AsyncSignal]:
+        """Iterate over the signals that match all filters, newest first."""
+    async def mapping(self) -> MappingHandle:
+        """Return the tenant's mapping: the signal that raw events of each type become."""
+    async def normalize(self, *, since: When | None = None, until: When | None = None) -> NormalizationHandle:
+        """Normalize raw events again by the mapping of now; an event whose result changed becomes another signal."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def record_event(
@@ -751,8 +775,8 @@ class AsyncCaseNoun:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncCase]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> AsyncIterator[AsyncCase]:
+        """Iterate over the cases that match all filters, newest first."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
@@ -789,8 +813,10 @@ class AsyncChallengeNoun:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[ChallengeHandle]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[ChallengeFilterArgs]
+    ) -> AsyncIterator[ChallengeHandle]:
+        """Iterate over the challenges that match all filters, newest first."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
@@ -819,8 +845,8 @@ class AsyncListNoun:
         expires_at: When | None = None,
     ) -> AsyncListEntry:
         """Put an entity on the `allow` or the `deny` list."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncListEntry]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[ListFilterArgs]) -> AsyncIterator[AsyncListEntry]:
+        """Iterate over the entries that match all filters, newest first."""
     async def remove(self, entry: UUID | str | ListEntryHandle) -> None:
         """Take an entity off its list."""
 
@@ -833,8 +859,8 @@ class AsyncPeopleNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[PersonHandle]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[PersonHandle]: ...
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[PersonHandle]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[PersonHandle]:
+        """Iterate over all objects, newest first; these have no filters."""
     async def names(self) -> dict[str, str]:
         """Return the names of all members by their id as text, as `actor_id` and the like have it."""
 
@@ -866,8 +892,8 @@ class AsyncWebhookNoun:
         """List the types of events, of one category or all."""
     def events(self, after: int = 0) -> AsyncIterator[WebhookEventHandle]:
         """Iterate over the tenant's events of the last 30 days, oldest first; it ends with the newest."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AsyncWebhookEndpoint]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[AsyncWebhookEndpoint]:
+        """Iterate over all objects, newest first; these have no filters."""
     async def recover(
         self,
         endpoint: EndpointLike,
@@ -919,8 +945,8 @@ class AsyncAuditNoun:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: object) -> AsyncIterator[AuditEventHandle]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[AuditFilterArgs]) -> AsyncIterator[AuditEventHandle]:
+        """Iterate over the audit lines that match all filters, newest first."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypedDict, Unpack, cast
 from uuid import UUID
 
 from attestlab.client import arguments
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.collections.filters import AttestationFilterArgs
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
     MintHandle,
+    MintResults,
     RevocationHandle,
     read_attestation_id,
     revoke_attestation,
 )
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
 from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, find_issuer, get_issuer
+from attestlab.client.json_values import encode_body
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.client.service_errors import build_error
-from attestlab.core.errors import AttestLabError, Conflict, ValidationFailed
+from attestlab.core.errors import AttestLabError, Conflict, NotFound, ValidationFailed
 
 MAX_BATCH = 100  # of one request
 
@@ -55,30 +58,50 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AttestationHandle)
 
-    def mint_many(self, items: Iterable[Mapping[str, object]]) -> list[MintHandle | AttestLabError]:
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[AttestationFilterArgs]
+    ) -> Iterator[AttestationHandle]:
+        """Iterate over the attestations that match all filters, newest first.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: such as `status="VALID"`, `since="2026-11-01"`, which is the time of creation. None is no filter.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
+
+        >>> [each.status.value for each in lab.attestations.list(schema="degree", limit=2)]
+        ['VALID', 'VALID']
+        """
+        return self._iterate(limit, filters)
+
+    def mint_many(self, items: Iterable[Mapping[str, object]]) -> MintResults:
         """Mint many attestations, a hundred in one append to the log.
 
         Args:
             items: for each attestation the arguments of `lab.mint`, as a dict.
 
         Returns:
-            For each item, in order, the attestation, or the error for which it alone was refused.
+            For each item, in order, the attestation, or the error for which it alone was refused; `rejected` has the
+            errors as a table.
+
+        Raises:
+            ValidationFailed: `items` is no list of dicts.
+            Unavailable: the service broke off; a note counts the items that were done before.
 
         >>> claims = {"participant_name": "Emmy Noether", "program_name": "Knots", "institution": "Us"}
         >>> item = {"issuer": "Harbour Training", "schema": "completion-cert", "claims": claims}
-        >>> minted, refused = lab.attestations.mint_many([item, item | {"claims": {}}])
+        >>> results = lab.attestations.mint_many([item, item | {"claims": {}}])
+        >>> results
+        MintResults(1 minted, 1 rejected)
+        >>> minted, refused = results
         >>> minted.status.value, refused.code
         ('VALID', 'VALIDATION_ERROR')
         """
         given = arguments.iterate(items, name="items", of="dicts")
-        bodies = [_compose_item(self._client, number, item) for number, item in enumerate(given)]
-        done: list[MintHandle | AttestLabError] = []
-        with show_progress("Minting", len(bodies)) as bar:
-            for start in range(0, len(bodies), MAX_BATCH):
-                answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
-                done += [self._read_item(item) for item in cast("list[Json]", answer["items"])]
-                bar.advance(len(done) - bar.done)
-        return done
+        composed = [_try_compose(self._client, number, item) for number, item in enumerate(given)]
+        minted = iter(self._mint_bodies([each for each in composed if not isinstance(each, AttestLabError)]))
+        return MintResults(each if isinstance(each, AttestLabError) else next(minted) for each in composed)
 
     def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
         """Revoke an attestation permanently.
@@ -127,6 +150,15 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
 
     def _get(self, attestation_id: UUID) -> Json:
         return self._client.get(path_of("v1", "attestations", attestation_id))
+
+    def _mint_bodies(self, bodies: Sequence[dict[str, object]]) -> Sequence[MintHandle | AttestLabError]:
+        done: Sequence[MintHandle | AttestLabError] = []
+        with show_progress("Minting", len(bodies)) as bar:
+            for start in range(0, len(bodies), MAX_BATCH):
+                answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
+                done = [*done, *(self._read_item(item) for item in cast("Sequence[Json]", answer["items"]))]
+                bar.advance(len(done) - bar.done)
+        return done
 
     def _read_item(self, item: Json) -> MintHandle | AttestLabError:
         if "attestation" in item:
@@ -204,6 +236,16 @@ def _name_signer(client: ServiceClient, issuer: IssuerLike, options: MintOptions
             f"{found.name} has no key {arguments.show(kid)}. Its keys: {', '.join(known) or 'none'}."
         )
     return {"issuer_id": found.id, "kid": kid, "alg": alg or known[kid]}
+
+
+def _try_compose(client: ServiceClient, number: int, item: object) -> dict[str, object] | AttestLabError:
+    """Compose the body of an item, or return the error for which it cannot be sent."""
+    try:
+        body = _compose_item(client, number, item)
+        encode_body(body)
+    except (ValidationFailed, NotFound) as error:
+        return error
+    return body
 
 
 def _compose_item(client: ServiceClient, number: int, item: object) -> dict[str, object]:

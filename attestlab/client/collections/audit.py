@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import ClassVar, Unpack
 
 from attestlab.audit.shapes import AuditEventOut
 from attestlab.client import arguments
 from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.collections.filters import AuditFilterArgs
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import NotFound
@@ -27,6 +29,21 @@ class AuditCollection(DatasetCollection[AuditEventHandle]):
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AuditEventHandle)
+
+    def list(self, *, limit: int | None = None, **filters: Unpack[AuditFilterArgs]) -> Iterator[AuditEventHandle]:
+        """Iterate over the audit lines that match all filters, newest first.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: such as `action="key.rotate"`, `since="2026-11-01"`; each matches exactly. None is no filter.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
+
+        >>> [*lab.audit.list(action="no.such.action")]
+        []
+        """
+        return self._iterate(limit, filters)
 
     def _find(self, which: object) -> AuditEventHandle:
         wanted = arguments.read_id(which, self.noun)

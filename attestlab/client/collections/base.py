@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, Unpack, overload
 
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import DEFAULT_HEAD
 from attestlab.client.cards import CardRow, CardTone, draw_card
+from attestlab.client.collections.filters import NoFilterArgs
 from attestlab.client.handles.base import Handle
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
@@ -39,24 +40,19 @@ class Collection(Generic[Item]):
         self._client = client
         self._item = item
 
-    def list(self, *, limit: int | None = None, **filters: object) -> Iterator[Item]:
-        """Iterate over the objects that match the filters of the HTTP interface, newest first.
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> Iterator[Item]:
+        """Iterate over all objects, newest first; these have no filters.
 
         Args:
             limit: how many at most; all by default.
-            filters: such as `status="VALID"`, `since="2026-11-01"`; None is no filter.
 
         Raises:
-            ValidationFailed: there is no such filter, or it does not take this value.
+            ValidationFailed: `limit` is no number from 0.
 
-        >>> [each.status.value for each in lab.attestations.list(schema="degree", limit=2)]
-        ['VALID', 'VALID']
+        >>> len([*lab.issuers.list(limit=2)])
+        2
         """
-        if limit is not None:
-            limit = arguments.read_count(limit, name="limit")
-        asked = {_WIRE_NAMES.get(name, name): _read_filter(name, value) for name, value in filters.items()}
-        found = (self._parse(answer) for answer in self._client.iterate(self.path, asked))
-        return islice(found, limit)
+        return self._iterate(limit, filters)
 
     def __iter__(self) -> Iterator[Item]:
         return self.list()
@@ -84,6 +80,18 @@ class Collection(Generic[Item]):
 
     def __dir__(self) -> builtins.list[str]:
         return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
+
+    def _iterate(self, limit: int | None, filters: Mapping[str, object]) -> Iterator[Item]:
+        """Iterate over the objects that match filters, which have the names of the HTTP interface or of `_WIRE_NAMES`.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value.
+        """
+        if limit is not None:
+            limit = arguments.read_count(limit, name="limit")
+        asked = {_WIRE_NAMES.get(name, name): _read_filter(name, value) for name, value in filters.items()}
+        found = (self._parse(answer) for answer in self._client.iterate(self.path, asked))
+        return islice(found, limit)
 
     def _find(self, which: object) -> Item:
         found = arguments.read_id(which, self.noun)

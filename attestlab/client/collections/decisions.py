@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import overload
+from typing import Unpack, overload
 
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.collections.filters import DecisionFilterArgs
 from attestlab.client.handles.policies import (
     DecisionHandle,
     ExplanationHandle,
@@ -36,7 +37,9 @@ class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, RecordedDecisionHandle)
 
-    def list(self, *, limit: int | None = None, **filters: object) -> Iterator[RecordedDecisionHandle]:
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[DecisionFilterArgs]
+    ) -> Iterator[RecordedDecisionHandle]:
         """Iterate over the decisions as they were recorded, newest first, by one query; `explain` says why.
 
         Args:

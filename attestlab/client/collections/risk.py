@@ -1,26 +1,25 @@
-"""`lab.signals`, `lab.cases`, `lab.challenges` and `lab.lists`."""
+"""`lab.signals`: signals, raw events and their mapping, scores, the graph, and what-ifs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import tzinfo
-from typing import TYPE_CHECKING
-from uuid import UUID
+from typing import TYPE_CHECKING, Unpack
 
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
-from attestlab.client.collections.base import Collection, DatasetCollection
+from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.bulk_signals import record_signals
+from attestlab.client.collections.filters import SignalFilterArgs
 from attestlab.client.handles.risk import (
     BulkHandle,
-    CaseHandle,
-    ChallengeHandle,
     DriftHandle,
     EntityHandle,
     GraphHandle,
-    ListEntryHandle,
     LoginHandle,
+    MappingHandle,
+    NormalizationHandle,
     NormalizedHandle,
     RiskSettingsHandle,
     RiskSimulationHandle,
@@ -28,13 +27,13 @@ from attestlab.client.handles.risk import (
     SignalHandle,
     SourceHandle,
     VelocityHandle,
+    compose_facts,
     get_entity,
     get_graph,
     read_entity,
-    resolve_case,
 )
 from attestlab.client.progress import show_progress
-from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ValidationFailed
 
@@ -51,6 +50,23 @@ class SignalCollection(DatasetCollection[SignalHandle]):
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, SignalHandle)
+
+    def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> Iterator[SignalHandle]:
+        """Iterate over the signals that match all filters, newest first.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: such as `min_score=80` (0 to 100, inclusive), `since="2026-11-01"`, the time of occurrence. None is
+                no filter.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
+
+        >>> found = [each.score for each in lab.signals.list(source="media", min_score=80, limit=3)]
+        >>> min(found) >= 80
+        True
+        """
+        return self._iterate(limit, filters)
 
     def add(
         self,
@@ -69,7 +85,7 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         >>> signal.score, signal.entity_id
         (41.0, 'u-1')
         """
-        body = _compose(entity, entity_id, occurred_at, source=source, signal_type=signal_type, score=score)
+        body = compose_facts(entity, entity_id, occurred_at, source=source, signal_type=signal_type, score=score)
         return self._parse(
             self._client.post(
                 self.path, body | ({"details": arguments.read_mapping(details, name="details")} if details else {})
@@ -120,7 +136,7 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         >>> lab.signals.record_event("login.failed.repeated", "user:u-1").normalized
         True
         """
-        body = _compose(entity, entity_id, occurred_at, event_type=event_type)
+        body = compose_facts(entity, entity_id, occurred_at, event_type=event_type)
         body |= {"data": arguments.read_mapping(data, name="data")} if data else {}
         return NormalizedHandle.parse(self._client, self._client.post("/v1/risk/events", body))
 
@@ -132,7 +148,7 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         >>> round(lab.signals.record_velocity("upload", "user:u-4").score)
         12
         """
-        body = _compose(entity, entity_id, occurred_at, action=action)
+        body = compose_facts(entity, entity_id, occurred_at, action=action)
         return VelocityHandle.parse(self._client, self._client.post("/v1/risk/velocity/record", body))
 
     def evaluate_login(
@@ -221,6 +237,71 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         """
         return RiskSettingsHandle.parse(self._client, self._client.get("/v1/risk/settings"))
 
+    def change_settings(self, *, escalation_threshold: float) -> RiskSettingsHandle:
+        """Change the tenant's settings of risk; signals that are recorded already stay as they are.
+
+        Args:
+            escalation_threshold: the score, from 0 to 100, from which a signal opens a case or joins it.
+
+        Raises:
+            ValidationFailed: it is no number from 0 to 100.
+            PermissionDenied: the caller may not write risk.
+
+        >>> lab.signals.change_settings(escalation_threshold=lab.signals.settings().escalation_threshold)
+        RiskSettings(escalation_threshold=80.0)
+        """
+        body = {"escalation_threshold": escalation_threshold}
+        return RiskSettingsHandle.parse(self._client, self._client.put("/v1/risk/settings", body))
+
+    def mapping(self) -> MappingHandle:
+        """Return the tenant's mapping: the signal that raw events of each type become.
+
+        >>> lab.signals.mapping().items.df().columns.to_list()
+        ['event_type', 'signal_type', 'score']
+        """
+        return MappingHandle.parse(self._client, self._client.get("/v1/risk/mappings"))
+
+    def change_mapping(self, items: Iterable[Mapping[str, object]] | MappingHandle) -> MappingHandle:
+        """Replace the mapping by its next version; `normalize` applies it to earlier events.
+
+        Args:
+            items: all of them, each `{"event_type": ..., "signal_type": ..., "score": ...}` with a score from 0 to 100;
+                types that are left out become `behavior` with score 10. An earlier mapping works, too.
+
+        Raises:
+            ValidationFailed: an item is not of this form, or two have one event type.
+            PermissionDenied: the caller may not write risk.
+
+        >>> before = lab.signals.mapping()
+        >>> lab.signals.change_mapping(before).version - before.version
+        1
+        """
+        given = items.to_dict()["items"] if isinstance(items, MappingHandle) else items
+        listed = [
+            arguments.read_mapping(item, name=f"items[{number}]")
+            for number, item in enumerate(arguments.iterate(given, name="items", of="dicts"))
+        ]
+        return MappingHandle.parse(self._client, self._client.put("/v1/risk/mappings", {"items": listed}))
+
+    def normalize(self, *, since: When | None = None, until: When | None = None) -> NormalizationHandle:
+        """Normalize raw events again by the mapping of now; an event whose result changed becomes another signal.
+
+        Args:
+            since: of the first event, by its time; all by default.
+            until: of the first event that is left out.
+
+        Raises:
+            ValidationFailed: a time has no offset, or `since` is after `until`.
+            PermissionDenied: the caller may not write risk.
+
+        >>> lab.signals.normalize(since="2020-01-01", until="2020-01-02")
+        Normalization(events=0, changed=0)
+        """
+        period = {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
+        body = {name: time for name, time in period.items() if time is not None}
+        with show_progress("Normalizing events"):
+            return NormalizationHandle.parse(self._client, self._client.post("/v1/risk/events/normalize", body))
+
     def simulate(
         self,
         rules: Iterable[Mapping[str, object]],
@@ -254,111 +335,9 @@ class SignalCollection(DatasetCollection[SignalHandle]):
             return RiskSimulationHandle.parse(self._client, self._client.post("/v1/risk/simulate", body, is_read=True))
 
 
-class CaseCollection(DatasetCollection[CaseHandle]):
-    """The tenant's cases, newest first."""
-
-    noun = "a case"
-    path = "/v1/risk/cases"
-    dataset = "cases"
-
-    def __init__(self, client: ServiceClient) -> None:
-        super().__init__(client, CaseHandle)
-
-    def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> CaseHandle:
-        """Resolve a case as `fraud`, `legitimate` or `inconclusive`.
-
-        >>> case = next(lab.cases.list(status="open"))
-        >>> lab.cases.resolve(case, "legitimate", "a new phone").outcome
-        'legitimate'
-        """
-        return resolve_case(self._client, arguments.read_id(case, self.noun), outcome, note)
-
-
-class ChallengeCollection(DatasetCollection[ChallengeHandle]):
-    """The decisions to challenge a subject, newest first."""
-
-    noun = "a challenge"
-    path = "/v1/risk/challenges"
-    dataset = "challenges"
-
-    def __init__(self, client: ServiceClient) -> None:
-        super().__init__(client, ChallengeHandle)
-
-    def create(
-        self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
-    ) -> ChallengeHandle:
-        """Decide that a subject must prove who it is.
-
-        >>> lab.challenges.create("u-1", "24 failed logins from one device").challenge_required
-        True
-        """
-        body: dict[str, object] = {"subject_id": subject_id, "subject_type": subject_type, "reason": reason}
-        body |= {} if risk_score is None else {"risk_score": risk_score}
-        return self._parse(self._client.post("/v1/risk/challenge", body))
-
-    def _find(self, which: object) -> ChallengeHandle:
-        wanted = arguments.read_id(getattr(which, "decision_id", which), self.noun)
-        found = next((each for each in self if each.decision_id == wanted), None)
-        if found is None:
-            raise ValidationFailed(f"There is no challenge {wanted}. `lab.challenges` lists them.")
-        return found
-
-
-class ListCollection(Collection[ListEntryHandle]):
-    """The entities on the allow and the deny list, newest first."""
-
-    noun = "a list entry"
-    path = "/v1/risk/lists"
-
-    def __init__(self, client: ServiceClient) -> None:
-        super().__init__(client, ListEntryHandle)
-
-    def add(
-        self,
-        list_name: str,
-        entity: object,
-        entity_id: str | None = None,
-        *,
-        reason: str,
-        expires_at: When | None = None,
-    ) -> ListEntryHandle:
-        """Put an entity on the `allow` or the `deny` list.
-
-        >>> entry = lab.lists.add("deny", "device:pc-0", reason="lost", expires_at="2026-12-01")
-        >>> entry.list, entry.expires_at.isoformat()
-        ('deny', '2026-12-01T00:00:00+00:00')
-        """
-        body = _compose(entity, entity_id, None, list=list_name, reason=reason)
-        end = arguments.read_time(expires_at, name="expires_at")
-        return self._parse(self._client.post(self.path, body | ({"expires_at": end} if end else {})))
-
-    def remove(self, entry: UUID | str | ListEntryHandle) -> None:
-        """Take an entity off its list.
-
-        >>> entry = lab.lists.add("allow", "ip:192.0.2.7", reason="our own monitoring")
-        >>> lab.lists.remove(entry)
-        >>> "192.0.2.7" in [each.entity_id for each in lab.lists]
-        False
-        """
-        self._client.delete(path_of("v1", "risk", "lists", arguments.read_id(entry, self.noun)))
-
-    def _find(self, which: object) -> ListEntryHandle:
-        wanted = arguments.read_id(which, self.noun)
-        found = next((each for each in self if each.id == wanted), None)
-        if found is None:
-            raise ValidationFailed(f"There is no list entry {wanted}. `lab.lists` lists them.")
-        return found
-
-
 def _read_threshold(threshold: object) -> dict[str, object]:
     if isinstance(threshold, Mapping):
         return arguments.read_mapping(threshold, name="threshold")
     if not isinstance(threshold, tuple) or len(threshold) != 2:
         raise ValidationFailed(f"{arguments.show(threshold)} is no threshold. Pass ('rule', 'attribute').")
     return {"rule_id": threshold[0], "attribute": threshold[1]}
-
-
-def _compose(entity: object, entity_id: str | None, occurred_at: When | None, **fields: object) -> dict[str, object]:
-    kind, own = read_entity(entity, entity_id)
-    at = arguments.read_time(occurred_at, name="occurred_at")
-    return {**fields, "entity_type": kind, "entity_id": own, **({"occurred_at": at} if at else {})}

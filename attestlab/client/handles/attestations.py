@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Protocol
 from uuid import UUID
 
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
 from attestlab.attestations.shapes import AttestationOut, MintOut, RevokedOut, VerifyOut
 from attestlab.client import arguments, card_contents
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
 from attestlab.client.service_client import ServiceClient
+from attestlab.core.errors import AttestLabError
 
 
 class VerificationHandle(VerifyOut, Handle):
@@ -130,6 +132,35 @@ class HasAttestationId(Protocol):
 
 
 AttestationLike = UUID | str | HasAttestationId
+
+
+class RejectedItem(BaseModel):
+    """An item that was not minted; `item` counts from 0, as in an error's message."""
+
+    item: int
+    code: str
+    message: str
+
+
+class MintResults(list[MintHandle | AttestLabError]):
+    """For each item, in order, its attestation, or the error for which it alone was refused.
+
+    `rejected` has the errors, also as a table (`rejected.df()`).
+    """
+
+    def __init__(self, results: Iterable[MintHandle | AttestLabError] = ()) -> None:
+        super().__init__(results)
+        errors = ((place, each) for place, each in enumerate(self) if isinstance(each, AttestLabError))
+        self.rejected = Records(
+            (RejectedItem(item=place, code=each.code, message=each.message) for place, each in errors), RejectedItem
+        )
+
+    def __repr__(self) -> str:
+        count = len(self.rejected)
+        return f"MintResults({len(self) - count:,} minted, {count:,} rejected)"
+
+    def _repr_html_(self) -> str:
+        return card_contents.draw_mint_results(self)
 
 
 def read_attestation_id(what: object) -> UUID:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from attestlab.client import arguments, risk_cards
 from attestlab.client.analysis.records import Records
+from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
@@ -17,7 +18,7 @@ from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
 from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut, SettingsOut
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.media.shapes import ScanOut
-from attestlab.risk.normalization.shapes import NormalizedOut
+from attestlab.risk.normalization.shapes import MappingItemOut, MappingOut, NormalizedOut, NormalizeOut
 from attestlab.risk.shapes import FactorOut
 from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
 from attestlab.risk.velocity.shapes import VelocityOut
@@ -225,6 +226,20 @@ class RiskSettingsHandle(SettingsOut, Handle):
     shown_fields: ClassVar = ("escalation_threshold",)
 
 
+class MappingHandle(MappingOut, Handle):
+    """A version of the mapping: the signal that raw events of each type become."""
+
+    shown_fields: ClassVar = ("version", "items")
+
+    items: Records[MappingItemOut]
+
+
+class NormalizationHandle(NormalizeOut, Handle):
+    """How many raw events were normalized again, and how many became another signal."""
+
+    shown_fields: ClassVar = ("events", "changed")
+
+
 class RiskSimulationHandle(RiskSimulationOut, Handle):
     """What a rule set would have escalated, compared with the outcomes of cases and with the live rule."""
 
@@ -271,3 +286,12 @@ def read_entity(entity: object, entity_id: str | None = None) -> tuple[str, str]
     if isinstance(kind, str) and isinstance(own, str):
         return kind, own
     raise ValidationFailed(f"{arguments.show(entity)} is no entity. Pass its type and id: 'user', 'u-1'.")
+
+
+def compose_facts(
+    entity: object, entity_id: str | None, occurred_at: When | None, **fields: object
+) -> dict[str, object]:
+    """Compose the body about an entity, with the time of the occurrence where it is known."""
+    kind, own = read_entity(entity, entity_id)
+    at = arguments.read_time(occurred_at, name="occurred_at")
+    return {**fields, "entity_type": kind, "entity_id": own, **({"occurred_at": at} if at else {})}

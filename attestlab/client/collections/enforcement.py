@@ -1,0 +1,156 @@
+"""`lab.cases`, `lab.challenges` and `lab.lists`: what people decide about entities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Unpack
+from uuid import UUID
+
+from attestlab.client import arguments
+from attestlab.client.arguments import When
+from attestlab.client.collections.base import Collection, DatasetCollection
+from attestlab.client.collections.filters import CaseFilterArgs, ChallengeFilterArgs, ListFilterArgs
+from attestlab.client.handles.risk import CaseHandle, ChallengeHandle, ListEntryHandle, compose_facts, resolve_case
+from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.core.errors import ValidationFailed
+
+
+class CaseCollection(DatasetCollection[CaseHandle]):
+    """The tenant's cases, newest first."""
+
+    noun = "a case"
+    path = "/v1/risk/cases"
+    dataset = "cases"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, CaseHandle)
+
+    def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> Iterator[CaseHandle]:
+        """Iterate over the cases that match all filters, newest first.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: such as `status="open"`, `entity_id="u-1"`. None is no filter.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
+
+        >>> [case.status for case in lab.cases.list(status="open", limit=1)]
+        ['open']
+        """
+        return self._iterate(limit, filters)
+
+    def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> CaseHandle:
+        """Resolve a case as `fraud`, `legitimate` or `inconclusive`.
+
+        >>> case = next(lab.cases.list(status="open"))
+        >>> lab.cases.resolve(case, "legitimate", "a new phone").outcome
+        'legitimate'
+        """
+        return resolve_case(self._client, arguments.read_id(case, self.noun), outcome, note)
+
+
+class ChallengeCollection(DatasetCollection[ChallengeHandle]):
+    """The decisions to challenge a subject, newest first."""
+
+    noun = "a challenge"
+    path = "/v1/risk/challenges"
+    dataset = "challenges"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, ChallengeHandle)
+
+    def list(self, *, limit: int | None = None, **filters: Unpack[ChallengeFilterArgs]) -> Iterator[ChallengeHandle]:
+        """Iterate over the challenges that match all filters, newest first.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: `subject_type` and `subject_id`. None is no filter.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
+
+        >>> [*lab.challenges.list(subject_id="u-0")]
+        []
+        """
+        return self._iterate(limit, filters)
+
+    def create(
+        self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
+    ) -> ChallengeHandle:
+        """Decide that a subject must prove who it is.
+
+        >>> lab.challenges.create("u-1", "24 failed logins from one device").challenge_required
+        True
+        """
+        body: dict[str, object] = {"subject_id": subject_id, "subject_type": subject_type, "reason": reason}
+        body |= {} if risk_score is None else {"risk_score": risk_score}
+        return self._parse(self._client.post("/v1/risk/challenge", body))
+
+    def _find(self, which: object) -> ChallengeHandle:
+        wanted = arguments.read_id(getattr(which, "decision_id", which), self.noun)
+        found = next((each for each in self if each.decision_id == wanted), None)
+        if found is None:
+            raise ValidationFailed(f"There is no challenge {wanted}. `lab.challenges` lists them.")
+        return found
+
+
+class ListCollection(Collection[ListEntryHandle]):
+    """The entities on the allow and the deny list, newest first."""
+
+    noun = "a list entry"
+    path = "/v1/risk/lists"
+
+    def __init__(self, client: ServiceClient) -> None:
+        super().__init__(client, ListEntryHandle)
+
+    def list(self, *, limit: int | None = None, **filters: Unpack[ListFilterArgs]) -> Iterator[ListEntryHandle]:
+        """Iterate over the entries that match all filters, newest first.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: such as `list="deny"`, `entity_type="ip"`. None is no filter.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
+
+        >>> [*lab.lists.list(list="deny", entity_id="u-0")]
+        []
+        """
+        return self._iterate(limit, filters)
+
+    def add(
+        self,
+        list_name: str,
+        entity: object,
+        entity_id: str | None = None,
+        *,
+        reason: str,
+        expires_at: When | None = None,
+    ) -> ListEntryHandle:
+        """Put an entity on the `allow` or the `deny` list.
+
+        >>> entry = lab.lists.add("deny", "device:pc-0", reason="lost", expires_at="2026-12-01")
+        >>> entry.list, entry.expires_at.isoformat()
+        ('deny', '2026-12-01T00:00:00+00:00')
+        """
+        body = compose_facts(entity, entity_id, None, list=list_name, reason=reason)
+        end = arguments.read_time(expires_at, name="expires_at")
+        return self._parse(self._client.post(self.path, body | ({"expires_at": end} if end else {})))
+
+    def remove(self, entry: UUID | str | ListEntryHandle) -> None:
+        """Take an entity off its list.
+
+        >>> entry = lab.lists.add("allow", "ip:192.0.2.7", reason="our own monitoring")
+        >>> lab.lists.remove(entry)
+        >>> "192.0.2.7" in [each.entity_id for each in lab.lists]
+        False
+        """
+        self._client.delete(path_of("v1", "risk", "lists", arguments.read_id(entry, self.noun)))
+
+    def _find(self, which: object) -> ListEntryHandle:
+        wanted = arguments.read_id(which, self.noun)
+        found = next((each for each in self if each.id == wanted), None)
+        if found is None:
+            raise ValidationFailed(f"There is no list entry {wanted}. `lab.lists` lists them.")
+        return found
