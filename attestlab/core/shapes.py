@@ -69,28 +69,10 @@ def omit_default(schema: JsonDict) -> None:
 
 
 class Shape(BaseModel):
-    """A wire model."""
-
-
-class In(Shape):
-    """A request body or parameters; unknown fields are rejected.
-
-    Its `repr` lists only the names of its set fields, because people send passwords, and send them to wrong fields.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=False, populate_by_name=False, frozen=True)
-
-    def __repr_args__(self) -> Iterator[tuple[None, object]]:
-        return ((None, name) for name in type(self).model_fields if name in self.model_fields_set)
-
-
-class Out(Shape):
-    """A response body; later versions may add fields but never remove one.
+    """A wire model.
 
     Its `repr` is one line with the values of its set fields, cut short; those of type `SecretText` are left out.
     """
-
-    model_config = ConfigDict(frozen=True, serialize_by_alias=True)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={show_value(value)}" for name, value in self._list_shown())
@@ -103,3 +85,23 @@ class Out(Shape):
         for name, field in type(self).model_fields.items():
             if field.repr and name in self.model_fields_set:
                 yield name.rstrip("_"), getattr(self, name)
+
+
+class In(Shape):
+    """A request body or parameters; unknown fields are rejected.
+
+    Its `repr` lists only the names of its set fields, because people send passwords, and send them to wrong fields.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=False, populate_by_name=False, frozen=True)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(repr(name) for name, _ in self._list_shown())})"
+
+    __str__ = __repr__
+
+
+class Out(Shape):
+    """A response body; later versions may add fields but never remove one."""
+
+    model_config = ConfigDict(frozen=True, serialize_by_alias=True)

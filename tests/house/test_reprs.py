@@ -163,6 +163,7 @@ def test_the_repr_of_an_answer_shows_its_values_and_no_secret(found: type[Out]) 
 def test_every_answer_of_the_facade_shows_values_and_no_secret() -> None:
     kinds = [found for found in set(classes()) if issubclass(found, Handle) and found.__name__[0] != "_"]
     kinds.remove(Handle)
+    assert [kind.__name__ for kind in kinds if kind.__repr__ is Out.__repr__] == []
 
     assert len(kinds) > 45
     assert [kind.__name__ for kind in kinds if not kind.shown_fields and kind.__repr__ is Handle.__repr__] == []
