@@ -2,8 +2,8 @@
 
 A delivery
 
-- looks the name up once, checks all its addresses, and connects to one of these: a name that changes between a check and
-  the connection (DNS rebinding) leads nowhere. If one address of a name is refused, so are all;
+- looks the name up once, checks all its addresses, and connects to one of these: a name that changes between a check
+  and the connection (DNS rebinding) leads nowhere. If one address of a name is refused, so are all;
 - verifies the certificate for the host name, uses no proxy or password from the environment, follows no redirect,
   stores no cookie, and decodes no content coding;
 - uses only connections of its own endpoint again, and none on which the receiver has sent anything unasked;

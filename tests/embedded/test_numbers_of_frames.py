@@ -105,7 +105,8 @@ VERBS: dict[str, Callable[[Lab, object], object]] = {
     "signal": lambda lab, value: lab.signals.add("gateway", "behavior", value, "user:u-1"),  # type: ignore[arg-type]
     "details": lambda lab, value: lab.signals.add("gateway", "behavior", 9, "user:u-1", details={"qty": value}),
     "signals": lambda lab, value: lab.signals.add_many(
-        [{"source": "a", "signal_type": "behavior", "score": value, "entity_type": "ip", "entity_id": "192.0.2.1"}]
+        [{"source": "a", "signal_type": "behavior", "score": value, "entity_type": "ip", "entity_id": "192.0.2.1"}],
+        strict=True,
     ),
     "event": lambda lab, value: lab.signals.record_event("login.failed.repeated", "user:u-1", data={"qty": value}),
     "media": lambda lab, value: lab.signals.scan("upload-1", indicators={"face_swap": value}),  # type: ignore[dict-item]

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from attestlab.core.clock import FixedClock
@@ -60,14 +61,8 @@ def test_each_line_is_recorded_published_and_escalated(key: httpx.Client, tenant
     before = count_events(tenant_clients)
     answer = send(key, lines(*numbered(3), {**SIGNAL, "score": 99}) + "\n")
 
-    assert answer == {
-        "accepted": 4,
-        "rejected": [],
-        "more_rejected": 0,
-        "not_read": 0,
-        "stopped_at_line": None,
-        "warnings": [],
-    }
+    counts = {"accepted": 4, "rejected": [], "more_rejected": 0, "not_read": 0}
+    assert answer == {**counts, "stopped_at_line": None, "warnings": []}
     assert count_events(tenant_clients) == before + 4
     (case,) = get(key, "cases")["items"]
     newest = get(key, "signals")["items"][0]
@@ -159,12 +154,27 @@ def test_request_that_continues_accepts_the_lines_that_it_accepted_at_first(
     assert [each["entity_id"] for each in get(key, "signals")["items"]] == ["user-2", "user-1", "user-0"]
 
 
-def test_every_line_is_read_however_many_are_rejected(key: httpx.Client) -> None:
-    few, many = send(key, "x\n" * 250), send(key, lines(SIGNAL) + "x\n" * 5_000 + lines(SIGNAL))
+def test_every_line_is_read_and_the_first_thousand_rejected_ones_are_listed(key: httpx.Client) -> None:
+    answer = send(key, lines(SIGNAL) + "x\n" * 2_500 + lines(SIGNAL))
 
-    assert (few["accepted"], len(few["rejected"]), few["more_rejected"]) == (0, 250, 0)
-    assert (many["accepted"], len(many["rejected"]), many["more_rejected"]) == (2, 1_000, 4_000)
-    assert (many["not_read"], many["stopped_at_line"]) == (0, None)
+    assert (answer["accepted"], len(answer["rejected"]), answer["more_rejected"]) == (2, 1_000, 1_500)
+    assert ([each["line"] for each in answer["rejected"][:2]], answer["not_read"]) == ([2, 3], 0)
+
+
+def test_more_lines_than_signals_fit_into_a_request_are_refused_before_one_is_recorded(
+    key: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smallest = {"source": "s", "signal_type": "t", "score": 1, "entity_type": "ip", "entity_id": "::"}
+    assert BULK_LIMIT_BYTES / len(orjson.dumps(smallest)) < ndjson.MAX_LINES
+    monkeypatch.setattr(ndjson, "MAX_LINES", 3)
+
+    refused = key.post("/v1/risk/signals/bulk", content=lines(SIGNAL) + "\n" * 3, headers=NDJSON)
+
+    assert (refused.status_code, refused.json()["message"]) == (
+        400,
+        "A request has at most 3 lines, and this one has 4. Send them in several.",
+    )
+    assert get(key, "signals")["items"] == []
 
 
 @pytest.mark.both_engines

@@ -20,6 +20,7 @@ from attestlab.risk.signals.members import MAX_LINE_BYTES, encode_details, read_
 from attestlab.risk.signals.recording import NewSignal
 
 BATCH_LINES = 2_000
+MAX_LINES = 700_000  # more than signals fit into the 50 MiB of a request
 MAX_REPORTED_LINES = 1_000  # rejected lines that a response lists; the others are counted
 _MEMBER_NAME = re.compile(rb'"\s*:')
 _NUL = b"\\u0000"
@@ -80,6 +81,18 @@ class SignalLines:
         self.rejected_count += 1
         if len(self.rejected) < MAX_REPORTED_LINES:
             self.rejected.append(rejected)
+
+
+def require_few_lines(text: bytes) -> None:
+    """Require that a request has no more lines than signals fit into it.
+
+    Raises:
+        ValidationFailed: most of its lines are something else.
+    """
+    count = text.count(b"\n")
+    if count > MAX_LINES:
+        message = f"A request has at most {MAX_LINES:,} lines, and this one has {count:,}. Send them in several."
+        raise ValidationFailed.of("", "too_many", message)
 
 
 def parse_line(line: bytes, *, now: datetime) -> NewSignal:

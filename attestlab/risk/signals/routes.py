@@ -11,7 +11,7 @@ from attestlab.risk.rules import Entity, ScoreScale, settle_time, spell_filter, 
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.members import encode_details
-from attestlab.risk.signals.ndjson import SignalLines
+from attestlab.risk.signals.ndjson import SignalLines, require_few_lines
 from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.risk.signals.service import Signals
@@ -76,9 +76,10 @@ async def record_risk_signals(
 ) -> BulkOut:
     """Record many signals, one a line; a line that is no signal is reported and the others are recorded.
 
-    The body is NDJSON of up to 50 MiB, each line as the body of `POST /v1/risk/signals`. With an
+    The body is NDJSON of up to 50 MiB and 700,000 lines, each as the body of `POST /v1/risk/signals`. With an
     Idempotency-Key a broken request can be sent again and continues where it ended.
     """
+    require_few_lines(request.ndjson)
     key, owner = request.header(HEADER), str(caller.tenant_id)
     progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.ndjson)
     options = BulkOptions(query.backfill, progress_id)
