@@ -139,11 +139,13 @@ def build_demo_world(
     `accompany` is called when the year begins, and returns what else happens in each of its weeks.
     """
     settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
-    rewound = RewoundClock(clock or SystemClock(), behind=YEAR + _REGISTERED_BEFORE if history else timedelta(0))
+    registered = YEAR + (_REGISTERED_BEFORE if accompany else timedelta(0))
+    rewound = RewoundClock(clock or SystemClock(), behind=registered if history else timedelta(0))
     lab, made = Installation.init(settings, clock=rewound)
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     issuers = [_create_issuer(lab, caller, *row) for row in _ISSUERS]
-    rewound.move_to(YEAR)
+    if history:
+        rewound.move_to(YEAR)
     documents = [(issuer, document) for issuer in issuers for document in _make_documents(issuer)]
     if history:
         documents = [*documents[::2], *documents[1::2]]  # so that every issuer mints in the first half of the year
