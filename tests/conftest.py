@@ -6,7 +6,7 @@ The records are on SQLite; a test that must hold on PostgreSQL as well is marked
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -55,9 +55,12 @@ fork_workers(get_fork_server)
 watch_statuses()
 
 
-def pytest_runtest_teardown() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
     """Fail a test in which a route answered an error that its description does not declare."""
+    done = yield
     assert take_undeclared() == set(), "declare it with `raises=` at the route"
+    return done
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

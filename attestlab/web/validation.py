@@ -91,18 +91,25 @@ def _parse_parameters(text: str) -> dict[str, Any]:  # pydantic does not take a 
             text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_PARAMETERS
         )
     except ValueError:
-        raise ValidationFailed("Invalid query string. Expected `name=value&...` in UTF-8.") from None
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValidationFailed("Duplicate query parameter. Send each parameter once.")
-    if "\x00" in "".join(values.values()):
-        raise ValidationFailed("A query parameter contains a NUL character.")
+        raise _query_error("", "query", "Invalid query string. Expected `name=value&...` in UTF-8.") from None
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise _query_error(_pointer((name,)), "duplicate", "Duplicate query parameter. Send each parameter once.")
+        if "\x00" in value:
+            raise _query_error(_pointer((name,)), "nul", "This parameter contains a NUL character. Remove it.")
+        values[name] = value
     return values
 
 
+def _query_error(pointer: str, code: str, message: str) -> ValidationFailed:
+    return _error_of_faults("query", [FieldError(pointer, code, message)], 1)
+
+
 def _unknown_parameters_error(values: Mapping[str, object]) -> ValidationFailed:
-    named = [FieldError(_pointer((name,)), "extra_forbidden", "Unknown parameter.") for name in values]
-    return ValidationFailed("The query is not valid.", named)
+    message = "Unknown parameter. This route takes none."
+    faults = [FieldError(_pointer((name,)), "extra_forbidden", message) for name in islice(values, MAX_REPORTED_ERRORS)]
+    return _error_of_faults("query", faults, len(values))
 
 
 def _reject_many_unknown(model: type[BaseModel], document: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Final, cast
-from urllib.parse import urlsplit
 
 from bokeh.core.types import ID
 from bokeh.protocol.exceptions import ProtocolError
@@ -14,6 +13,7 @@ from bokeh.util.token import check_token_signature, get_session_id, get_token_pa
 from panel.io.server import WSHandler
 from tornado.ioloop import IOLoop
 
+from attestlab.web.page_origin import is_own_origin
 from attestlab_dashboards.sessions import MAX_SOCKETS, BrowserSession, BrowserSessions
 
 _CLOSE_AFTER_S: Final = 0.5  # a page whose session ended first gets the address to continue at
@@ -27,8 +27,8 @@ class PageSocket(WSHandler):
     _session: BrowserSession | None = None
 
     def check_origin(self, origin: str) -> bool:
-        """Whether the script that connects comes from this host."""
-        return bool(urlsplit(origin).netloc.lower() == self.request.host.lower())
+        """Whether the script that connects is of a page of ours."""
+        return is_own_origin(origin, self.request.host, self.application.settings["public_url"])
 
     async def prepare(self) -> None:
         """Reject a websocket without a session, with the page of another one, or beyond what a session may have."""

@@ -231,6 +231,7 @@ def build_application(
         log_function=lambda handler: None,
         sessions=sessions,
         throttle=throttle,
+        public_url=configuration.public_url,
     )
     router = application.wildcard_router
     router.rules = [rule for rule in router.rules if not _is_unused(_pattern_of(rule))]

@@ -41,6 +41,8 @@ def test_what_a_client_claims_about_itself_is_replaced(site: SampleServer) -> No
         "Forwarded": "for=203.0.113.9",
         "X-Forwarded-Proto": "https",
         "X-Scheme": "https",
+        "X-Forwarded-Prefix": "/elsewhere",
+        "X-Forwarded-Server": "elsewhere.example",
         "Cookie": "a=b",
     }
     with patient_http.open_client(base_url=site.url) as client:
@@ -48,7 +50,8 @@ def test_what_a_client_claims_about_itself_is_replaced(site: SampleServer) -> No
 
     assert shown["address"] == "127.0.0.1"
     assert shown["headers"]["Cookie"] == "a=b"
-    assert not {"X-Real-Ip", "Forwarded", "X-Forwarded-Proto", "X-Scheme"} & shown["headers"].keys()
+    left = {name for name in shown["headers"] if name.startswith("X-Forwarded-")} - {"X-Forwarded-For"}
+    assert left | ({"X-Real-Ip", "Forwarded", "X-Scheme"} & shown["headers"].keys()) == set()
 
 
 def test_bodies_pass_in_both_directions_on_one_connection(site: SampleServer) -> None:

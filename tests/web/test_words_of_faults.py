@@ -159,3 +159,18 @@ def test_a_cursor_continues_its_own_filters_alone(path: str, key: httpx.Client) 
 def test_a_range_of_one_value_is_none_of_these(key: httpx.Client, tenant_clients: TenantClients) -> None:  # noqa: F811
     with tenant_clients.with_key() as client:
         assert client.get("/v1/risk/signals?min_score=80&max_score=80").status_code == 200
+
+
+FAULTS_OF_QUERIES = {
+    "/v1/risk/signals?source=a&source=b": ("/source", "Duplicate query parameter."),
+    "/v1/risk/signals?source=a%00": ("/source", "contains a NUL character"),
+    "/v1/risk/signals?source": ("", "Invalid query string."),
+    "/v1/risk/settings?limit=3": ("/limit", "This route takes none."),
+}
+
+
+@pytest.mark.parametrize("path", FAULTS_OF_QUERIES)
+def test_a_fault_of_a_whole_query_names_its_place(path: str, key: httpx.Client) -> None:  # noqa: F811
+    pointer, message = refuse(key.get(path))
+
+    assert (pointer, FAULTS_OF_QUERIES[path][1] in message) == (FAULTS_OF_QUERIES[path][0], True)

@@ -33,9 +33,8 @@ RESPONSE_S: Final = 300.0  # until the other process begins its response
 _SWITCHING_PROTOCOLS: Final = 101
 # Headers of one connection (RFC 9110, section 7.6.1), and those by which proxies describe a client.
 _OF_CONNECTION: Final = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
-_OF_PROXIES: Final = frozenset(
-    {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "x-scheme"}
-)
+_OF_PROXIES: Final = frozenset({"forwarded", "x-real-ip", "x-scheme"})
+_OF_ANY_PROXY: Final = "x-forwarded-"  # for, host, port, prefix, proto, server and what else there may be
 _NOT_FORWARDED: Final = _OF_CONNECTION | _OF_PROXIES
 _SLOW: Final = f"The websocket was not opened within {HANDSHAKE_S:.0f} seconds. Try again."
 _BROKEN_OFF: Final = "The dashboards ended while they answered; they start again. Try again."
@@ -215,7 +214,7 @@ def make_forwardable(headers: HTTPHeaders, address: str, own: dict[str, str]) ->
     """Return the headers for the other process: without those of this connection, with the client's address."""
     head = HTTPHeaders()
     for name, value in headers.get_all():
-        if name.lower() not in _NOT_FORWARDED:
+        if name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_OF_ANY_PROXY):
             head.add(name, value)
     for name, value in {**own, "X-Forwarded-For": address}.items():
         head[name] = value

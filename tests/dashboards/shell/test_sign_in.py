@@ -9,6 +9,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import httpx
 import pytest
@@ -17,6 +19,7 @@ from bokeh.util.token import get_token_payload
 from attestlab.server import dashboards
 from attestlab_dashboards.configuration import Configuration, DemoPerson
 from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.page_socket import PageSocket
 from attestlab_dashboards.server import build_application
 from attestlab_dashboards.sessions import BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
@@ -260,6 +263,24 @@ def test_a_proxy_may_replace_the_host_of_the_portal(origin: str, status: int) ->
             return await asyncio.to_thread(patient_http.post, f"{url}/dash/sign-in", headers=headers, data=form)
 
     assert asyncio.run(press()).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "is_ours"),
+    [
+        ("lab.example", "https://lab.example", True),
+        ("10.0.0.7:8000", "https://lab.example", True),
+        ("10.0.0.7:8000", "http://10.0.0.7:8000", True),
+        ("10.0.0.7:8000", "https://evil.example", False),
+        ("10.0.0.7:8000", "http://[", False),
+        ("10.0.0.7:8000", "null", False),
+    ],
+)
+def test_a_websocket_comes_from_a_page_of_ours_behind_a_proxy_too(host: str, origin: str, is_ours: bool) -> None:
+    application = build_application(DEMO, BrowserSessions(), Throttle(600))
+    asked = SimpleNamespace(request=SimpleNamespace(host=host), application=application)
+
+    assert PageSocket.check_origin(cast(PageSocket, asked), origin) is is_ours
 
 
 def test_a_killed_process_is_started_again(browser: httpx.Client, server: ServerProcess) -> None:
