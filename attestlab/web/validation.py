@@ -92,7 +92,7 @@ def _parse_parameters(text: str) -> dict[str, Any]:  # pydantic does not take a 
         )
     except ValueError:
         raise _query_error("", "query", "Invalid query string. Expected `name=value&...` in UTF-8.") from None
-    values: dict[str, Any] = {}
+    values: dict[str, str] = {}
     for name, value in pairs:
         if name in values:
             raise _query_error(_pointer((name,)), "duplicate", "Duplicate query parameter. Send each parameter once.")

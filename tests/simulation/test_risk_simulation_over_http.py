@@ -128,7 +128,7 @@ def test_other_tenants_have_no_part_in_it(key: httpx.Client, tenant_clients: Ten
         ({"rules": [{"id": "r", "when": {}, "effect": "ALLOW"}]}, "/rules/0/effect"),
         ({"rules": BUSY, "threshold": {"rule_id": "r9", "attribute": "signal.score"}}, "/threshold/rule_id"),
         ({"rules": BUSY, "costs": {"missed_fraud": -1}}, "/costs/missed_fraud"),
-        ({"rules": BUSY, "from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "/to"),
+        ({"rules": BUSY, "from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "/from"),
     ],
 )
 def test_invalid_request_is_refused_where_it_is(key: httpx.Client, body: dict[str, Any], field: str) -> None:
