@@ -285,4 +285,5 @@ def test_slow_reader_of_a_stream_holds_few_pieces_and_ends_in_time(
 
     with watch_process(run(workers, os.getpid)) as process:
         read_afterwards = asyncio.run(asyncio.wait_for(read(process), TIMEOUT_S))
-    assert read_afterwards <= MAX_PIECES_AHEAD + 1  # one may have waited for room
+    # One more may have waited for room, and one more may have been whole in the pipe when the process ended.
+    assert read_afterwards <= MAX_PIECES_AHEAD + 2
