@@ -1,4 +1,4 @@
-"""Short texts of values, for reprs and cards: one line, cut after so many characters."""
+"""Texts of values for reprs and cards: one line of bounded length."""
 
 from __future__ import annotations
 

@@ -19,7 +19,14 @@ from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
 from attestlab.core.strict_json import parse_json
-from attestlab.risk.signals.members import MAX_LINE_BYTES, MEMBERS, REQUIRED, encode_details, read_members
+from attestlab.risk.signals.members import (
+    MAX_LINE_BYTES,
+    MEMBERS,
+    REQUIRED,
+    describe_fault,
+    encode_details,
+    read_members,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +76,7 @@ def compose_lines(rows: Iterable[object], *, zone: tzinfo | None) -> Iterator[Si
             members = arguments.read_mapping(row, name=f"Row {number}")
             yield SignalLine(number, encode_body(_settle_time(members, zone)))
         except ValidationFailed as error:
-            yield SignalLine(number, b"", _describe(error))
+            yield SignalLine(number, b"", describe_fault(error))
 
 
 def check_line(line: SignalLine, *, now: datetime) -> SignalLine:
@@ -81,7 +88,7 @@ def check_line(line: SignalLine, *, now: datetime) -> SignalLine:
             raise ValidationFailed(f"A row has at most {MAX_LINE_BYTES:,} bytes as JSON, not {len(line.content):,}.")
         encode_details(read_members(cast("dict[str, object]", parse_json(line.content)), now=now).details)
     except ValidationFailed as error:
-        return line._replace(fault=_describe(error))
+        return line._replace(fault=describe_fault(error))
     return line
 
 
@@ -205,12 +212,6 @@ def _require_columns(names: Sequence[str]) -> None:
         said += [f"has {_shorten(', '.join(unknown))}, which a signal has not"] * bool(unknown)
         known = ", ".join(sorted(MEMBERS))
         raise ValidationFailed(f"The table {' and '.join(said)}. Rename or drop columns; a signal has {known}.")
-
-
-def _describe(error: ValidationFailed) -> str:
-    """Return the message, after the field that it is about."""
-    field = error.fields[0] if error.fields else None
-    return error.message if field is None or not field.field else f"{field.field}: {field.message}"
 
 
 def _shorten(what: object) -> str:

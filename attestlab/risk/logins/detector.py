@@ -127,7 +127,8 @@ def _learn(
 ) -> dict[Key, Document]:
     """Learn by outcome and score: strange values alone delay it, evidence of an attack prevents it.
 
-    An echo prevents it as well, but is no evidence of its own: else one flagged success would echo on.
+    An echo of a flagged success prevents it, too. It does not count as evidence of an attack: then each echo would
+    cause the next one.
     """
     if at.login.is_failure:
         return learn_failure(at, is_strange=strangeness.is_stranger)

@@ -87,3 +87,9 @@ def _parse_score(members: Mapping[str, object]) -> float:
     if scale not in ("percent", "unit"):
         raise ValidationFailed.of("/score_scale", "unknown", "`score_scale` must be percent or unit.")
     return to_percent(score, ScoreScale(scale))
+
+
+def describe_fault(error: ValidationFailed) -> str:
+    """Return what is wrong with a signal as one line: the field, and the message."""
+    fault = error.fields[0] if error.fields else None
+    return error.message if fault is None or not fault.field else f"{fault.field}: {fault.message}"

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import orjson
 
-from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
-from attestlab.risk.signals.members import MAX_LINE_BYTES, encode_details, read_members
+from attestlab.risk.signals.members import MAX_LINE_BYTES, describe_fault, encode_details, read_members
 from attestlab.risk.signals.recording import NewSignal
 
 BATCH_LINES = 2_000
@@ -53,11 +53,6 @@ class SignalLines:
             return None
         return [signal for line in self._take_lines() if (signal := self._parse(line)) is not None]
 
-    def count_unread(self) -> int:
-        """Count the lines that were not read, 0 after the end."""
-        rest = self._text[self._position :]
-        return rest.count(b"\n") + (not rest.endswith(b"\n")) if rest else 0
-
     def _take_lines(self) -> Iterator[bytes]:
         for _ in range(BATCH_LINES):
             if self._position >= len(self._text):
@@ -74,7 +69,7 @@ class SignalLines:
         try:
             return parse_line(line, now=self._now)
         except ValidationFailed as error:
-            self._reject(RejectedLine(self._line, _describe(error)))
+            self._reject(RejectedLine(self._line, describe_fault(error)))
             return None
 
     def _reject(self, rejected: RejectedLine) -> None:
@@ -139,9 +134,3 @@ def _count_names(values: Iterable[object], depth: int = 0) -> int:
         elif isinstance(value, (int, float)) and abs(value) > MAX_SAFE_INTEGER:
             raise ValueError
     return count
-
-
-def _describe(error: ValidationFailed) -> str:
-    """Return the message with its field, as one line."""
-    field: FieldError | None = error.fields[0] if error.fields else None
-    return f"{field.field}: {field.message}" if field is not None and field.field else error.message

@@ -193,7 +193,7 @@ def _render_bulk(lines: SignalLines, accepted: int, warnings: list[str]) -> Bulk
         accepted=accepted,
         rejected=shown,
         more_rejected=lines.rejected_count - len(shown),
-        not_read=lines.count_unread(),
+        not_read=0,  # every line is read
         stopped_at_line=None,
         warnings=warnings,
     )

@@ -111,7 +111,7 @@ def _drop_object_default(schema: JsonObject) -> JsonObject:
 
 
 def _widen(schema: JsonObject) -> JsonObject:
-    """Return an integer that may be large as one of 64 bits; generators take 32 without being told."""
+    """Add the format of 64 bits to an integer that 32 may not hold. Without a format, generators of clients use 32."""
     if schema.get("type") != "integer" or schema.get("maximum", _MAX_INT32 + 1) <= _MAX_INT32:
         return schema
     return {**schema, "format": "int64"}

@@ -88,7 +88,7 @@ def explain_strangeness(at: Circumstances, strangeness: Strangeness, failures: i
 
 
 def _weigh_strangeness(at: Circumstances, total: float, failures: int) -> float:
-    """Return the strength of strange values; a burst's success has a factor of its own."""
+    """Return the strength of strange values: 0 for a success after a burst, which `find_success_after_burst` weighs."""
     if failures < MIN_BURST:
         return min(MAX_VALUES_EVIDENCE, (FAILURE_WEIGHT if at.login.is_failure else SUCCESS_WEIGHT) * total)
     return min(MAX_BURST_EVIDENCE, BURST_WEIGHT * total) if at.login.is_failure else 0.0
