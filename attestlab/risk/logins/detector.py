@@ -25,13 +25,7 @@ from typing import NamedTuple
 
 from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence, describe_login, find_keys
 from attestlab.risk.logins.evidence.crowding import find_device_farm, find_spray, find_surge
-from attestlab.risk.logins.evidence.persistence import (
-    ECHO,
-    NO_ECHO,
-    find_echo,
-    find_slow_guessing,
-    find_success_after_burst,
-)
+from attestlab.risk.logins.evidence.persistence import ECHO, NO_ECHO, find_echo, find_slow_guessing
 from attestlab.risk.logins.evidence.strangeness import Strangeness, explain_strangeness, measure_strangeness
 from attestlab.risk.logins.evidence.travel import find_impossible_travel
 from attestlab.risk.logins.learning import learn_confirmation, learn_failure, learn_flagged_success, learn_success
@@ -106,11 +100,11 @@ def _collect_evidence(at: Circumstances, strangeness: Strangeness, failures: int
     """Find what speaks for an attack; where the user's own device or address is used, only a farm can."""
     found = [find_device_farm(at)]
     if not at.has_known_device:
-        found.append(find_spray(at))
+        found.append(find_spray(at, failures))
     if not strangeness.has_known_values:
         found.append(explain_strangeness(at, strangeness, failures))
         if not at.login.is_failure:
-            found += [find_impossible_travel(at), find_echo(at), find_success_after_burst(at, failures)]
+            found += [find_impossible_travel(at), find_echo(at)]
     if strangeness.is_stranger and at.login.is_failure:
         found.append(find_surge(at, failures))
     if strangeness.is_stranger and (at.login.is_failure or strangeness.maturity > 0):

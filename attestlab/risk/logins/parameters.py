@@ -29,10 +29,12 @@ MIN_PLACE_EVIDENCE = -3.0
 FULL_PROFILE_DAYS = 2.0  # with as many days of history, strangeness counts half
 STRANGE_EVIDENCE = 1.0  # from here on, a failure is a stranger's
 MAX_STRANGENESS = 8.0
-SUCCESS_WEIGHT = 0.58  # most strange successes are innocent
-MAX_VALUES_EVIDENCE = 2.45  # strange values alone become no signal: a new laptop abroad has less than 60
+SUCCESS_WEIGHT = 0.65  # most strange successes are innocent
 FAILURE_WEIGHT = 0.42  # people rarely fail from where they never were
-BURST_WEIGHT, MAX_BURST_EVIDENCE = 0.1, 0.2  # but who has forgotten a password often needs it because the device is new
+# Strange values alone become no signal: a new laptop abroad has less than 60. From the ladder's first step on they
+# count a fifth, so that the strangest are still first among the logins from 50 to 60.
+FULL_VALUES_EVIDENCE, MAX_VALUES_EVIDENCE = 2.2, 2.59
+BEYOND_FULL_WEIGHT = 0.2
 
 # Distinct strangers at a source, against those who were expected there.
 STRANGERS_WINDOW_MS: Final = 3 * DAY_MS
@@ -56,6 +58,7 @@ EXPECTED_IN_SURGE = 0.5
 EXPECTED_OF_STRANGE = 0.5  # of successes with strange values: who comes with a new device mistypes first
 MAX_SURGE_EVIDENCE = 4.0
 MAX_BROAD_FAILURES = 3  # strange failures of one user in a day; more are no breadth-first attack
+MAX_BROAD_TRIES = 2  # failures of one user within an hour; the same
 
 # Low and slow: strange failures of one user, at different times over days.
 SLOW_WINDOW_MS: Final = 7 * DAY_MS
@@ -68,13 +71,12 @@ MAX_SLOW_EVIDENCE = 4.0
 ECHO_WINDOW_MS: Final = 3 * DAY_MS
 MIN_ECHO_EVIDENCE = 0.7  # of an attack, when the success was flagged; the ladder and strange values do not echo
 MAX_ECHO_EVIDENCE = 2.6  # else as strong as the evidence then
-AFTER_BURST_EVIDENCE = 0.35  # most bursts end with the user, who has found the password
 
 # Travel: faster than an airliner, over more than a short flight (Microsoft Entra and Sentinel use 900-1,000 km/h).
 MAX_SPEED_KMH = 950.0
 MIN_TRAVEL_KM = 500.0
 TRAVEL_WINDOW_MS: Final = DAY_MS
-TRAVEL_EVIDENCE = 1.8
+TRAVEL_EVIDENCE = 1.4  # beside strange values, which are its condition
 TRAVEL_AFTER_FAILURE_EVIDENCE = 0.7
 COMMON_EXIT_USERS = 2  # an address with as many known users is an office, a carrier or a VPN exit
 

@@ -126,8 +126,23 @@ def test_a_success_after_a_burst_stays_flagged(failures: int, least: int):
     later = tenant.assess("user-1", SUCCESS, now + timedelta(hours=5), tenant.fresh_ip(100), "stranger")
 
     assert hit.score > least
-    assert "success_after_burst" in names_of(hit)
+    assert "unusual_values" in names_of(hit)
     assert later.score >= 50
+
+
+def test_the_strangest_success_is_first_among_those_without_a_signal():
+    """Strange values ended at 56: a thief abroad was hidden among new laptops and forgotten passwords."""
+    tenant = Tenant()
+    now = tenant.settle(people(30), days=15)
+
+    laptop = tenant.assess("user-1", SUCCESS, now + timedelta(days=2), tenant.fresh_ip(90), "laptop")
+    thief = tenant.assess("user-2", SUCCESS, now + timedelta(days=2), "101.1.1.1", "stranger", "Agent of a thief")
+    burst = [
+        tenant.assess("user-3", FAILURE, now + timedelta(days=2, seconds=20 * n), tenant.fresh_ip(91), "new").score
+        for n in range(9)
+    ]
+
+    assert max(laptop.score, *burst) < thief.score < FLAGGED
 
 
 def test_impossible_travel_needs_a_new_device():

@@ -80,6 +80,51 @@ def test_a_new_laptop_abroad_is_no_signal_comes_back_as_it_was_and_is_learnt():
     assert scores[8:] == [10, 10, 10, 10]
 
 
+def test_a_new_laptop_abroad_after_a_journey_is_flagged_once():
+    """Evidence of a journey echoed for three days: strange values are its condition, and come back with the laptop."""
+    tenant = Tenant()
+    now = tenant.settle(people(30), days=10)
+    tenant.log_in_at_home("user-1", now)
+
+    scores = [
+        tenant.assess("user-1", SUCCESS, now + timedelta(hours=2 + 30 * n), "101.1.1.1", "laptop").score
+        for n in range(3)
+    ]
+
+    assert scores[0] >= FLAGGED
+    assert max(scores[1:]) < FLAGGED
+
+
+def test_a_burst_on_a_new_laptop_in_a_sprayed_network_is_no_spray():
+    """The few strangers of the network said more than the burst itself."""
+    tenant = Tenant()
+    now = tenant.settle(people(30), days=10)
+    for n in range(5):
+        tenant.assess(f"user-{10 + n}", FAILURE, now + timedelta(minutes=n), f"20.1.1.{10 + n}", f"device-{n}")
+    tries = [
+        tenant.assess("user-1", FAILURE, now + timedelta(minutes=10, seconds=20 * n), "20.1.1.99", "laptop")
+        for n in range(9)
+    ]
+
+    assert {factor.name for factor in tries[0].factors} >= {"spraying_network"}
+    assert max(each.score for each in tries[4:]) < FLAGGED
+
+
+def test_a_user_who_fails_again_and_again_is_no_part_of_a_surge():
+    tenant, users = Tenant(), people(60)
+    now = tenant.settle(users, days=5)
+    for n, user in enumerate(users[1:]):
+        tenant.assess(user, FAILURE, now + timedelta(minutes=n), tenant.fresh_ip(10 + n), f"device-{n}")
+
+    tries = [
+        tenant.assess("user-0", FAILURE, now + timedelta(minutes=70, seconds=20 * n), "101.1.1.1", "laptop")
+        for n in range(4)
+    ]
+
+    surges = [any(factor.name.startswith("surge") for factor in each.factors) for each in tries]
+    assert surges == [True, True, False, False]
+
+
 def test_a_burst_on_a_new_laptop_has_little_more_than_the_ladder():
     """Who has forgotten a password often needs it because the device is new."""
     tenant = Tenant()

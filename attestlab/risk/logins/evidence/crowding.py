@@ -23,6 +23,7 @@ from attestlab.risk.logins.parameters import (
     FARM_WEIGHT,
     FARM_WINDOW_MS,
     MAX_BROAD_FAILURES,
+    MAX_BROAD_TRIES,
     MAX_FARM_EVIDENCE,
     MAX_SPRAY_EVIDENCE,
     MAX_SURGE_EVIDENCE,
@@ -54,15 +55,15 @@ def compare_counts(count: float, expected: float) -> tuple[float, float]:
     return odds, count * odds - (count - expected)
 
 
-def find_spray(at: Circumstances) -> LoginEvidence | None:
+def find_spray(at: Circumstances, failures: int) -> LoginEvidence | None:
     """Return the evidence that this login's device, address or network tries many users.
 
     The user must be a stranger at the source. On a known device, nothing is suspected of it. Of a success, a network
-    says nothing: guesses hardly ever succeed, and people from everywhere do.
+    says nothing: guesses hardly ever succeed, and people from everywhere do. Nor does it of a burst on one user.
     """
     if at.has_known_device:
         return None
-    kinds = SOURCES if at.login.is_failure else SOURCES_OF_ONE
+    kinds = SOURCES if at.login.is_failure and failures < MIN_BURST else SOURCES_OF_ONE
     found = [_examine_source(at, kind) for kind in kinds if kind in at.sources and not at.knows(kind)]
     return max((each for each in found if each), key=lambda evidence: evidence.strength, default=None)
 
@@ -92,7 +93,7 @@ def find_surge(at: Circumstances, failures: int) -> LoginEvidence | None:
     A careful spray changes address, device and client with each try; only the number of strangers shows it. It tries
     each user once or twice a day, so a user who fails again and again is no part of it.
     """
-    if failures >= MIN_BURST or _count_strange_today(at) > MAX_BROAD_FAILURES:
+    if failures > MAX_BROAD_TRIES or _count_strange_today(at) > MAX_BROAD_FAILURES:
         return None
     found = [each for kind in CROWDS if kind in at.crowds for each in _examine_crowd(at, kind)]
     return max(found, key=lambda evidence: evidence.strength, default=None)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
 from attestlab.risk.logins.evidence.crowding import compare_counts
 from attestlab.risk.logins.parameters import (
-    AFTER_BURST_EVIDENCE,
     DAY_MS,
     ECHO_WINDOW_MS,
     EXPECTED_SLOW_TRIES,
@@ -22,9 +21,8 @@ from attestlab.risk.logins.parameters import (
 from attestlab.risk.logins.state.failure_history import StrangeFailure
 
 ECHO = "after_flagged_success"
-AFTER_BURST = "success_after_burst"
-# No reason to suspect the source later: strange values are strange again by themselves, most bursts are a user's own.
-NO_ECHO = frozenset({ECHO, AFTER_BURST, "unusual_values"})
+# No reason to suspect the source later: strange values are strange again by themselves, and so is a journey to them.
+NO_ECHO = frozenset({ECHO, "unusual_values", "impossible_travel"})
 
 
 def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None:
@@ -87,11 +85,3 @@ def find_echo(at: Circumstances) -> LoginEvidence | None:
             own = flagged.strength_tenths / 10
             return LoginEvidence(ECHO, own, min(MAX_ECHO_EVIDENCE, own), text)
     return None
-
-
-def find_success_after_burst(at: Circumstances, failures: int) -> LoginEvidence | None:
-    """Return the evidence of a success with strange values right after a burst of failures."""
-    if failures < MIN_BURST:
-        return None
-    text = f"A success with values that are new for this user, after {failures} failures within an hour."
-    return LoginEvidence(AFTER_BURST, failures, AFTER_BURST_EVIDENCE, text)

@@ -13,13 +13,13 @@ from math import log
 from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
 from attestlab.risk.logins.parameters import (
     ADDRESS_SHARE,
-    BURST_WEIGHT,
+    BEYOND_FULL_WEIGHT,
     COUNTRY_SHARE,
     ELSEWHERE_SHARE,
     FAILURE_WEIGHT,
     FULL_PROFILE_DAYS,
+    FULL_VALUES_EVIDENCE,
     KNOWN_DEVICE_EVIDENCE,
-    MAX_BURST_EVIDENCE,
     MAX_STRANGENESS,
     MAX_VALUES_EVIDENCE,
     MIN_BURST,
@@ -82,16 +82,26 @@ def explain_strangeness(at: Circumstances, strangeness: Strangeness, failures: i
     return LoginEvidence(
         "unusual_values",
         round(strangeness.total, 2),
-        _weigh_strangeness(at, strangeness.total, failures),
+        weigh_values(strangeness.total, failures, is_failure=at.login.is_failure),
         f"New for this user: {named}. These values are {_ratio(strangeness.total)} times as probable for another user.",
     )
 
 
-def _weigh_strangeness(at: Circumstances, total: float, failures: int) -> float:
-    """Return the strength of strange values: 0 for a success after a burst, which `find_success_after_burst` weighs."""
-    if failures < MIN_BURST:
-        return min(MAX_VALUES_EVIDENCE, (FAILURE_WEIGHT if at.login.is_failure else SUCCESS_WEIGHT) * total)
-    return min(MAX_BURST_EVIDENCE, BURST_WEIGHT * total) if at.login.is_failure else 0.0
+def weigh_values(total: float, failures: int, *, is_failure: bool) -> float:
+    """Return the strength of strange values as evidence.
+
+    In a burst, the ladder's first step stands for as much as they say up to there: who has forgotten a password often
+    needs it because the device is new.
+
+    >>> weigh_values(2.0, 0, is_failure=False), weigh_values(8.0, 0, is_failure=False)
+    (1.3, 2.59)
+    >>> weigh_values(2.0, 6, is_failure=False), round(weigh_values(8.0, 6, is_failure=True), 2)
+    (0.0, 0.23)
+    """
+    strength = (FAILURE_WEIGHT if is_failure else SUCCESS_WEIGHT) * total
+    beyond = max(0.0, strength - FULL_VALUES_EVIDENCE)
+    reduced = min(MAX_VALUES_EVIDENCE, strength - beyond + BEYOND_FULL_WEIGHT * beyond)
+    return reduced if failures < MIN_BURST else max(0.0, reduced - FULL_VALUES_EVIDENCE)
 
 
 def _ratio(logarithm: float) -> str:

@@ -69,11 +69,18 @@ class CrowdActivity:
         return self.newest_ms + SOURCE_TTL_MS
 
     def sum_window(self, name: str, count: int, at_ms: int) -> Tally:
-        """Sum the last `count` whole periods before that moment."""
+        """Sum the last `count` whole periods before that moment; after hours, the whole slots of the hour that runs."""
         now = at_ms // LENGTHS_MS[name]
+        total = self._sum_periods(name, now - count, now)
+        if name != "hours":
+            return total
+        first, end = (at // LENGTHS_MS["slots"] for at in (now * HOUR_MS, at_ms))
+        return _add(total, self._sum_periods("slots", first, end))
+
+    def _sum_periods(self, name: str, first: int, end: int) -> Tally:
         total = _EMPTY
         for number, tally in self.periods[name].items():
-            if now - count <= number < now:
+            if first <= number < end:
                 total = _add(total, tally)
         return total
 
