@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -18,11 +20,17 @@ from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals import service, store
 from attestlab.risk.signals.bulk import BulkOptions
 from attestlab.risk.signals.recording import NewSignal
+from attestlab.risk.signals.routes import build_filter
 from attestlab.risk.signals.service import ExportedNumbers
+from attestlab.risk.signals.shapes import SignalFilters
 from attestlab.risk.signals.store import SignalFilter
+from attestlab.risk.signals.tables import RiskSignalRecord
 from support.lake import corrupt_parquet
 
 COUNT = 240
+# The column whose values a member of a filter is compared with, and where the names differ.
+_COLUMNS = {"min_score": "score", "max_score": "score", "since": "occurred_at", "until": "occurred_at"}
+_MEMBERS = [field.name for field in fields(SignalFilter)]
 
 
 class SignalPages(NamedTuple):
@@ -44,6 +52,22 @@ class SignalPages(NamedTuple):
                 with self.lab.storage.read() as connection:
                     expected = store.list_page(connection.execute, caller.tenant_id, filter_, limit=COUNT)
                 assert list(self.read_pages(filter_, caller)) == [row.seq for row in expected], filter_
+
+    def list_records(self, filter_: SignalFilter) -> Sequence[RiskSignalRecord]:
+        """List the first tenant's signals by the records alone."""
+        with self.lab.storage.read() as connection:
+            return store.list_page(connection.execute, self.callers[0].tenant_id, filter_, limit=COUNT)
+
+    def find_exported(self, filter_: SignalFilter) -> list[int]:
+        """List the numbers of the first tenant's signals by the lake alone."""
+        found = self.lab.lake.find_signals(self.callers[0].tenant_id, filter_, before=sys.maxsize, limit=COUNT)
+        return list(found.numbers)
+
+    def values_of(self, column: str) -> list[object]:
+        """Return three values of a column, without the lowest and the highest: each selects some rows, never all."""
+        found = sorted({getattr(row, column) for row in self.list_records(SignalFilter())})
+        inner = found[1:-1] or found
+        return inner[:: max(1, len(inner) // 3)]
 
     def read_pages(self, filter_: SignalFilter, caller: Caller) -> Iterator[int]:
         before = None
@@ -92,6 +116,29 @@ def test_pages_equal_those_of_the_records(pages: SignalPages) -> None:
     pages.require_equal_pages()
     pages.lab.lake.rebuild()
     pages.require_equal_pages()
+
+
+@pytest.mark.parametrize("member", _MEMBERS)
+def test_each_member_of_a_filter_selects_the_same_rows_everywhere(pages: SignalPages, member: str) -> None:
+    """A member that the records or the lake ignored would select all rows there."""
+    pages.lab.lake.export()
+    caller = pages.callers[0]
+    for value in pages.values_of(_COLUMNS.get(member, member)):
+        filter_ = SignalFilter(**{member: value})
+        selected = [row.seq for row in pages.list_records(filter_)]
+        assert pages.find_exported(filter_) == selected, filter_
+        assert list(pages.read_pages(filter_, caller)) == selected, filter_
+        assert 0 < len(selected) < len(pages.list_records(SignalFilter())), "choose values that select some rows"
+
+
+@pytest.mark.parametrize("parameter", SignalFilters.model_fields)
+def test_each_parameter_of_the_list_becomes_a_condition(parameter: str) -> None:
+    values = {"score": 7, "at": "2026-01-02T00:00:00Z", "type": "device"}
+    field = SignalFilters.model_fields[parameter]
+    name = field.alias or parameter
+    kind = {"from": "at", "to": "at", "entity_type": "type", "subject_type": "type"}.get(name, name.rpartition("_")[2])
+    query = SignalFilters.model_validate({name: values.get(kind, "ada")})
+    assert build_filter(query) != SignalFilter()
 
 
 def test_older_signals_are_found_by_the_lake(pages: SignalPages, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import NamedTuple
 
 from attestlab.risk.signals.store import SignalFilter
@@ -16,6 +17,8 @@ _CONDITIONS = {
     "since": "occurred_at >= ?",
     "until": "occurred_at < ?",
 }
+if undeclared := {field.name for field in fields(SignalFilter)} ^ _CONDITIONS.keys():
+    raise TypeError(f"Declare the condition of each member of SignalFilter in _CONDITIONS; differing: {undeclared}.")
 
 
 class SqlCondition(NamedTuple):
