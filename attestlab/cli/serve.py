@@ -17,7 +17,7 @@ from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict
 from attestlab.installation import InitResult, Installation
 from attestlab.server import app
-from attestlab.server.dashboards import DashboardFolder, Dashboards
+from attestlab.server.dashboards import Dashboards, open_socket_folder
 from attestlab.settings import Settings
 from attestlab.web import logging_setup
 
@@ -83,8 +83,7 @@ def _prepare_dashboards(settings: Settings, stack: ExitStack, people: Sequence[d
     """Make the private folder of the dashboards; None if the settings turn them off."""
     if not settings.dashboards:
         return None
-    folder = stack.enter_context(atomic_files.temporary_folder("attestlab-dash-"))
-    return Dashboards(DashboardFolder(folder), settings, people)
+    return Dashboards(stack.enter_context(open_socket_folder()), settings, people)
 
 
 def run_demo(

@@ -113,16 +113,17 @@ def remove_drafts(folder: Path, name: str = "*") -> None:
 
 
 @contextmanager
-def temporary_folder(prefix: str) -> Iterator[Path]:
-    """Create a folder in the system's temporary folder; it is removed at the end of the block.
+def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Path]:
+    """Create a folder in the system's temporary folder, or in `within`; it is removed at the end of the block.
 
     The process and its forks hold a lock on the folder. So folders of this prefix that killed processes left behind
     are recognized and removed first.
     """
-    for abandoned in Path(tempfile.gettempdir()).glob(f"{prefix}*{TEMPORARY_SUFFIX}"):
+    within = within or Path(tempfile.gettempdir())
+    for abandoned in within.glob(f"{prefix}*{TEMPORARY_SUFFIX}"):
         with suppress(OSError), _lock_abandoned(abandoned):
             shutil.rmtree(abandoned)
-    folder, descriptor = _create_locked_folder(prefix)
+    folder, descriptor = _create_locked_folder(prefix, within)
     try:
         yield folder
     finally:
@@ -130,10 +131,10 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _create_locked_folder(prefix: str) -> tuple[Path, int]:
+def _create_locked_folder(prefix: str, within: Path) -> tuple[Path, int]:
     """Create and lock a folder; repeats if another process removed it as abandoned in between."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=TEMPORARY_SUFFIX))
+        folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=TEMPORARY_SUFFIX, dir=within))
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(descriptor, fcntl.LOCK_EX)

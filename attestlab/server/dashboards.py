@@ -12,8 +12,9 @@ import fcntl
 import os
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +23,9 @@ from typing import Final
 from tornado.iostream import IOStream
 from tornado.netutil import bind_unix_socket
 
-from attestlab.core.errors import MissingExtra, Unavailable
+from attestlab.core.atomic_files import TEMPORARY_SUFFIX, temporary_folder
+from attestlab.core.encoding import quote
+from attestlab.core.errors import MissingExtra, Unavailable, ValidationFailed
 from attestlab.core.extras import list_missing
 from attestlab.settings import Settings
 
@@ -30,6 +33,11 @@ PREFIX: Final = "/dash"
 PACKAGE: Final = "attestlab_dashboards"
 EXTRA: Final = "dash"
 START_TIMEOUT_S: Final = 60.0  # on a machine that is busy; it takes three seconds on one that is not
+MAX_SOCKET_PATH_BYTES: Final = 103  # of unix(7) on every system: Linux has room for 107, others for 103
+_SOCKET: Final = "dashboards.sock"
+_FOLDER: Final = "attestlab-dash-"
+MAX_PLACE_BYTES: Final = MAX_SOCKET_PATH_BYTES - len(f"/{_FOLDER}{8 * 'x'}{TEMPORARY_SUFFIX}/{_SOCKET}")
+_SHORT_PLACES: Final = (Path("/tmp"), Path("/var/tmp"))
 _POLL_S: Final = 0.05
 _RESTART_PAUSE_S: Final = 2.0
 _STOP_S: Final = 2.0
@@ -69,12 +77,36 @@ class DashboardFolder:
     @property
     def own_socket(self) -> str:
         """The Unix socket on which the dashboards listen."""
-        return str(self.folder / "dashboards.sock")
+        return str(self.folder / _SOCKET)
 
     @property
     def lock(self) -> Path:
         """The file that the worker locks which started the dashboards."""
         return self.folder / "lock"
+
+
+@contextmanager
+def open_socket_folder() -> Iterator[DashboardFolder]:
+    """Make the folder of the sockets; it is removed at the end of the block.
+
+    Raises:
+        ValidationFailed: no folder for temporary files has a path that is short enough for a socket.
+    """
+    with temporary_folder(_FOLDER, within=_find_place()) as folder:
+        yield DashboardFolder(folder)
+
+
+def _find_place() -> Path:
+    """Find a folder for temporary files with a short path: the system's own, if it is one."""
+    chosen = Path(tempfile.gettempdir())
+    for place in (chosen, *_SHORT_PLACES):
+        if len(os.fsencode(place)) <= MAX_PLACE_BYTES and os.access(place, os.W_OK | os.X_OK):
+            return place
+    raise ValidationFailed(
+        f"The folder for temporary files, {quote(str(chosen))}, has a path of {len(os.fsencode(chosen))} bytes; the "
+        f"sockets of the dashboards need one of at most {MAX_PLACE_BYTES}. Set TMPDIR to a folder with a shorter path, "
+        "or turn the dashboards off: ATTESTLAB_DASHBOARDS=false."
+    )
 
 
 class Dashboards:

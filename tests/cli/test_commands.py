@@ -379,7 +379,7 @@ main()
 
 def test_demo_ignores_the_database_of_the_environment() -> None:
     """Nor does the creation of its world use it, which `build_world` checks where the tests' world is built."""
-    with tempfile.TemporaryDirectory() as place:  # short, because sockets are there, too
+    with tempfile.TemporaryDirectory(prefix="long" * 20) as place:
         environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{place}/precious.db", "TMPDIR": place}
         with start_code(DEMO_WITH_THE_SHARED_WORLD, "demo", "--port", "0", "--json", **environment) as process:
             shown = json.loads(process.stdout.readline())
