@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from types import TracebackType
 from typing import ClassVar, Self, Unpack
 from uuid import UUID
@@ -175,6 +176,16 @@ class Lab:
         ('Operator', 'ENTERPRISE')
         """
         return MeHandle.parse(self._client, self._client.get("/v1/me"))
+
+    def now(self) -> datetime:
+        """Return the current time of the service, in UTC; `now()` in SQL is the same time.
+
+        Of `attestlab.demo()` it is the time of its world. Over HTTP it comes in whole seconds.
+
+        >>> lab.now().date().isoformat()
+        '2026-11-02'
+        """
+        return self._door.now()
 
     def as_(self, who: UUID | str, *, password: str | None = None) -> Lab:
         """Return this lab for another caller; the lab that it came from stays open and closes both.

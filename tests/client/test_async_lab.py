@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,14 @@ def test_the_async_twin_has_the_same_public_surface(running: ServerProcess, keys
             assert len(nouns) >= 11
 
     asyncio.run(compare())
+
+
+def test_the_async_twin_knows_the_time_of_the_service(running: ServerProcess, lab: Lab) -> None:
+    async def read_time() -> datetime:
+        async with attestlab.connect_async(running.url) as twin:
+            return await twin.now()
+
+    assert lab.now() <= asyncio.run(read_time()) <= lab.now()
 
 
 def test_every_verb_is_awaited_or_iterated_or_lazy(running: ServerProcess, keys: list[str], lab: Lab) -> None:

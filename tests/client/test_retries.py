@@ -204,3 +204,15 @@ def test_members_that_this_version_does_not_know_are_left_out() -> None:
     body = RESOLVED[:-1] + b', "later": 1}'
     with lab_of(Answer(200, body)) as (lab, _, _):
         assert lab.cases.resolve(CASE, "fraud").outcome == "fraud"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Date": "soon"}], ids=["none", "no date"])
+def test_an_answer_without_its_time_is_a_failure(headers: dict[str, str]) -> None:
+    with lab_of(Answer(200, headers=headers)) as (lab, _, _), pytest.raises(ServiceFailed, match="Date"):
+        lab.now()
+
+
+def test_the_time_of_a_service_is_that_of_its_answer() -> None:
+    with lab_of(Answer(200, headers={"Date": "Mon, 02 Nov 2026 12:00:00 GMT"})) as (lab, server, _):
+        assert lab.now() == datetime(2026, 11, 2, 12, tzinfo=UTC)
+    assert [each.path for each in server.received] == ["/healthz"]

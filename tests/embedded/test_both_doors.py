@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from datetime import UTC
 from pathlib import Path
 
 import pyarrow as pa
@@ -101,6 +102,15 @@ def test_both_doors_see_the_same_installation(doors: dict[str, Lab]) -> None:
     assert outside.issuers["seen by both"].to_dict() == issuer.to_dict()
     assert inside.me().tenant_id == outside.me().tenant_id
     assert inside.log.head().tree_size == outside.log.head().tree_size
+
+
+def test_both_doors_know_the_time_of_the_service(doors: dict[str, Lab]) -> None:
+    """Over HTTP it comes in whole seconds."""
+    inside, outside = doors.values()
+    times = [inside.now().replace(microsecond=0), outside.now(), inside.now()]
+
+    assert times == sorted(times)
+    assert {each.tzinfo for each in times} == {UTC}
 
 
 def test_both_doors_replay_contexts_of_ones_own(doors: dict[str, Lab], tmp_path: Path) -> None:

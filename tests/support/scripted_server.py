@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Answer(NamedTuple):
-    """One answer of the script; without a status the server closes the connection instead."""
+    """One answer of the script, with these headers alone; without a status the server closes the connection."""
 
     status: int | None
     body: bytes = b"{}"
@@ -60,7 +60,7 @@ def serve_script(*answers: Answer) -> Iterator[ScriptedServer]:
                 self.close_connection = True
                 self.connection.close()
                 return
-            self.send_response(answer.status)
+            self.send_response_only(answer.status)
             for name, value in {"Content-Type": "application/json", **answer.headers}.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer.body)))

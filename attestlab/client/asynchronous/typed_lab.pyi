@@ -8,7 +8,7 @@ verbs are awaited instead. An index that is no slice finds one object, by its id
 
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -986,6 +986,8 @@ class AsyncLab:
         **options: Unpack[MintOptions],
     ) -> AsyncMint:
         """Attest a document, or claims alone."""
+    async def now(self) -> datetime:
+        """Return the current time of the service, in UTC; `now()` in SQL is the same time."""
     def sql(self, query: str, parameters: Parameters = None, **frames: object) -> AsyncRows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(
