@@ -1,32 +1,56 @@
-"""The first questions of the trade, asked of the served demo: each has an answer."""
+"""The first questions of the trade, asked of both demos, which are one world: each has an answer."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from contextlib import ExitStack
+from datetime import timedelta
 
 import pytest
 
 import attestlab
 from attestlab import Lab
+from attestlab.demos.people import PASSWORD
 from support.dashboards.demo_server import OWNER, copy_demo
+from support.demo_caches import use_demo_caches
 
 AGE_LIMIT = timedelta(days=365)
+FORMS = ("attestlab demo", "attestlab.demo()")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Lab]]:
+    """Both demos, and the owner's lab of each."""
     folder = tmp_path_factory.mktemp("asked") / "lab"
     copy_demo(folder)
-    return folder
+    password = json.loads((folder / "demo.json").read_text())["people_password"]
+    with ExitStack() as stack, use_demo_caches():
+        labs = [stack.enter_context(attestlab.open(folder)), stack.enter_context(attestlab.demo())]
+        owners = [lab.as_(OWNER, password=each) for lab, each in zip(labs, (password, PASSWORD), strict=True)]
+        yield dict(zip((*FORMS, *map("owner of {}".format, FORMS)), (*labs, *owners), strict=True))
 
 
-@pytest.fixture(scope="module")
-def lab(folder: Path) -> Iterator[Lab]:
-    with attestlab.open(folder) as lab:
-        yield lab
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def lab(opened: dict[str, Lab], form: str) -> Lab:
+    return opened[form]
+
+
+@pytest.fixture
+def ann(opened: dict[str, Lab], form: str) -> Lab:
+    return opened[f"owner of {form}"]
+
+
+@pytest.mark.parametrize("name", ["attestations", "decisions", "issuers", "policies", "raw_events", "verifications"])
+def test_both_demos_have_the_same_size(opened: dict[str, Lab], name: str) -> None:
+    counts = [list(opened[form].sql(f"select count(*) as n from {name}")) for form in FORMS]
+
+    assert counts[0] == counts[1] != [{"n": 0}]
 
 
 def test_failed_verifications_have_causes_and_issuers(lab: Lab) -> None:
@@ -45,7 +69,7 @@ def test_the_failures_of_one_issuer_rise(lab: Lab) -> None:
         "select issuers.name, (verified_at >= $middle)::int as span, sum(count) as n"
         " from verifications join issuers on issuers.id = issuer_id"
         " where not valid and verified_at >= $start group by all",
-        {"start": datetime.now(UTC) - timedelta(days=56), "middle": datetime.now(UTC) - timedelta(days=28)},
+        {"start": lab.now() - timedelta(days=56), "middle": lab.now() - timedelta(days=28)},
     ).df()
     before, after = (spans[spans["span"] == span].set_index("name")["n"] for span in (0, 1))
 
@@ -54,7 +78,7 @@ def test_the_failures_of_one_issuer_rise(lab: Lab) -> None:
 
 
 def test_the_last_day_has_raw_events_that_a_mapping_knows_and_others(lab: Lab) -> None:
-    since = datetime.now(UTC) - timedelta(days=1)
+    since = lab.now() - timedelta(days=1)
     newest = lab.sql("select distinct event_type as type from raw_events where occurred_at >= ?", [since])
 
     assert {row["type"] for row in newest} == {
@@ -82,14 +106,12 @@ def test_signals_name_attestations_and_documents_that_exist(lab: Lab) -> None:
 
 def test_some_active_keys_are_over_the_age_limit_and_others_are_not(lab: Lab) -> None:
     active = [key for issuer in lab.issuers for key in issuer.keys if key.status == "active"]
-    old = [key for key in active if datetime.now(UTC) - key.created_at > AGE_LIMIT + timedelta(days=7)]
+    old = [key for key in active if lab.now() - key.created_at > AGE_LIMIT + timedelta(days=7)]
 
     assert 0 < len(old) < len(active)
 
 
-def test_a_pending_request_needs_the_approval_of_another_person(lab: Lab, folder: Path) -> None:
-    password = json.loads((folder / "demo.json").read_text())["people_password"]
-    ann = lab.as_(OWNER, password=password)
+def test_a_pending_request_needs_the_approval_of_another_person(ann: Lab) -> None:
     (waiting,) = ann.issuers.requests(status="PENDING")
 
     assert ann.me().roles == ["owner"]

@@ -1,6 +1,6 @@
 """The people of a demo world, who can sign in: a change that needs a second person can be tried.
 
-In the demo of one process (`attestlab.demo`) their password is public; a served one (`attestlab demo`) draws another.
+In the demo of one process (`attestlab.demo`) their password is public; any other one draws its own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.demos.world import DemoWorld
+from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.orgs.rules import Role
+from attestlab.orgs.service import TenantCreated
 from attestlab.orgs.tables import UserRecord
 
 PEOPLE: Final = (
@@ -25,11 +26,11 @@ PEOPLE: Final = (
 PASSWORD: Final = "only for the demo"
 
 
-def add_people(world: DemoWorld, *, password: str) -> None:
+def add_people(lab: Installation, tenant: TenantCreated, *, password: str) -> None:
     """Let an owner, an admin and a reviewer of the platform join the demo's tenant."""
-    password_hash, tenant = passwords.hash_password(password), world.made.tenant
-    with world.lab.storage.write() as tx:
-        now = world.lab.clock.now()
+    password_hash = passwords.hash_password(password)
+    with lab.storage.write() as tx:
+        now = lab.clock.now()
         deed = AuditContext(tenant.tenant_id, COMMAND_LINE, "user.create", now)
         for address, name, role in PEOPLE:
             person = UserRecord(

@@ -7,20 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Final
 
-from attestlab.demos.history.rewound_clock import RewoundClock
-from attestlab.demos.history.year import LiveUntil, ReportProgress, ignore_progress
-from attestlab.demos.people import PEOPLE, add_people
-from attestlab.demos.served_year.draft_policy import write_draft
-from attestlab.demos.served_year.team import gather_team
-from attestlab.demos.served_year.year import ServedYear
-from attestlab.demos.world import DemoWorld, build_demo_world
+from attestlab.demos.history.year import ReportProgress, ignore_progress
+from attestlab.demos.people import PEOPLE
+from attestlab.demos.world import demo_world
 
 CREDENTIALS: Final = "demo.json"
-_PASSWORD_BYTES = 9
 
 Credentials = dict[str, object]  # for one JSON object
 
@@ -39,19 +33,12 @@ def create_world(
     that is done, up to 1.
     """
     report_progress(0.0)
-    password = secrets.token_urlsafe(_PASSWORD_BYTES)
-
-    def accompany(world: DemoWorld, clock: RewoundClock) -> LiveUntil:
-        add_people(world, password=password)
-        return ServedYear(world, clock, mint_times=mint_times).live_until
-
-    world = build_demo_world(folder, accompany=accompany, report_progress=report_progress)
-    write_draft(world.lab, author=gather_team(world.lab)["ben"])
+    world = demo_world(folder, mint_times=mint_times, report_progress=report_progress)
     shared = world.minted[0][1].id
     shown: Credentials = {
         **world.made.public(),
         "people": {address: role.value for address, _, role in PEOPLE},
-        "people_password": password,
+        "people_password": world.password,
         "attestation_id": str(shared),
         "share_key": world.lab.links.share_key(shared),
     }

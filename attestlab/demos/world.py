@@ -1,13 +1,13 @@
-"""The demo installation: two issuers of every trust tier, with documents that are minted and verified.
+"""The demo installation: two issuers of every trust tier, the people of a registry, and what they did in a year.
 
-`attestlab demo`, the notebooks and many tests use it.
+`attestlab demo`, `attestlab.demo()`, the notebooks and many tests use it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
@@ -22,16 +22,15 @@ from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
+from attestlab.demos import DEFAULT_SEED
 from attestlab.demos.documents import badge_png, card_png, certificate_pdf, diploma_pdf
+from attestlab.demos.history.past_decisions import EmploymentChecks
 from attestlab.demos.history.rewound_clock import RewoundClock
-from attestlab.demos.history.year import (
-    SEED,
-    YEAR,
-    LiveUntil,
-    ReportProgress,
-    ignore_progress,
-    live_through_year,
-)
+from attestlab.demos.history.year import YEAR, ReportProgress, ignore_progress, live_through_year
+from attestlab.demos.people import add_people
+from attestlab.demos.registry_year.draft_policy import write_draft
+from attestlab.demos.registry_year.team import gather_team
+from attestlab.demos.registry_year.year import RegistryYear
 from attestlab.installation import InitResult, Installation
 from attestlab.issuers.rules import KeyStatus, TrustTier
 from attestlab.issuers.service import IssuerWithKeys
@@ -53,6 +52,7 @@ _ISSUERS = (
 _PEOPLE = ("Ada Lovelace", "Emmy Noether", "Grace Hopper", "Lise Meitner")
 _DAY = date(2026, 6, 30)
 _REGISTERED_BEFORE = timedelta(days=35)  # the year: keys that were never rotated are over an age limit of a year
+_PASSWORD_BYTES = 9
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,17 @@ class DemoDocument:
 
 @dataclass(frozen=True)
 class DemoWorld:
-    """An open installation with sample data; `minted` pairs each document with its attestation."""
+    """An open installation with sample data.
+
+    `password` is that of its people; `minted` pairs each document with its attestation.
+    """
 
     lab: Installation
     caller: Caller
     made: InitResult
+    password: str
     issuers: list[IssuerWithKeys]
-    minted: list[tuple[DemoDocument, Minted]]
+    minted: list[tuple[DemoDocument, Minted]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"World({len(self.issuers)} issuers, {len(self.minted)} attestations, in {self.lab.settings.data})"
@@ -107,66 +111,81 @@ def demo_world(
     *,
     clock: Clock | None = None,
     history: bool = True,
-    seed: int = SEED,
+    seed: int = DEFAULT_SEED,
+    password: str | None = None,
+    mint_times: int = 1,
     report_progress: ReportProgress = ignore_progress,
 ) -> DemoWorld:
-    """Create a demo installation in `folder`, by default a temporary one; takes some seconds.
+    """Create a demo installation in `folder`, by default a temporary one; takes some twenty seconds.
 
-    Its issuers are a year old, and the year has 5,200 policy decisions and 100,000 risk signals with their cases.
-    Without `history` everything is new, and there is nothing else than the documents; that takes a second.
-    `seed` decides what is drawn; `report_progress` gets the share that is done, up to 1.
+    Its issuers are older than a year, in which they minted 1,300 attestations. Others verified them, and some failed.
+    There are 5,200 policy decisions, 100,000 risk signals with their cases, raw events, and changes that one person
+    requested and another approved. Without `history` everything is new, and there are the people and their documents
+    alone; that takes a second.
+
+    Args:
+        folder: of the installation, which does not exist yet.
+        clock: whose time is the end of the year; by default the machine's.
+        history: whether there is a year.
+        seed: of what is drawn; another seed is another world.
+        password: of the three people who can sign in; drawn by default.
+        mint_times: multiplies the attestations of the year.
+        report_progress: gets the share of the year that has passed, up to 1.
 
     Raises:
         Conflict: `folder` contains an installation already.
     """
-    return build_demo_world(folder, clock=clock, history=history, seed=seed, report_progress=report_progress)
-
-
-Accompany = Callable[[DemoWorld, RewoundClock], LiveUntil]
-
-
-def build_demo_world(
-    folder: Path | None = None,
-    *,
-    clock: Clock | None = None,
-    history: bool = True,
-    accompany: Accompany | None = None,
-    seed: int = SEED,
-    report_progress: ReportProgress = ignore_progress,
-) -> DemoWorld:
-    """Create a demo installation as `demo_world` does, in whose year more may happen.
-
-    `accompany` is called when the year begins, and returns what else happens in each of its weeks.
-    """
-    settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
-    registered = YEAR + (_REGISTERED_BEFORE if accompany else timedelta(0))
-    rewound = RewoundClock(clock or SystemClock(), behind=registered if history else timedelta(0))
-    lab, made = Installation.init(settings, clock=rewound)
-    caller = lab.orgs.service_caller(made.tenant.tenant_id)
-    issuers = [_create_issuer(lab, caller, *row) for row in _ISSUERS]
+    rewound = RewoundClock(clock or SystemClock(), behind=YEAR + _REGISTERED_BEFORE if history else timedelta(0))
+    world = _found_world(folder, rewound, password or secrets.token_urlsafe(_PASSWORD_BYTES))
     if history:
         rewound.move_to(YEAR)
-    documents = [(issuer, document) for issuer in issuers for document in _make_documents(issuer)]
-    if history:
-        documents = [*documents[::2], *documents[1::2]]  # so that every issuer mints in the first half of the year
-    mints = [partial(_mint, lab, caller, issuer, document) for issuer, document in documents]
-    if history:
-        minted = live_through_year(
-            lab,
-            rewound,
-            caller=caller,
-            issuers=[issuer.issuer.id for issuer in issuers],
-            mints=mints,
-            accompany=accompany and partial(accompany, DemoWorld(lab, caller, made, issuers, []), rewound),
-            seed=seed,
-            report_progress=report_progress,
-        )
+        _live_through_year(world, rewound, seed=seed, mint_times=mint_times, report_progress=report_progress)
     else:
-        minted = [mint() for mint in mints]
-    pairs = [(document, done) for (_, document), done in zip(documents, minted, strict=True)]
-    for document, done in pairs:
-        _verify(lab, done.id, document)
-    return DemoWorld(lab, caller, made, issuers, pairs)
+        world.minted.extend((document, world.mint(document, issuer=issuer)) for issuer, document in _list_work(world))
+    for document, minted in world.minted:
+        _verify(world.lab, minted.id, document)
+    with world.lab.storage.write() as tx:
+        world.lab.list_statuses(tx)  # so that a bundle proves what did not change
+    return world
+
+
+def _found_world(folder: Path | None, clock: Clock, password: str) -> DemoWorld:
+    """Create the installation with its issuers and people."""
+    settings = Settings(data=folder or Path(tempfile.mkdtemp(prefix="attestlab-demo-")), database_url=None)
+    lab, made = Installation.init(settings, clock=clock)
+    caller = lab.orgs.service_caller(made.tenant.tenant_id)
+    issuers = [_create_issuer(lab, caller, *row) for row in _ISSUERS]
+    add_people(lab, made.tenant, password=password)
+    return DemoWorld(lab, caller, made, password, issuers)
+
+
+def _live_through_year(
+    world: DemoWorld, clock: RewoundClock, *, seed: int, mint_times: int, report_progress: ReportProgress
+) -> None:
+    """Let the registry's year pass, and Ben draft a policy at its end."""
+    lab, caller, issuers = world.lab, world.caller, world.issuers
+    team = gather_team(lab)
+    registry = RegistryYear(lab, clock, caller=caller, issuers=issuers, team=team, seed=seed, mint_times=mint_times)
+    work = _list_work(world)
+    work = [*work[::2], *work[1::2]]  # so that every issuer mints in the first half of the year
+    minted = live_through_year(
+        lab,
+        clock,
+        caller=caller,
+        issuers=[issuer.issuer.id for issuer in issuers],
+        mints=[partial(world.mint, document, issuer=issuer) for issuer, document in work],
+        checks=EmploymentChecks(lab, caller, author=team["ben"], activator=team["ann"], seed=seed),
+        live_until=registry.live_until,
+        seed=seed,
+        report_progress=report_progress,
+    )
+    world.minted.extend(zip([document for _, document in work], minted, strict=True))
+    write_draft(lab, author=team["ben"])
+
+
+def _list_work(world: DemoWorld) -> list[tuple[IssuerWithKeys, DemoDocument]]:
+    """List the documents that each issuer is going to mint."""
+    return [(issuer, document) for issuer in world.issuers for document in _make_documents(issuer)]
 
 
 def _create_issuer(

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import monotonic
 
 from attestlab.client.lab import Lab
 from attestlab.client.progress import show_progress
+from attestlab.core import atomic_files
 from attestlab.core.clock import FixedClock, truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import require_extra
+from attestlab.demos import DEFAULT_SEED
 from attestlab.embedded.demo_cache import copy_world
 from attestlab.embedded.opening import serve
 from attestlab.installation import Installation
 from attestlab.settings import Settings
 
 WORLD_END = datetime(2026, 11, 2, 12, tzinfo=UTC)  # Monday noon, when each demo begins
-DEFAULT_SEED = 7
 MAX_SEED = 2**63 - 1
 _PERCENT = 100
 
@@ -39,9 +40,10 @@ class RunningClock:
 def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
     """Open a demo world in this process; a context manager.
 
-    The world is always the same but for its ids and keys: eight issuers, a year of attestations, policy decisions and
-    risk signals, up to noon of 2 November 2026, when its clock starts. The first call on a machine builds it, in some
-    fifteen seconds, into the user's cache; each lab gets a copy of its own, which ends with it.
+    The world is that of `attestlab demo`, and always the same but for its ids and keys: eight issuers, a year of
+    attestations, verifications, policy decisions and risk signals, up to noon of 2 November 2026, when its clock
+    starts. The first call on a machine builds it, in some twenty seconds, into the user's cache; each lab gets a copy
+    of its own, which ends with it.
 
     Three people can sign in with `lab.as_(address, password="only for the demo")`, for what needs a person or a second
     one: ann@demo.example (owner), ben@demo.example (admin) and rita@demo.example (reviewer of the platform).
@@ -61,15 +63,11 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
     """
     _require_seed(seed)
     require_extra("server")
-    folder = TemporaryDirectory(prefix="attestlab-demo-")
-    try:
-        data = Path(folder.name) / "lab"
+    with ExitStack() as stack:
+        data = stack.enter_context(atomic_files.temporary_folder("attestlab-demo-")) / "lab"
         copy_demo(data, seed=seed, history=history)
         installation = Installation.open(Settings(data=data, database_url=None), clock=RunningClock(WORLD_END))
-    except BaseException:
-        folder.cleanup()
-        raise
-    return serve(installation, place=f"demo, seed {seed}", on_closed=folder.cleanup)
+        return serve(installation, place=f"demo, seed {seed}", on_closed=stack.pop_all().close)
 
 
 def _require_seed(seed: object) -> None:
@@ -84,7 +82,7 @@ def copy_demo(data: Path, *, seed: int = DEFAULT_SEED, history: bool = True) -> 
 
 
 def _build(folder: Path, *, seed: int, history: bool) -> None:
-    from attestlab.demos.people import PASSWORD, add_people  # only the first call on a machine needs these
+    from attestlab.demos.people import PASSWORD  # only the first call on a machine needs these
     from attestlab.demos.world import demo_world
 
     with show_progress("Building the demo world, once on this machine", _PERCENT) as bar:
@@ -92,11 +90,9 @@ def _build(folder: Path, *, seed: int, history: bool) -> None:
         def report_progress(share: float) -> None:
             bar.advance(int(share * _PERCENT) - bar.done)
 
+        clock = FixedClock(WORLD_END)
         world = demo_world(
-            folder, clock=FixedClock(WORLD_END), history=history, seed=seed, report_progress=report_progress
+            folder, clock=clock, history=history, seed=seed, password=PASSWORD, report_progress=report_progress
         )
-        with world.lab.storage.write() as tx:
-            world.lab.list_statuses(tx)  # so that a bundle proves what did not change
-        add_people(world, password=PASSWORD)
         world.lab.lake.export()  # the records would take seconds for what Parquet answers in milliseconds
         world.lab.close()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
+import sys
+import tempfile
 from collections.abc import Iterator
 from datetime import timedelta
 from multiprocessing import Barrier, Event, Value
@@ -10,8 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from attestlab.core.crypto import keyring
+from attestlab.core.version import VERSION
+from attestlab.demos.world import demo_world
 from attestlab.embedded.demo import WORLD_END, demo
-from attestlab.embedded.demo_cache import copy_world, find_caches
+from attestlab.embedded.demo_cache import (
+    MAX_WORLDS,
+    PACKAGE,
+    compute_fingerprint,
+    copy_world,
+    find_caches,
+    list_sources,
+)
 from support.file_locks import is_waiting_for_file_lock
 from support.in_process_server import wait_until
 from support.timeouts import WAIT_TIMEOUT_S
@@ -108,16 +122,84 @@ def test_a_build_that_fails_leaves_nothing_and_is_repeated(tmp_path: Path) -> No
     assert (tmp_path / "copy" / "records").exists()
 
 
-def test_drafts_of_builders_that_were_killed_are_removed(tmp_path: Path) -> None:
-    copy_world("7", tmp_path / "one", fill, caches=tmp_path)
-    world = next(path for path in (tmp_path / "attestlab").iterdir() if path.is_dir())
-    draft = world.with_name(f"draft-{world.name}-x")
-    world.rename(draft)
+def test_a_builder_that_is_killed_leaves_no_world(tmp_path: Path) -> None:
+    def die(folder: Path) -> None:
+        fill(folder)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        copy_world("7", tmp_path / "one", die, caches=tmp_path)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    (draft,) = worlds_in(tmp_path)
 
     copy_world("7", tmp_path / "two", fill, caches=tmp_path)
 
     assert not draft.exists()
-    assert world.exists()
+    assert (tmp_path / "two" / "records").exists()
+    assert len(worlds_in(tmp_path)) == 1
+
+
+def use_world(caches: Path, name: str, *, used_at: int) -> Path:
+    """Copy a world of this name, as if at that time; returns the one of the cache."""
+    copy_world(name, Path(tempfile.mkdtemp(dir=caches)) / "copy", fill, caches=caches)
+    (world,) = (path for path in worlds_in(caches) if path.name.startswith(f"demo-{VERSION}-{name}-"))
+    os.utime(world, (used_at, used_at))
+    return world
+
+
+def test_the_cache_keeps_the_worlds_that_were_used_last(tmp_path: Path) -> None:
+    first, second, *_ = (use_world(tmp_path, f"w{number}", used_at=number) for number in range(MAX_WORLDS))
+    draft = second.with_name(f"draft-{second.name}-x")
+    draft.mkdir()
+    use_world(tmp_path, "w0", used_at=MAX_WORLDS)
+
+    newest = use_world(tmp_path, "new", used_at=MAX_WORLDS + 1)
+
+    kept = worlds_in(tmp_path)
+    assert not {second, draft} & {*kept}
+    assert {first, newest} < {*kept}
+    assert len([*newest.parent.glob("*.lock")]) == len(kept) == MAX_WORLDS
+
+
+def test_a_world_that_is_copied_is_not_removed(tmp_path: Path) -> None:
+    oldest, *_ = (use_world(tmp_path, f"w{number}", used_at=number) for number in range(MAX_WORLDS))
+    with open(oldest.with_name(f"{oldest.name}.lock")) as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        use_world(tmp_path, "new", used_at=MAX_WORLDS)
+        assert oldest.is_dir()
+
+    use_world(tmp_path, "newer", used_at=MAX_WORLDS)
+    assert not oldest.exists()
+
+
+@pytest.mark.parametrize("name", ["risk/rules.py", "risk/new.py", "demos/history/signals.gz"])
+def test_another_source_is_another_world(tmp_path: Path, name: str) -> None:
+    (tmp_path / "demos/history").mkdir(parents=True)
+    (tmp_path / "risk/__pycache__").mkdir(parents=True)
+    (tmp_path / "risk/rules.py").write_text("1")
+    before = compute_fingerprint(tmp_path)
+    (tmp_path / "risk/__pycache__/rules.pyc").write_text("1")
+    assert compute_fingerprint(tmp_path) == before
+
+    (tmp_path / name).write_text("2")
+    assert compute_fingerprint(tmp_path) != before
+
+
+def test_another_key_is_another_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = compute_fingerprint()
+    monkeypatch.setenv(keyring.ENVIRONMENT_NAME, "another")
+
+    assert compute_fingerprint() != before
+
+
+def test_the_sources_of_a_world_are_all_that_its_builder_loads() -> None:
+    loaded = [module for name, module in [*sys.modules.items()] if name.partition(".")[0] == "attestlab"]
+    files = {Path(module.__file__) for module in loaded if module.__file__}
+
+    assert demo_world.__module__ in sys.modules
+    assert files - {*list_sources(PACKAGE)} == set()
 
 
 def test_two_processes_build_one_world_once(tmp_path: Path) -> None:
@@ -173,10 +255,11 @@ TIMES = ("now()", "current_timestamp", "get_current_timestamp()", "transaction_t
 def test_the_time_in_sql_is_that_of_the_world(by_a_person: bool, caches: Path, temporary: Path) -> None:
     with demo(history=False) as lab:
         asker = lab.as_("ann@demo.example", password="only for the demo") if by_a_person else lab
+        before = asker.now()
         (row,) = asker.sql(f"select {', '.join(f'{each}::timestamptz' for each in TIMES)} from issuers limit 1")
         of_one = next(iter(asker.attestations.sql("select max(now() - created_at) < interval 1 hour as new from this")))
 
     *times, today, date = row.values()
-    assert all(WORLD_END <= each < WORLD_END + timedelta(hours=1) for each in times)
+    assert all(WORLD_END <= before <= each < WORLD_END + timedelta(hours=1) for each in times)
     assert today == date == WORLD_END.replace(hour=0)
     assert of_one == {"new": True}

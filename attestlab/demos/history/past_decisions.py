@@ -53,13 +53,14 @@ when = {{ all = [
 
 
 class EmploymentChecks:
-    """The verification profile of an employer, and the decisions of its policy."""
+    """The verification profile of an employer, and the decisions of its policy, which two people put in force."""
 
-    def __init__(self, lab: Installation, caller: Caller, *, seed: int) -> None:
+    def __init__(self, lab: Installation, caller: Caller, *, author: Caller, activator: Caller, seed: int) -> None:
         self._lab = lab
         self._caller = caller
         self._random = Random(f"{seed}:checks")
-        self._query = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, self._create_policy())
+        profile_id = self._create_policy(author, activator)
+        self._query = PolicyQuery(Category.VERIFY, TargetType.VERIFICATION_PROFILE, profile_id)
 
     def decide(self, tx: Transaction, known: Sequence[AttestationEvidence], times: Sequence[datetime]) -> None:
         """Record a decision about one of the attestations at each of the times."""
@@ -75,15 +76,15 @@ class EmploymentChecks:
         span = (end - start).total_seconds()
         return sorted(start + timedelta(milliseconds=int(self._random.random() * span * 1000)) for _ in range(count))
 
-    def _create_policy(self) -> UUID:
+    def _create_policy(self, author: Caller, activator: Caller) -> UUID:
         """Create the profile, and activate its policy after a simulation; returns the profile's id."""
-        lab, caller = self._lab, self._caller
-        profile = lab.verification_profiles.create(PROFILE, caller=caller)
-        policy = lab.policies.create(parse_toml(_POLICY.format(profile_id=profile.id)), caller=caller)
-        with lab.simulations.of(policy.id, caller=caller) as simulation:
+        lab = self._lab
+        profile = lab.verification_profiles.create(PROFILE, caller=author)
+        policy = lab.policies.create(parse_toml(_POLICY.format(profile_id=profile.id)), caller=author)
+        with lab.simulations.of(policy.id, caller=activator) as simulation:
             digest = simulation.report().digest
-        examined = lab.policies.examine(policy.id, caller=caller)
-        lab.policies.activate(policy.id, examined, simulation_digest=digest, caller=caller)
+        examined = lab.policies.examine(policy.id, caller=activator)
+        lab.policies.activate(policy.id, examined, simulation_digest=digest, caller=activator)
         return profile.id
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from heapq import merge
 from itertools import groupby
 from random import Random
@@ -24,6 +23,7 @@ from attestlab.risk.rules import CaseOutcome
 from attestlab.risk.signals.recording import NewSignal, record_silently
 
 SIGNALS = 100_000
+BULK_TIME = timedelta(hours=6)  # the signals of which are recorded together
 _BURSTS = 2_500
 _REVIEW_TIME = timedelta(days=5)  # after which a case is resolved
 _INCONCLUSIVE_SHARE = 0.06
@@ -45,7 +45,7 @@ class _OpenCase(NamedTuple):
 class PastSignals:
     """The signals of the year before `now`, to be recorded span by span.
 
-    They are recorded as of the end of their span or, with `bulk_time`, of a shorter time, so that cases open sooner.
+    Those of a few hours are recorded together, as of the last of them, so that cases open soon.
     """
 
     def __init__(
@@ -55,10 +55,8 @@ class PastSignals:
         issuers: Sequence[UUID],
         now: datetime,
         *,
-        bulk_time: timedelta | None = None,
         seed: int,
     ) -> None:
-        self._bulk_time = bulk_time
         self._lab = lab
         self._caller = caller
         self._random = Random(f"{seed}:cases")
@@ -71,10 +69,7 @@ class PastSignals:
         while self._waiting and self._waiting[0].signal.occurred_at <= until:
             due.append(self._waiting.popleft())
         self._resolve(tx, until - _REVIEW_TIME)
-        if self._bulk_time is None:
-            self._record(tx, due, until, at=until)
-            return
-        for _, group in groupby(due, key=partial(_number_bulk, bulk_time_s=self._bulk_time.total_seconds())):
+        for _, group in groupby(due, key=_number_bulk):
             together = list(group)
             self._record(tx, together, until, at=truncate_to_milliseconds(together[-1].signal.occurred_at))
 
@@ -117,8 +112,8 @@ def _draw_all(issuers: Sequence[str], now: datetime, seed: int) -> Iterable[Past
     return merge(everyday, rare, key=_get_time)
 
 
-def _number_bulk(past: PastSignal, *, bulk_time_s: float) -> float:
-    return past.signal.occurred_at.timestamp() // bulk_time_s
+def _number_bulk(past: PastSignal) -> float:
+    return past.signal.occurred_at.timestamp() // BULK_TIME.total_seconds()
 
 
 def _get_time(past: PastSignal) -> datetime:

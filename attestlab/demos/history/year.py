@@ -1,4 +1,4 @@
-"""The demo world's year, in spans of about ten weeks, on the installation's own clock."""
+"""The demo world's year, in transactions of two weeks, on the installation's own clock."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
-SPANS = 5  # transactions of the year; each is shorter than the longest credible leap of the log's clock
+SPANS = 5  # of the year, at whose beginnings the documents are minted
 WEEKS_A_SPAN = 10
-WEEKS_ACCOMPANIED = 2  # in a transaction, where other things happen between these
+WEEKS_A_TRANSACTION = 2
 WEEKS = SPANS * WEEKS_A_SPAN
-BULK_TIME = timedelta(hours=6)  # the signals of which are recorded together, where other things happen between these
 YEAR = timedelta(days=365)
 DECISIONS = 5_200
-SEED = 20
 
 ReportProgress = Callable[[float], None]
 LiveUntil = Callable[[timedelta], None]  # does what is due until the clock is behind by that
@@ -37,32 +35,30 @@ def live_through_year(
     caller: Caller,
     issuers: Sequence[UUID],
     mints: Sequence[Callable[[], Minted]],
-    accompany: Callable[[], LiveUntil] | None = None,
-    seed: int = SEED,
+    checks: EmploymentChecks,
+    live_until: LiveUntil,
+    seed: int,
     report_progress: ReportProgress = ignore_progress,
 ) -> list[Minted]:
     """Let a year pass until the clock is no longer behind: mints, decisions, signals and cases.
 
     Args:
         mints: what to mint, in this order; the first at the beginning of the year and the last at its end.
-        accompany: called when the policy decides; returns what else happens in each week, in transactions of its own.
+        checks: whose policy decides all year.
+        live_until: does what else happens until then, in transactions of its own.
         seed: of what is drawn.
         report_progress: gets the share of the year that has passed, up to 1.
     """
     now = clock.now() + clock.behind
-    bulk_time = BULK_TIME if accompany else None
-    checks = EmploymentChecks(lab, caller, seed=seed)
-    signals = PastSignals(lab, caller, issuers, now, bulk_time=bulk_time, seed=seed)
-    live_until = accompany() if accompany else None
+    signals = PastSignals(lab, caller, issuers, now, seed=seed)
     minted: list[Minted] = []
-    for weeks in _plan_transactions(WEEKS_ACCOMPANIED if live_until else WEEKS_A_SPAN):
-        if weeks[0] % WEEKS_A_SPAN == 0:
-            span = weeks[0] // WEEKS_A_SPAN
+    for first in range(0, WEEKS, WEEKS_A_TRANSACTION):
+        if first % WEEKS_A_SPAN == 0:
+            span = first // WEEKS_A_SPAN
             minted += [mint() for mint in mints[len(minted) : (len(mints) - 1) * (span + 1) // SPANS]]
         known = [lab.attestations.load_evidence(each.id, caller=caller)[0] for each in minted]
-        last = clock.now()
-        if live_until is not None:
-            live_until(_behind_after(weeks[-1]))
+        last, weeks = clock.now(), range(first, first + WEEKS_A_TRANSACTION)
+        live_until(_behind_after(weeks[-1]))
         with lab.storage.write() as tx:
             for week in weeks:
                 clock.move_to(_behind_after(week))
@@ -71,11 +67,6 @@ def live_through_year(
                 last = clock.now()
                 report_progress((week + 1) / WEEKS)
     return [*minted, *(mint() for mint in mints[len(minted) :])]
-
-
-def _plan_transactions(weeks_each: int) -> list[range]:
-    """Plan the transactions of the year, each of some weeks."""
-    return [range(first, first + weeks_each) for first in range(0, WEEKS, weeks_each)]
 
 
 def _behind_after(week: int) -> timedelta:

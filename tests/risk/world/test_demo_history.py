@@ -9,20 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
+from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
-from attestlab.demos.history import past_signals
-from attestlab.demos.history import year as year_module
 from attestlab.demos.history.everyday_signals import DAYS, draw_bursts, draw_everyday_signals
 from attestlab.demos.history.login_signals import read_scored_logins, score_logins
 from attestlab.demos.history.past_signals import SIGNALS
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.history.year import DECISIONS
-from attestlab.demos.world import demo_world
 from attestlab.embedded.demo import WORLD_END, copy_demo
 from attestlab.installation import Installation
 from attestlab.policy.store import decisions
@@ -63,19 +60,19 @@ def test_year_has_its_signals_and_decisions(year: Installation):
     assert all(number > DECISIONS / 10 for _, number in decided)
 
 
-def test_clock_is_the_callers_again_after_the_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Whatever the year has; this one has few decisions, and the signals of its attacks only."""
-    monkeypatch.setattr(past_signals, "draw_everyday_signals", lambda *_, **__: [])
-    monkeypatch.setattr(past_signals, "read_scored_logins", list)
-    monkeypatch.setattr(year_module, "DECISIONS", year_module.WEEKS)
-    world = demo_world(tmp_path / "lab", clock=FixedClock(NOW))
+def test_the_year_ends_when_the_clock_of_its_caller_says(year: Installation):
+    """The first document was minted when the year began, and the last one at its end."""
+    caller = year.orgs.service_caller(year.orgs.list_tenants()[0].id)
+    with year.storage.read() as connection:
+        year.log.time.require_credible(connection)
+        minted = connection.execute(select(func.min(attestations.c.created_at), func.max(attestations.c.created_at)))
+        first, last = minted.one()
+        head = year.log.head(connection)
 
-    assert world.lab.clock.now() == NOW
-    with world.lab.storage.read() as connection:
-        world.lab.log.time.require_credible(connection)
-    assert NOW - world.minted[-1][1].row.created_at < timedelta(days=1)
-    assert NOW - world.minted[0][1].row.created_at > timedelta(days=350)
-    world.lab.close()
+    assert WORLD_END - first > timedelta(days=350)
+    assert last == WORLD_END
+    assert head.at == WORLD_END
+    assert all(WORLD_END - each.issuer.created_at > timedelta(days=365) for each in year.issuers.page(caller=caller))
 
 
 def test_cases_have_outcomes_and_recent_ones_are_open(year: Installation):

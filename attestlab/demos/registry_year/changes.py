@@ -1,4 +1,4 @@
-"""Changes of an issuer's standing in the served demo: one person asks, another approves, the first executes."""
+"""Changes of an issuer's standing in the demo's year: one person asks, another approves, the first executes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.demos.served_year.deeds import Deed
-from attestlab.demos.served_year.registry import RegistryDesk
-from attestlab.demos.served_year.team import Team
+from attestlab.demos.registry_year.deeds import Deed
+from attestlab.demos.registry_year.registry import RegistryDesk
+from attestlab.demos.registry_year.team import Team
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import ChangeRequest
 from attestlab.issuers.rules import RiskRating, TrustTier

@@ -1,4 +1,4 @@
-"""Claims of the served demo's attestations: invented people, courses and goods, drawn for each schema."""
+"""Claims of the demo's attestations: invented people, courses and goods, drawn for each schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each issuer of the served demo mints: a university by term, a club by season, an archive each week."""
+"""How often each issuer of the demo mints: a university by term, a club by season, an archive each week."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The year of the served demo, deed by deed, on the installation's own clock."""
+"""The year of the demo's registry, deed by deed, on the installation's own clock."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import chain
@@ -11,14 +11,15 @@ from operator import attrgetter
 from random import Random
 
 from attestlab.demos.history.rewound_clock import RewoundClock
-from attestlab.demos.history.year import SEED
-from attestlab.demos.served_year.changes import CHANGES, Proceedings
-from attestlab.demos.served_year.checks import Checks
-from attestlab.demos.served_year.deeds import Deed
-from attestlab.demos.served_year.registry import RegistryDesk
-from attestlab.demos.served_year.rhythms import draw_batches
-from attestlab.demos.served_year.team import Team, gather_team
-from attestlab.demos.world import DemoWorld
+from attestlab.demos.registry_year.changes import CHANGES, Proceedings
+from attestlab.demos.registry_year.checks import Checks
+from attestlab.demos.registry_year.deeds import Deed
+from attestlab.demos.registry_year.registry import RegistryDesk
+from attestlab.demos.registry_year.rhythms import draw_batches
+from attestlab.demos.registry_year.team import Team
+from attestlab.installation import Installation
+from attestlab.issuers.service import IssuerWithKeys
+from attestlab.orgs.rules import Caller
 
 _REVOKED = (
     ("Northfield University", "The thesis was withdrawn."),
@@ -30,24 +31,33 @@ _DAYS_BETWEEN_CORRECTIONS = 11
 _DAYS_BETWEEN_SWEEPS = 30
 
 
-class ServedYear:
+class RegistryYear:
     """What the registry and its people did; `live_until` does what is due, each deed at its time.
 
     `mint_times` multiplies the attestations of each batch.
     """
 
-    def __init__(self, world: DemoWorld, clock: RewoundClock, *, mint_times: int = 1, seed: int = SEED) -> None:
-        self._lab = world.lab
+    def __init__(
+        self,
+        lab: Installation,
+        clock: RewoundClock,
+        *,
+        caller: Caller,
+        issuers: Sequence[IssuerWithKeys],
+        team: Team,
+        seed: int,
+        mint_times: int = 1,
+    ) -> None:
+        self._lab = lab
         self._clock = clock
-        team = gather_team(world.lab)
-        registry = RegistryDesk(world.lab, world.caller, world.issuers, seed=seed)
+        registry = RegistryDesk(lab, caller, issuers, seed=seed)
         deeds = [
             *(
                 Deed(batch.days_ago, partial(registry.mint, batch))
                 for batch in draw_batches(seed=seed, times=mint_times)
             ),
             *_list_deeds(registry, team, seed),
-            *Checks(registry, world.caller, seed=seed).list_deeds(),
+            *Checks(registry, caller, seed=seed).list_deeds(),
         ]
         self._waiting = deque(sorted(deeds, key=attrgetter("days_ago"), reverse=True))
 

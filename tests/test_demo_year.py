@@ -14,7 +14,7 @@ from attestlab.attestations import store as attestation_store
 from attestlab.attestations.rules import Status
 from attestlab.core.db.tables import table_of
 from attestlab.core.records.audit import AuditEvent
-from attestlab.demos.history.year import BULK_TIME
+from attestlab.demos.history.past_signals import BULK_TIME
 from attestlab.demos.people import PEOPLE
 from attestlab.governance.rules import RequestStatus
 from attestlab.identity.store import find_person_by_address

@@ -1,4 +1,4 @@
-"""A deed of the served demo's year: what one person or job did at a time, in a transaction of its own."""
+"""A deed of the demo's year: what one person or job did at a time, in a transaction of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others saw of the served demo's documents: verifications, some of which fail, and raw events of risk.
+"""What others saw of the demo's documents: verifications, some of which fail, and raw events of risk.
 
 Orchard Press is the issuer whose documents are altered more and more often.
 """
@@ -13,8 +13,8 @@ from random import Random
 from attestlab.attestations.results import VerificationOutcome
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.db.transaction import Transaction
-from attestlab.demos.served_year.deeds import Deed
-from attestlab.demos.served_year.registry import MintedDocument, RegistryDesk
+from attestlab.demos.registry_year.deeds import Deed
+from attestlab.demos.registry_year.registry import MintedDocument, RegistryDesk
 from attestlab.orgs.rules import Caller
 from attestlab.risk.rules import Entity, EntityType
 

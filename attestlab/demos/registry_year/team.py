@@ -1,4 +1,4 @@
-"""The people of the served demo as callers of its services, by their first names."""
+"""The people of the demo as callers of its services, by their first names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the registry of the served demo does with attestations and keys, through the services."""
+"""What the registry of the demo does with attestations and keys, through the services."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid import UUID
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
-from attestlab.demos.served_year.claims import draw_claims
-from attestlab.demos.served_year.rhythms import Batch
+from attestlab.demos.registry_year.claims import draw_claims
+from attestlab.demos.registry_year.rhythms import Batch
 from attestlab.installation import Installation
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import IssuerWithKeys

@@ -1,1 +1,0 @@
-"""What people did in the year of the served demo: mints, keys, governance, and a draft of a policy."""
