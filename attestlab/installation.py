@@ -27,7 +27,7 @@ from attestlab.core.db import occupancy, sqlite
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage, ping
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import Conflict, NotFound
+from attestlab.core.errors import Conflict, NoInstallation
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.records import audit, outbox
@@ -213,7 +213,7 @@ class Installation:
         is held until `close`.
 
         Raises:
-            NotFound: there is no installation; `attestlab init` creates one.
+            NoInstallation: there is none; `attestlab init` creates one.
             ValidationFailed: the key-encryption key or the file of witnesses is missing or cannot be used.
             KeyringMismatch: the records are sealed under another key-encryption key.
             Unavailable: the keyring is being rewrapped.
@@ -223,7 +223,7 @@ class Installation:
         with _open_records(settings, exclusive_lock) as (storage, shared_lock):
             with storage.read() as connection:
                 if log_store.head(connection) is None:
-                    raise NotFound("installation in", settings.data)
+                    raise NoInstallation(settings.data)
             atomic_files.remove_drafts(settings.data)
             atomic_files.remove_drafts(settings.data / MAILDIR / "tmp")
             keys = Keyring.open(settings.data, os.environ)

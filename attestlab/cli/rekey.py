@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
-from pathlib import Path
 
 from attestlab.core.crypto import keyring, sealing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db import occupancy
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage
-from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.errors import NoInstallation, ValidationFailed
 from attestlab.installation import Installation
 from attestlab.issuers import store as issuer_store
 from attestlab.log import store as log_store
@@ -58,7 +57,7 @@ def rewrap(
     """Rewrap to a new key; returns None if an earlier rewrap only had to replace the key file.
 
     Raises:
-        NotFound: there is no installation.
+        NoInstallation: there is none.
         ValidationFailed: one of the two keys is missing or cannot be used.
         IntegrityFailed: a sealed secret does not open; nothing was changed.
         Unavailable: a server or another command has the installation open.
@@ -120,5 +119,5 @@ def _is_under_next(settings: Settings, storage: Storage) -> bool:
     with storage.read() as connection:
         head = log_store.head(connection)
     if head is None:
-        raise NotFound("installation in", Path(settings.data))
+        raise NoInstallation(settings.data)
     return Keyring.open_next(settings.data, {}).has_sealed(head.sealed_key)

@@ -13,6 +13,7 @@ A message states what is wrong and how to correct it.
     +-- TenantIdentityUnverified  a header names another tenant than the credential does
     +-- QuotaExceeded, BillingLimit, RateLimited
     +-- NotFound
+    |   +-- NoInstallation
     +-- Conflict                  the current state does not allow the change
     |   +-- IdempotencyKeyReused
     |   +-- RequestInFlight
@@ -61,6 +62,12 @@ class AttestLabError(Exception):
         self.message = message
         self.details: dict[str, object] = dict(details or {})
         self.retry_after_s = retry_after_s
+
+    def note_done(self, sentence: str, **counts: int) -> None:
+        """Add what was done before the error: a sentence for people, counts in `details` for programs."""
+        self.message = f"{self.message} {sentence}"
+        self.args = (self.message,)
+        self.details |= counts
 
     @property
     def request_id(self) -> str | None:
@@ -194,6 +201,16 @@ class NotFound(AttestLabError):
     def __init__(self, kind: str, identifier: object, *, attempt: AuthInvalid | None = None) -> None:
         super().__init__(f"No {kind} {identifier} is known.")
         self.attempt = attempt
+
+
+class NoInstallation(NotFound):
+    """A folder has no installation."""
+
+    def __init__(self, folder: object) -> None:
+        AttestLabError.__init__(
+            self, f"There is no installation in {folder}. Create one: attestlab init --data {folder}"
+        )
+        self.attempt = None
 
 
 class Conflict(AttestLabError):

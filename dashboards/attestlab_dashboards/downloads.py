@@ -14,9 +14,10 @@ from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.core.spreadsheet_cells import protect_cell
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.sessions import BrowserSession
-from attestlab_dashboards.sign_in import SIGN_IN, SessionHandler
+from attestlab_dashboards.sign_in import SessionHandler
 
 _PIECE_BYTES: Final = 256 * 1024
+_NO_SESSION: Final = "Your session has ended. Sign in, then download the file again."
 
 
 def _as_csv(rows: Rows | Records[Any]) -> bytes:
@@ -59,22 +60,26 @@ class ExportHandler(SessionHandler):
     async def get(self, path: str) -> None:
         """Send the rows of the pane and with the filters that the query names."""
         session = self.find_session()
-        if session is None:
-            self.redirect(SIGN_IN)
+        if session is None:  # a redirect would be saved: the page of the sign-in under the name of the file
+            self._refuse(403, _NO_SESSION)
             return
         query = {name: self.get_query_argument(name) for name in self.request.query_arguments}
         loop = asyncio.get_running_loop()
         try:
             media_type, content = await loop.run_in_executor(None, lambda: _export(session, path, query))
         except AttestLabError as error:
-            self.set_status(404 if isinstance(error, NotFound) else 400)
-            self.set_header("Content-Type", "text/plain; charset=utf-8")
-            self.finish(f"{error} ({error.code})")
+            self._refuse(404 if isinstance(error, NotFound) else 400, f"{error} ({error.code})")
             return
         self.set_header("Content-Type", media_type)
+        self.set_header("Content-Length", len(content))  # so that a browser knows a part from the whole
         self.set_header("Cache-Control", "no-store")
         self.set_header("Content-Disposition", f'attachment; filename="{path}-{query["pane"]}.{query["format"]}"')
         await self._send(content)
+
+    def _refuse(self, status: int, reason: str) -> None:
+        self.set_status(status)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(reason)
 
     async def _send(self, content: bytes) -> None:
         try:

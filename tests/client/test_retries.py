@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
+from attestlab.client.analysis.arrow_reading import ARROW, END_OF_STREAM
+from attestlab.client.collections.attestations import MAX_BATCH
+from attestlab.client.collections.bulk_signals import MAX_SIGNALS
 from attestlab.client.connecting import connect
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import MAX_ATTEMPTS, MAX_RETRY_WAIT_S
@@ -216,3 +223,53 @@ def test_the_time_of_a_service_is_that_of_its_answer() -> None:
     with lab_of(Answer(200, headers={"Date": "Mon, 02 Nov 2026 12:00:00 GMT"})) as (lab, server, _):
         assert lab.now() == datetime(2026, 11, 2, 12, tzinfo=UTC)
     assert [each.path for each in server.received] == ["/healthz"]
+
+
+def test_rows_without_the_mark_of_their_end_are_broken_off() -> None:
+    """Arrow takes a stream that ends between two batches for a whole one; a proxy that lost the service ends it so."""
+    sink, rows = io.BytesIO(), pa.table({"n": [1, 2, 3]})
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    whole = sink.getvalue()
+    part = whole.removesuffix(END_OF_STREAM)
+    headers = {"Content-Type": ARROW}
+
+    with lab_of(Answer(200, whole, headers), Answer(200, part, headers)) as (lab, _, _):
+        assert lab.sql("select 1").arrow() == rows
+        with pytest.raises(Unavailable, match="broke the rows off"):
+            lab.sql("select 1").arrow()
+    assert pa.ipc.open_stream(part).read_all() == rows
+
+
+def test_minting_that_breaks_off_names_what_is_done_what_may_be_and_what_is_not() -> None:
+    """A repetition would mint the first hundred again."""
+    refused = {"error": {"code": "CONFLICT", "message": "no", "http_status": 409, "details": {}}}
+    done = json.dumps({"items": [refused] * MAX_BATCH}).encode()
+    item = {"issuer": UUID(CASE), "kid": "k", "alg": "Ed25519", "schema": "degree", "claims": {}}
+    items = [item, {}, *[item] * (2 * MAX_BATCH + 4)]
+
+    with lab_of(Answer(200, done), error(503, "SERVICE_UNAVAILABLE")) as (lab, _, _), pytest.raises(Unavailable) as one:
+        lab.attestations.mint_many(items)
+    with lab_of(error(401, "AUTH_INVALID")) as (lab, _, _), pytest.raises(AuthInvalid) as none:
+        lab.attestations.mint_many(items)
+
+    details = one.value.details
+    assert (details["done"], details["under_way"], details["not_sent"]) == (101, 100, 5)
+    assert repr(details["results"]) == "MintResults(0 minted, 101 rejected)"
+    assert "Of 206 items 101 are done (`error.details['results']`), 100 were under way" in str(one.value)
+    assert "results" not in none.value.details
+
+
+@pytest.mark.parametrize(("backfill", "advice"), [(True, "records none twice"), (False, "Look for row 10,001")])
+def test_signals_that_break_off_name_what_is_recorded(backfill: bool, advice: str) -> None:
+    counts = {"accepted": MAX_SIGNALS - 1, "rejected": [{"line": 7, "message": "no"}], "more_rejected": 0}
+    done = json.dumps({**counts, "not_read": 0, "stopped_at_line": None, "warnings": []}).encode()
+    signal = {"source": "s", "signal_type": "t", "score": 1, "entity_type": "user", "entity_id": "u"}
+
+    with lab_of(Answer(200, done), error(503, "SERVICE_UNAVAILABLE")) as (lab, _, _), pytest.raises(Unavailable) as one:
+        lab.signals.add_many([signal] * (MAX_SIGNALS + 5), backfill=backfill)
+
+    assert (one.value.details["rows"], one.value.details["accepted"], one.value.details["rejected"]) == (
+        *(MAX_SIGNALS, MAX_SIGNALS - 1, 1),
+    )
+    assert advice in str(one.value)

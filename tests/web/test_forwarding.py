@@ -73,8 +73,17 @@ def test_pipelined_requests_keep_their_order(site: SampleServer) -> None:
 
 
 def test_a_response_that_breaks_off_is_noticed(site: SampleServer) -> None:
-    with patient_http.open_client(base_url=site.url) as client, pytest.raises(httpx.RemoteProtocolError):
+    with patient_http.open_client(base_url=site.url) as client, pytest.raises(httpx.TransportError):
         client.get("/dash/slowly?breaks=1")
+
+
+def test_a_response_without_a_length_that_breaks_off_is_reset(site: SampleServer) -> None:
+    """The end of the connection is the end of the body for HTTP/1.0."""
+    with site.connect() as wire:
+        wire.send(b"GET /dash/slowly?breaks=1 HTTP/1.0\r\nHost: test\r\n\r\n").response()
+        with pytest.raises(ConnectionResetError):
+            while wire.socket.recv(65536):
+                pass
 
 
 def test_a_websocket_is_relayed_until_one_side_closes_it(site: SampleServer) -> None:

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from support.raw_http import get_request
 from support.sample_application import SampleServer
 from support.timeouts import WAIT_TIMEOUT_S
@@ -34,6 +36,16 @@ def test_error_in_a_later_piece_breaks_the_connection_off(sample: SampleServer) 
 
         assert wire.read(len(b"6\r\nfirst \r\n")) == b"6\r\nfirst \r\n"
         assert wire.ended()  # without the last chunk
+
+
+def test_error_in_a_later_piece_resets_the_connection_of_http_1_0(sample: SampleServer) -> None:
+    """The end of the connection is the end of the body there, and a part would look like the whole."""
+    with sample.connect() as wire:
+        wire.send(b"GET /v1/streams/broken HTTP/1.0\r\nHost: test\r\n\r\n").response()
+
+        assert wire.read(len(b"first ")) == b"first "
+        with pytest.raises(ConnectionResetError):
+            wire.socket.recv(1)
 
 
 def test_head_of_a_stream_has_no_body(sample: SampleServer) -> None:

@@ -71,19 +71,24 @@ def _open_stream(client: ServiceClient, query: RowQuery, parameters: Parameters)
         request = client.stream("POST", "/v1/lake/query", body=body, accept=ARROW)
     with request as pieces:
         try:
-            source = PieceReader(pieces)
+            source = PieceReader(pieces, client.place)
             with pa.ipc.open_stream(io.BufferedReader(source)) as reader:
                 yield reader
             source.finish()
         except pa.ArrowInvalid as error:
-            raise Unavailable(f"{client.place} broke the rows off. Select fewer, or retry.") from error
+            raise _broken_off(client.place) from error
 
 
 class PieceReader(io.RawIOBase):
-    """A file whose bytes arrive in pieces."""
+    """A file with an Arrow stream whose bytes arrive in pieces from a place, a service.
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    Arrow reads a stream that ends between two batches as complete; it is not, unless it has the mark of its end. A
+    proxy that lost the service may end the response as if it were whole.
+    """
+
+    def __init__(self, pieces: Iterator[bytes], place: str) -> None:
         self._pieces = pieces
+        self._place = place
         self._rest = memoryview(b"")
         self._tail = b""
 
@@ -92,10 +97,16 @@ class PieceReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # what BufferedReader passes
-        """Read the next bytes into a buffer; returns their number, 0 at the end."""
+        """Read the next bytes into a buffer; returns their number, 0 at the end.
+
+        Raises:
+            Unavailable: the bytes end before the stream does.
+        """
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
+                if self._tail != END_OF_STREAM:
+                    raise _broken_off(self._place)
                 return 0
             self._rest = memoryview(piece)
             self._tail = (self._tail + piece[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
@@ -109,6 +120,10 @@ class PieceReader(io.RawIOBase):
         if self._tail == END_OF_STREAM:
             for _ in self._pieces:
                 pass
+
+
+def _broken_off(place: str) -> Unavailable:
+    return Unavailable(f"{place} broke the rows off. Select fewer, or retry.")
 
 
 def _name_this(query: RowQuery) -> str:

@@ -24,8 +24,8 @@ from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, find_issu
 from attestlab.client.json_values import encode_body
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
-from attestlab.client.service_errors import build_error
-from attestlab.core.errors import AttestLabError, Conflict, NotFound, ValidationFailed
+from attestlab.client.service_errors import NotSent, build_error
+from attestlab.core.errors import AttestLabError, Conflict, NotFound, Unavailable, ValidationFailed
 
 MAX_BATCH = 100  # of one request
 
@@ -87,7 +87,8 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
 
         Raises:
             ValidationFailed: `items` is no list of dicts.
-            Unavailable: the service broke off; a note counts the items that were done before.
+            Unavailable: the service broke off. `details["results"]` has the items that were done before,
+                `details["under_way"]` counts those that may be minted, and `details["not_sent"]` the rest.
 
         >>> claims = {"participant_name": "Emmy Noether", "program_name": "Knots", "institution": "Us"}
         >>> item = {"issuer": "Harbour Training", "schema": "completion-cert", "claims": claims}
@@ -100,8 +101,17 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         """
         given = arguments.iterate(items, name="items", of="dicts")
         composed = [_try_compose(self._client, number, item) for number, item in enumerate(given)]
-        minted = iter(self._mint_bodies([each for each in composed if not isinstance(each, AttestLabError)]))
-        return MintResults(each if isinstance(each, AttestLabError) else next(minted) for each in composed)
+        bodies = [each for each in composed if not isinstance(each, AttestLabError)]
+        done: list[MintHandle | AttestLabError] = []
+        try:
+            self._mint_bodies(bodies, done)
+        except AttestLabError as error:
+            is_unsure = isinstance(error, Unavailable) and not isinstance(error, NotSent)
+            under_way = min(MAX_BATCH, len(bodies) - len(done)) if is_unsure else 0
+            if done or under_way:
+                _note_results(error, _merge(composed, done), under_way, of=len(composed))
+            raise
+        return _merge(composed, done)
 
     def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
         """Revoke an attestation permanently.
@@ -151,19 +161,42 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def _get(self, attestation_id: UUID) -> Json:
         return self._client.get(path_of("v1", "attestations", attestation_id))
 
-    def _mint_bodies(self, bodies: Sequence[dict[str, object]]) -> Sequence[MintHandle | AttestLabError]:
-        done: Sequence[MintHandle | AttestLabError] = []
+    def _mint_bodies(self, bodies: Sequence[dict[str, object]], done: list[MintHandle | AttestLabError]) -> None:
+        """Mint bodies, and append the result of each to `done`."""
         with show_progress("Minting", len(bodies)) as bar:
             for start in range(0, len(bodies), MAX_BATCH):
                 answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
-                done = [*done, *(self._read_item(item) for item in cast("Sequence[Json]", answer["items"]))]
+                done += [self._read_item(item) for item in cast("Sequence[Json]", answer["items"])]
                 bar.advance(len(done) - bar.done)
-        return done
 
     def _read_item(self, item: Json) -> MintHandle | AttestLabError:
         if "attestation" in item:
             return MintHandle.parse(self._client, item["attestation"])
         return build_error(cast("Json", item["error"]))
+
+
+def _merge(
+    composed: Sequence[dict[str, object] | AttestLabError], done: Sequence[MintHandle | AttestLabError]
+) -> MintResults:
+    """Put the results of the sent items where the items were, up to the last of them; others have their error."""
+    left, results = iter(done), []
+    for each in composed:
+        result = each if isinstance(each, AttestLabError) else next(left, None)
+        if result is None:
+            break
+        results.append(result)
+    return MintResults(results)
+
+
+def _note_results(error: AttestLabError, results: MintResults, under_way: int, *, of: int) -> None:
+    """Add to an error what was done of `mint_many`, and what may be: a repetition would mint it again."""
+    not_sent = of - len(results) - under_way
+    sentence = (
+        f"Of {of:,} items {len(results):,} are done (`error.details['results']`), {under_way:,} were under way and may "
+        f"be minted, {not_sent:,} were not sent. Look for those under way in `lab.attestations` before you continue."
+    )
+    error.note_done(sentence, done=len(results), under_way=under_way, not_sent=not_sent)
+    error.details["results"] = results
 
 
 def mint(

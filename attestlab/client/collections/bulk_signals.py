@@ -17,7 +17,7 @@ from attestlab.client.collections.signal_rows import SignalLine, check_line, com
 from attestlab.client.handles.risk import BulkHandle
 from attestlab.client.progress import ProgressBar, show_progress
 from attestlab.client.service_client import Json, ServiceClient
-from attestlab.core.errors import FieldError, ValidationFailed
+from attestlab.core.errors import AttestLabError, FieldError, ValidationFailed
 
 if TYPE_CHECKING:
     from attestlab.client.collections.signal_rows import Signals
@@ -70,6 +70,7 @@ def record_signals(
 
     Raises:
         ValidationFailed: `signals` are no rows, or with `strict` one of them is no signal; then nothing was sent.
+        Unavailable: the service broke off; `details["result"]` has the results of the requests before.
     """
     zone, opened = read_zone(tz), open_rows(signals)
     lines = compose_lines(opened.rows, zone=zone)
@@ -78,9 +79,25 @@ def record_signals(
     totals = BulkTotals()
     with show_progress("Recording signals", opened.total) as bar:
         for request in _divide(lines, totals):
-            _send(client, request, backfill, totals)
+            try:
+                _send(client, request, backfill, totals)
+            except AttestLabError as error:
+                _note_result(error, BulkHandle.parse(client, totals.to_answer()), bar.done, is_backfill=backfill)
+                raise
             _advance(bar, request)
     return BulkHandle.parse(client, totals.to_answer())
+
+
+def _note_result(error: AttestLabError, result: BulkHandle, rows: int, *, is_backfill: bool) -> None:
+    """Add to an error what was recorded before it; a repetition of the same rows records them again."""
+    if not rows:
+        return
+    again = (
+        "Repeat all: a backfill records none twice" if is_backfill else f"Look for row {rows + 1:,} before you continue"
+    )
+    sentence = f"Of the first {rows:,} rows {result.accepted:,} are recorded (`error.details['result']`). {again}."
+    error.note_done(sentence, rows=rows, accepted=result.accepted, rejected=result.rejected_count)
+    error.details["result"] = result
 
 
 def _advance(bar: ProgressBar, request: Sequence[SignalLine]) -> None:

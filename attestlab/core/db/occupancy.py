@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from attestlab.core import atomic_files
 from attestlab.core.db.storage import Storage, ping
-from attestlab.core.errors import NotFound, Unavailable
+from attestlab.core.errors import NoInstallation, Unavailable
 
 POSTGRESQL_LOCK = 0x61747465_6F636375  # an arbitrary constant that no other lock of ours uses
 FILE_SUFFIX = ".lock"
@@ -61,7 +61,7 @@ def share(storage: Storage) -> Occupancy:
     """Take the shared lock of an installation.
 
     Raises:
-        NotFound: the folder of the records does not exist.
+        NoInstallation: the folder of the records does not exist.
         Unavailable: a process holds the exclusive lock.
     """
     return _take_lock(
@@ -101,7 +101,7 @@ def _in_use(refusal: str) -> Unavailable:
 def _lock_file(storage: Storage, is_exclusive: bool) -> Occupancy | None:
     database = Path(storage.url.database or "")
     if not database.parent.is_dir():
-        raise NotFound("installation in", database.parent)
+        raise NoInstallation(database.parent)
     descriptor = atomic_files.open_private(database.with_name(database.name + FILE_SUFFIX), os.O_RDWR)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if is_exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ LINGER_LIMIT_BYTES = 256 * 1024 * 1024
 _MIN_UPLOAD_BYTES_PER_S = 32 * 1024  # this many received bytes extend the deadline by a second
 _YIELD_AFTER_BYTES = 4 * 1024  # after this many bytes, other connections run
 _CRLF = b"\r\n"
+_RESET_AT_CLOSE, _CLOSE_AFTER_SENDING = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)  # of SO_LINGER
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _MALFORMED = RequestHead("", "", "", {}, keep_alive=False, length=0, awaits_continue=False)
 
@@ -230,13 +232,17 @@ class Connection:
     async def _send_pieces(self, pieces: AsyncGenerator[bytes], *, chunked: bool) -> None:
         """Sends a streamed body, each piece once the client has taken the one before.
 
-        If a piece fails, the connection breaks off without the last chunk, so that the client notices.
+        If a piece fails, the connection breaks off without the last chunk, so that the client notices. A body without
+        chunks (HTTP/1.0, which many proxies speak) ends with the connection; so, until it is complete, whatever closes
+        the connection resets it, also a kill of this process. The client would take a part for the whole otherwise.
 
         Raises:
             StreamClosedError: the client disconnected, was too slow, or a piece failed.
         """
         with suppress(AttributeError, OSError):  # not every system has it; what the kernel holds was not received yet
             self.stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES)
+        if not chunked:
+            self.reset_at_close()
         async with aclosing(pieces):
             try:
                 async for piece in pieces:
@@ -249,6 +255,16 @@ class Connection:
                 raise StreamClosedError(error) from error
         if chunked:
             await self._send(b"0\r\n\r\n")
+        else:
+            self._set_linger(_CLOSE_AFTER_SENDING)
+
+    def reset_at_close(self) -> None:
+        """Let the next close reset the connection, because its end would look like the end of the body."""
+        self._set_linger(_RESET_AT_CLOSE)
+
+    def _set_linger(self, linger: bytes) -> None:
+        with suppress(AttributeError, OSError):  # the stream is closed
+            self.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
     async def _close_lingering(self, *, lingering: bool) -> bool:
         """Closes the connection; a client that is still sending may finish first, within limits.

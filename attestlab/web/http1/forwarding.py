@@ -162,6 +162,7 @@ class ForwardedRequest(HTTPMessageDelegate):
         if not response.has_begun:
             await self._reject(_BROKEN_OFF)
         elif response.switched is None and not response.is_complete:
+            self._connection.reset_at_close()
             self._client.close()
 
     async def _reject(self, message: str) -> None:

@@ -182,8 +182,15 @@ def test_downloads_need_a_session_and_name_what_is_unknown(browser: httpx.Client
         for query in ("", "?pane=x&format=csv", "?pane=entries&format=exe", "?pane=%00&format=csv")
     ]
 
-    assert before.status_code == 302
+    assert (before.status_code, before.headers["content-type"]) == (403, "text/plain; charset=utf-8")
     assert unknown == [404] * 4
+
+
+def test_downloads_name_their_length_so_that_a_part_is_no_whole(browser: httpx.Client, server: ServerProcess) -> None:
+    sign_in(browser, server)
+    found = browser.get("/dash/log/export?pane=entries&format=csv", headers={"Accept-Encoding": "identity"})
+
+    assert (found.status_code, found.headers["content-length"]) == (200, str(len(found.content)))
 
 
 def test_public_pages_lead_to_the_dashboards(browser: httpx.Client) -> None:
