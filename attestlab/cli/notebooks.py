@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,8 @@ def notebooks(
     as_json: Json = False,
 ) -> None:
     """Copy the notebooks into a folder; a file there that differs is never overwritten.
+
+    Exit status: 0 all are there, 2 a file there differs (nothing is copied), or one was not written (run it again).
 
     Example: attestlab notebooks my-notebooks
     """
@@ -50,7 +51,16 @@ def copy_notebooks(folder: Path) -> list[Path]:
             "Rename them, or name another folder."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    return [shutil.copyfile(file, folder / file.name) for file in sources]
+    return [_copy(file, folder / file.name) for file in sources]
+
+
+def _copy(original: Path, copy: Path) -> Path:
+    """Copy a file whole; a part of one would count as changed by the user when the command runs again."""
+    from attestlab.core.atomic_files import write_atomically  # late, because not every system has its locks
+
+    with write_atomically(copy) as file:
+        file.write(original.read_bytes())
+    return copy
 
 
 def _list_sources() -> list[Path]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 import duckdb
@@ -20,7 +20,7 @@ from pyarrow import compute, parquet
 from pyarrow import dataset as datasets
 from sqlalchemy import Connection
 
-from attestlab.core import parquet_digest
+from attestlab.core import atomic_files, parquet_digest
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
@@ -100,21 +100,19 @@ class DatasetReader:
     def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write the facts as one Parquet file, in bounded memory; return their number.
 
+        A file that was there before is replaced when all are written, and otherwise stays as it is.
+
         Raises:
             OSError: the file cannot be written.
             Unavailable: a part is damaged.
         """
-        with translate_read_errors():
-            reader = self.rel().arrow()
-            count = 0
-            with parquet.ParquetWriter(path, reader.schema, compression="zstd", write_page_checksum=True) as writer:
-                for batch in reader:
-                    writer.write_batch(batch)
-                    count += batch.num_rows
-                writer.add_key_value_metadata(parquet_digest.METADATA)
-            with open(path, "r+b") as file:
-                parquet_digest.write_digest(file)
-            return count
+        target = Path(path)
+        with translate_read_errors(), atomic_files.open_draft(target, mode=0o666) as (draft, file):
+            count = _write_batches(self.rel().arrow(), file)
+            with draft.open("r+b") as written:
+                parquet_digest.write_digest(written)
+            draft.replace(target)
+        return count
 
     def __len__(self) -> int:
         with translate_read_errors():
@@ -123,6 +121,17 @@ class DatasetReader:
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self):,} facts>"
+
+
+def _write_batches(rows: pa.RecordBatchReader, file: BinaryIO) -> int:
+    count = 0
+    with parquet.ParquetWriter(file, rows.schema, compression="zstd", write_page_checksum=True) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+            count += batch.num_rows
+        writer.add_key_value_metadata(parquet_digest.METADATA)
+    file.flush()
+    return count
 
 
 class TenantLake:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from attestlab.cli.notebooks import copy_notebooks
+from support.file_sizes import limit_file_size
 from support.fork_server import run_command
 
 HOME = Path(__file__).parents[2] / "notebooks"
@@ -34,6 +38,18 @@ def test_a_changed_notebook_stays_and_nothing_is_copied(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert ": 04_issuer_governance.ipynb, charts.py. Rename them, or name another folder." in done.stderr
     assert read_all(tmp_path) == before
+
+
+def test_a_full_disk_leaves_whole_copies_which_the_next_run_completes(tmp_path: Path) -> None:
+    sizes = sorted((HOME / name).stat().st_size for name in NAMES)
+    with limit_file_size(sizes[len(sizes) // 2]), pytest.raises(OSError, match="File too large"):
+        copy_notebooks(tmp_path)
+    copied = read_all(tmp_path)
+    copy_notebooks(tmp_path)
+
+    assert copied == {name: (HOME / name).read_bytes() for name in copied}
+    assert 0 < len(copied) < len(NAMES)
+    assert sorted(read_all(tmp_path)) == NAMES
 
 
 def test_a_file_is_no_folder_for_notebooks(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.lake import views
 from attestlab.orgs.rules import Plan
+from support.file_sizes import limit_file_size
 from support.server_process import ServerProcess
 
 NOUNS = {
@@ -191,6 +192,39 @@ def test_a_file_is_replaced_only_by_all_rows(doors: dict[str, Lab], door: str, t
 
     assert pq.read_metadata(file).num_rows == 20
     assert [path.name for path in tmp_path.iterdir()] == ["signals.parquet"]
+
+
+def write_files(lab: Lab) -> Iterator[tuple[str, Callable[[Path], object]]]:
+    """Every verb that writes a file."""
+    far = {"attr": "jurisdiction", "op": "eq", "value": "AQ"}
+    rules = [{"id": "far", "effect": "DENY", "priority": 1, "when": far}]
+    target = {"category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "ALLOW"}
+    draft = {"name": "All but one", **target, "rules": rules}
+    yield "to_parquet", lab.signals.to_parquet
+    yield "save", lab.attestations[0].bundle().save
+    yield "replay", lab.policies.replay(draft, pa.table({"jurisdiction": ["CH"] * 10})).to_parquet
+
+
+def test_a_full_disk_leaves_every_file_as_it_was(doors: dict[str, Lab], tmp_path: Path) -> None:
+    for name, write in write_files(doors["over HTTP"]):
+        file = tmp_path / name
+        file.write_text("before")
+        file.chmod(0o600)
+        with limit_file_size(100), pytest.raises(ValidationFailed, match=r"cannot be written: .*File too large"):
+            write(file)
+        assert (file.read_text(), [path.name for path in tmp_path.iterdir()]) == ("before", [name])
+
+        write(file)
+        assert (file.read_bytes() != b"before", file.stat().st_mode & 0o777) == (True, 0o600)
+        file.unlink()
+
+
+def test_a_link_leads_to_the_file_that_was_written(doors: dict[str, Lab], tmp_path: Path) -> None:
+    link, file = tmp_path / "newest.json", tmp_path / "bundle.json"
+    link.symlink_to(file)
+
+    assert doors["over HTTP"].attestations[0].bundle().save(link) == link
+    assert (link.is_symlink(), file.is_file()) == (True, True)
 
 
 def test_what_is_no_regular_file_is_not_replaced(doors: dict[str, Lab], tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
 from attestlab.cli import commands
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
+from support.file_sizes import limit_file_size
 from support.lake import CURRENT, DATASETS, LakeScenario, LakeTenant
 from support.timeouts import WAIT_TIMEOUT_S
 
@@ -33,6 +35,17 @@ def test_lake_from_a_notebook(lab: Installation, caller: Caller, tmp_path: Path)
     assert lab.decisions.to_parquet(tmp_path / "decisions.parquet") == 3
     assert pq.read_table(tmp_path / "decisions.parquet").num_rows == 3
     assert repr(lab.decisions) == "<decisions: 3 facts>"
+
+
+def test_a_full_disk_leaves_the_file_of_before(lab: Installation, caller: Caller, tmp_path: Path) -> None:
+    owner, file = LakeTenant(lab, caller, caller.tenant_id, ""), tmp_path / "decisions.parquet"
+    owner.decide()
+    file.write_text("before")
+    with limit_file_size(100), pytest.raises(OSError, match="File too large"):
+        lab.decisions.to_parquet(file)
+
+    assert (file.read_text(), [path.name for path in tmp_path.glob(".*")]) == ("before", [])
+    assert lab.decisions.to_parquet(file) == 1
 
 
 def test_data_sets_are_joined_by_name(lab: Installation, caller: Caller) -> None:

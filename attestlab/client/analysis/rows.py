@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import builtins
-import os
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +14,7 @@ from attestlab.client.analysis.arrow_reading import ALL_ROWS, Parameters, RowQue
 from attestlab.client.analysis.categories import list_categories
 from attestlab.client.analysis.row_iterator import RowIterator
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
+from attestlab.client.file_replacement import replace_file
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import ValidationFailed
@@ -122,17 +121,8 @@ class Rows:
         >>> lab.sql("select * from signals where source = 'media'").to_parquet("media.parquet")
         60
         """
-        target = arguments.read_path(path)
-        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-        try:
-            count = self._write_parquet(draft)
-            draft.replace(target)
-        except OSError as error:
-            raise ValidationFailed(f"{str(target)!r} cannot be written: {error.strerror or error}.") from None
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-        return count
+        with replace_file(path) as draft:
+            return self._write_parquet(draft)
 
     def __getitem__(self, which: slice) -> Rows:
         """Return the rows of a slice; of a data set the newest first."""

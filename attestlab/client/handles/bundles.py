@@ -17,9 +17,9 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.client import arguments, card_contents
 from attestlab.client.arguments import File
+from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import Json, ServiceClient
-from attestlab.core.errors import ValidationFailed
 from attestlab.log.note.trust_policy import TrustPolicy
 
 _RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "not checked"}
@@ -83,16 +83,15 @@ class BundleHandle(Handle):
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the bundle as a JSON file, for `attestlab verify`; returns its path.
 
+        A file that was there before is replaced by the whole bundle, and otherwise stays as it is.
+
         >>> bundle = next(lab.attestations.list(schema="degree")).bundle()
         >>> lab.verify(bundle.save("diploma.json")).verdict.value
         'VALID'
         """
-        target = arguments.read_path(path)
-        try:
-            target.write_text(json.dumps(self.document))
-        except OSError as error:
-            raise ValidationFailed(f"{str(target)!r} cannot be written: {error.strerror}.") from None
-        return target
+        with replace_file(path) as draft:
+            draft.write_text(json.dumps(self.document))
+        return arguments.read_path(path)
 
     def _read_trust(self, trust: TrustPolicy | str | None) -> TrustPolicy:
         if isinstance(trust, TrustPolicy):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
+from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.policies import name_policy
 from attestlab.client.json_values import read_facts
 from attestlab.client.service_client import Json, ServiceClient, path_of
@@ -115,11 +116,19 @@ class ContextReplay:
     def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write the decisions as Parquet, in bounded memory; returns their number.
 
+        A file that was there before is replaced when all of them are written, and otherwise stays as it is.
+
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
         >>> lab.policies.replay("Employment checks", past).to_parquet("decided.parquet")
         5192
         """
-        return self._replay.write(path)
+        import duckdb
+
+        with replace_file(path) as draft:
+            try:
+                return self._replay.write(draft)
+            except duckdb.IOException as error:
+                raise OSError(str(error)) from error
 
     def __len__(self) -> int:
         return sum(each.count for each in self.groups)
