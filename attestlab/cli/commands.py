@@ -16,6 +16,7 @@ import typer
 from attestlab.cli import minting, watch, webhooks
 from attestlab.cli.logs import log
 from attestlab.cli.notebooks import notebooks
+from attestlab.cli.numbers import whole_number
 from attestlab.cli.output import (
     Data,
     DatabaseUrl,
@@ -47,6 +48,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Attestation and verification infrastructure.\n\n"
+    "Exit status of every command: 0 done, 1 done with the negative result that its help names, 2 refused (nothing was "
+    "done, unless its help says so), 3 could not check, 130 ended by Ctrl-C. Results are on stdout, messages on "
+    "stderr.\n\n"
     "Examples:\n\n"
     "  attestlab demo --port 8080\n\n"
     "  attestlab init --data lab --json\n\n"
@@ -55,6 +59,7 @@ app = typer.Typer(
 )
 lakes = typer.Typer(no_args_is_help=True, help="The lake: data of the records as Parquet, for analysis.")
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
+_CONTINUE = "Every part of the lake that was written is whole. Run it again to write the rest."
 app.command("mint")(minting.mint)
 app.command("notebooks")(notebooks)
 app.command("listen")(webhooks.listen)
@@ -87,6 +92,8 @@ def attestlab(
 def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Create an installation: database, keyring, log, the operator's tenant, an owner and a key.
 
+    Exit status: 0 created, 2 the folder or database has an installation, or cannot be written.
+
     Example: attestlab init --data lab --json
     """
     with report_errors():
@@ -105,12 +112,17 @@ def serve(
     port: Port = 8080,
     host: Host = "127.0.0.1",
     database_url: DatabaseUrl = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
+    workers: Annotated[
+        int, typer.Option(parser=whole_number(1, 64), metavar="COUNT", help="Processes that share the port, 1 to 64.")
+    ] = 1,
     env: Annotated[str, typer.Option(envvar="ATTESTLAB_ENV", help="sandbox or production.")] = "sandbox",
 ) -> None:
     """Serve the HTTP API; initializes an empty folder or database first.
 
     The first line on stdout is `ready http://HOST:PORT`. SIGTERM finishes accepted requests.
+
+    Exit status: 0 stopped by SIGTERM or Ctrl-C, 2 it could not start: the folder, port or a setting is unusable. With
+    --workers, the largest status of the processes that it stopped.
 
     Example: attestlab serve --data lab --port 8080
     """
@@ -146,6 +158,8 @@ def demo(
 ) -> None:
     """Serve a demo installation: issuers of every tier, with documents that are minted and verified.
 
+    Exit status: 0 stopped by SIGTERM or Ctrl-C, 2 it could not start.
+
     Example: attestlab demo --port 8080
     """
     with report_errors():
@@ -159,6 +173,8 @@ def demo(
 @app.command()
 def openapi() -> None:
     """Print the description of the HTTP API (OpenAPI 3.1), for generators of clients.
+
+    Exit status: 0 printed, 2 the extra `server` is not installed.
 
     Example: attestlab openapi > openapi.json
     """
@@ -192,7 +208,12 @@ def verify(
         ),
     ] = None,
     as_of: Annotated[
-        int, typer.Option(metavar="SIZE", help="Log entries that the status must cover, by a status list.")
+        int,
+        typer.Option(
+            parser=whole_number(0),
+            metavar="SIZE",
+            help="Number of log entries that the status must cover, by a status list.",
+        ),
     ] = 0,
     as_json: Json = False,
 ) -> None:
@@ -217,6 +238,8 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
 
     The new key replaces DIR/keyring.key; if ATTESTLAB_KEK is set, it is read from ATTESTLAB_KEK_NEXT.
 
+    Exit status: 0 all are resealed, 2 a key is unusable, or a server has the installation open; nothing was changed.
+
     Example: attestlab keyring rewrap --data lab
     """
     import os
@@ -238,9 +261,12 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
 def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Export new rows to the lake; a server does this by itself, in full parts.
 
+    Exit status: 0 all rows are exported, 2 the lake is newer than the records, or a part could not be written; the
+    parts before it stay, and the next run continues.
+
     Example: attestlab lake export --data lab
     """
-    with report_errors(), open_installation(data, database_url) as lab:
+    with report_errors(after_interrupt=_CONTINUE), open_installation(data, database_url) as lab:
         parts = lab.lake.export()
     print_values({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
 
@@ -249,9 +275,11 @@ def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: Json = Fa
 def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Delete the lake and rebuild it from the records.
 
+    Exit status: 0 rebuilt, 2 a part could not be removed or written; run it again to complete the lake.
+
     Example: attestlab lake rebuild --data lab
     """
-    with report_errors(), open_installation(data, database_url) as lab:
+    with report_errors(after_interrupt=_CONTINUE), open_installation(data, database_url) as lab:
         parts = lab.lake.rebuild()
     print_values({"folder": str(lab.lake.folder), "parts_written": parts}, as_json)
 

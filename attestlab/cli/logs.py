@@ -38,6 +38,8 @@ log.command("confirm-time")(recovery.confirm_time)
 def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Print the log's verifier key, for pinning.
 
+    Exit status: 0 printed, 2 there is no installation.
+
     Example: attestlab log vkey --data lab
     """
     with report_errors(), open_installation(data, database_url) as lab, lab.storage.read() as connection:
@@ -51,7 +53,8 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 
     The log inspector and `GET /v1/log/head` show when this was, over how many entries, and how many problems it found.
 
-    Exit status: 0 clean, 1 problems, 3 newer records existed or may have existed: see `attestlab log accept-head`.
+    Exit status: 0 clean, 1 problems, 2 there is no installation, 3 newer records existed or may have existed: see
+    `attestlab log accept-head`.
 
     Example: attestlab log fsck --data lab
     """
@@ -96,6 +99,9 @@ def log_export(
     as_json: Json = False,
 ) -> None:
     """Write the log as a static C2SP tile tree that any web server can host.
+
+    Exit status: 0 the tree is complete, 2 OUT holds something else, or a file could not be written; each file that was
+    written is whole, and the next run continues.
 
     Example: attestlab log export public/log --data lab
     """

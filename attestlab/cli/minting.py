@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, Url
-from attestlab.cli.output import UNUSABLE, DatabaseUrl, Json, fail, print_values, report_errors
+from attestlab.cli.output import PROBLEMS, UNUSABLE, DatabaseUrl, Json, fail, print_values, report_errors
 from attestlab.core.encoding import quote
+from attestlab.core.errors import AttestLabError
 
 if TYPE_CHECKING:
     from attestlab.client.collections.attestations import MintOptions
+    from attestlab.client.handles.attestations import MintHandle
 
 
 def mint(
@@ -26,9 +28,15 @@ def mint(
     claims: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="A JSON object of claims, for numbers and lists.")
     ] = None,
-    expires: Annotated[str | None, typer.Option(metavar="TIME", help="When it expires, such as 2030-12-31.")] = None,
-    recipient: Annotated[str | None, typer.Option(metavar="EMAIL", help="Who gets it by e-mail.")] = None,
-    bundle: Annotated[Path | None, typer.Option(metavar="OUT.json", help="Write the proof bundle there.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="TIME", help="When it expires, such as 2030-12-31 (UTC); default: never.")
+    ] = None,
+    recipient: Annotated[
+        str | None, typer.Option(metavar="EMAIL", help="Address that gets it by e-mail; default: none.")
+    ] = None,
+    bundle: Annotated[
+        Path | None, typer.Option(metavar="OUT.json", help="Write the proof bundle to this file.")
+    ] = None,
     data: Folder = None,
     url: Url = None,
     api_key: ApiKey = None,
@@ -37,6 +45,8 @@ def mint(
     as_json: Json = False,
 ) -> None:
     """Attest a file: sign its SHA-256 with an issuer's key, and log it.
+
+    Exit status: 0 attested, 1 attested but the bundle was not written to --bundle, 2 nothing was attested.
 
     Example: attestlab mint diploma.pdf --issuer Registrar --schema degree --claim "student_name=Ada Lovelace"
     --claim "institution=University of London" --data lab
@@ -59,7 +69,19 @@ def mint(
             shown["page"] = minted.url
         print_values(shown, as_json)
         if bundle is not None:
-            minted.bundle().save(bundle)
+            _save_bundle(minted, bundle)
+
+
+def _save_bundle(minted: MintHandle, file: Path) -> None:
+    """Save the bundle of an attestation, or say that the file alone is missing: a second mint would be another one."""
+    try:
+        minted.bundle().save(file)
+    except AttestLabError as error:
+        fail(
+            f"{minted.id} is attested and logged, but its bundle was not written: {error.message} Do not mint it "
+            f"again; save the response of GET /v1/attestations/{minted.id}/proof-bundle.",
+            PROBLEMS,
+        )
 
 
 def _read_claims(stated: list[str], file: Path | None) -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from attestlab.cli.numbers import whole_number
 from attestlab.core.error_text import text_without_values
 from attestlab.core.errors import AttestLabError, HeadGuardMismatch
 from attestlab.core.extras import explain, require_extra
@@ -40,7 +41,10 @@ DatabaseUrl = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
+Port = Annotated[
+    int,
+    typer.Option(parser=whole_number(0, 65535), metavar="PORT", help="Port to listen on; 0 takes a free one."),
+]
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
 
 
@@ -57,7 +61,7 @@ def report_errors(*, after_interrupt: str = "") -> Iterator[None]:
     except AttestLabError as error:
         fail(error.message, UNUSABLE)
     except OSError as error:
-        fail(str(error), UNUSABLE)
+        fail(explain_os_error(error), UNUSABLE)
     except KeyboardInterrupt:
         fail(f"Interrupted. {after_interrupt}".rstrip(), INTERRUPTED)
     except Exception as error:
@@ -68,6 +72,21 @@ def report_errors(*, after_interrupt: str = "") -> Iterator[None]:
             raise
         text = text_without_values(error).partition("\n")[0] or type(error).__name__
         fail(f"The records cannot be used: {text}", UNUSABLE)
+
+
+def explain_os_error(error: OSError) -> str:
+    """Explain an error of the disk or the network: which file, why, and what to do."""
+    remedies = {
+        errno.ENOENT: "Check the path.",
+        errno.EACCES: "Let this user read and write it, or choose another one.",
+        errno.ENOSPC: "Free some space, then run the command again.",
+        errno.ENOTDIR: "Choose a folder.",
+        errno.EISDIR: "Choose a file.",
+        errno.EROFS: "Choose a place that can be written.",
+    }
+    if error.filename is None or error.errno not in remedies:
+        return str(error)
+    return f"{error.filename}: {error.strerror}. {remedies[error.errno]}"
 
 
 @contextmanager

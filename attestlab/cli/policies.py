@@ -56,9 +56,17 @@ def policy_simulate(
     replaces: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Id or name of the policy that the file would replace.")
     ] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="First decision, such as 2026-11-01.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="First decision that is left out.")] = None,
-    by: Annotated[list[str] | None, typer.Option(metavar="ATTRIBUTE", help="Count flips by it; up to three.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Time of the first decision, such as 2026-11-01 (UTC); default: all."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time from which decisions are left out; default: now.")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ATTRIBUTE", help="Count flips by this attribute; may be repeated, up to three times."),
+    ] = None,
     data: Folder = None,
     url: Url = None,
     api_key: ApiKey = None,
@@ -69,6 +77,8 @@ def policy_simulate(
     """Replay a policy over past decisions, and show which ones it would have changed.
 
     Nothing is saved or activated.
+
+    Exit status: 0 replayed, whatever would change; 2 the policy or the period is not valid, or the lab refused.
 
     Example: attestlab policy simulate policy.toml --data lab --since 2026-11-01 --by jurisdiction
     """
@@ -90,6 +100,11 @@ def policy_simulate(
     print_items(
         [{**flip.segments, "from": flip.from_, "to": flip.to, "decisions": flip.count} for flip in report.flips], False
     )
+    if "flips" in report.truncated:
+        print_stderr(
+            f"attestlab: These are the {len(report.flips)} largest rows, and there are more. Count by fewer attributes "
+            "with --by, or shorten the period with --since and --until."
+        )
 
 
 def _read_registry(door: LabDoor) -> Registry:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attestlab.cli.numbers import whole_number
 from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, open_installation, print_values, report_errors
 from attestlab.core.standard_output import emit, print_stderr
 
@@ -26,8 +27,12 @@ NOT_SEEN = (
 def accept_head(
     data: Data,
     database_url: DatabaseUrl = None,
-    size: Annotated[int | None, typer.Option(min=0, help="Accept only a head of this size.")] = None,
-    root: Annotated[str | None, typer.Option(help="Accept only a head with this root_hash.")] = None,
+    size: Annotated[
+        int | None, typer.Option(parser=whole_number(0), metavar="SIZE", help="Accept only a head of so many entries.")
+    ] = None,
+    root: Annotated[
+        str | None, typer.Option(metavar="HASH", help="Accept only a head with this root_hash, sha256:... .")
+    ] = None,
     is_confirmed: Annotated[bool, typer.Option("--yes", help="Accept the head without asking (SQLite).")] = False,
     as_json: Json = False,
 ) -> None:
@@ -36,6 +41,8 @@ def accept_head(
     Entries signed after this head are abandoned; `attestlab log fsck` reports that from then on.
     On SQLite, a script confirms with --yes, or with --size and --root together. On PostgreSQL, --size and
     --root of a head that you saw elsewhere are required.
+
+    Exit status: 0 accepted, or nothing was to accept; 2 not confirmed, or another head than the given one.
 
     Example: attestlab log accept-head --data lab
     """
@@ -71,6 +78,8 @@ def confirm_time(
 
     Until then expiries are not made permanent, and checkpoints keep the last known time. A confirmation cannot be
     undone: expired attestations become permanently EXPIRED, and no later checkpoint has an earlier time.
+
+    Exit status: 0 confirmed, 2 not confirmed.
 
     Example: attestlab log confirm-time --data lab
     """

@@ -27,13 +27,15 @@ consumers = typer.Typer(no_args_is_help=True, help="Consumers: people with an ac
 
 @tenants.command("create")
 def tenant_create(
-    name: str,
+    name: Annotated[str, typer.Argument(help="Display name of the tenant, 1 to 200 characters.")],
     data: Data,
     plan: Annotated[str, typer.Option(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")] = "FREE",
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Create a tenant with an owner and a key.
+
+    Exit status: 0 created, 2 the name or plan is not acceptable.
 
     Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
     """
@@ -52,6 +54,8 @@ def tenant_list(
     as_json: Json = False,
 ) -> None:
     """List the tenants, oldest first, with their plans.
+
+    Exit status: 0 listed, 2 there is no installation.
 
     Example: attestlab tenant list --data lab
     """
@@ -75,7 +79,7 @@ def tenant_list(
 
 @tenants.command("plan")
 def tenant_plan(
-    tenant_id: str,
+    tenant_id: Annotated[str, typer.Argument(help="Id of the tenant, which `attestlab tenant list` prints.")],
     plan: Annotated[str, typer.Argument(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")],
     data: Data,
     limits: Annotated[
@@ -86,6 +90,8 @@ def tenant_plan(
     as_json: Json = False,
 ) -> None:
     """Change a tenant's plan, effective with its next request; replaces earlier overrides of limits.
+
+    Exit status: 0 changed, 2 there is no such tenant, plan or limit.
 
     Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
     """
@@ -99,13 +105,15 @@ def tenant_plan(
 
 @consumers.command("create")
 def consumer_create(
-    email: str,
+    email: Annotated[str, typer.Argument(help="E-mail address that the consumer signs in with.")],
     data: Data,
     name: Annotated[str, typer.Option(help="Display name; the address when left out.")] = "",
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Create a consumer with a random password, which is printed only once.
+
+    Exit status: 0 created, 2 the address is taken or malformed.
 
     Example: attestlab consumer create ada@example.org --name "Ada Lovelace" --data lab --json
     """

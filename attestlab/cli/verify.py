@@ -57,7 +57,7 @@ def command(arguments: list[str]) -> int | None:
     parser.add_argument("--payload", type=Path)
     parser.add_argument("--trust", type=Path, default=pinned and Path(pinned))
     parser.add_argument("--policy", dest="policies", action="append", default=[], type=Path)
-    parser.add_argument("--as-of", type=int, default=0)
+    parser.add_argument("--as-of", type=_read_size, default=0)
     parser.add_argument("--json", dest="as_json", action="store_true")
     try:
         return verify(**vars(parser.parse_args(arguments)))
@@ -151,6 +151,13 @@ class _QuietParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise _NotWellFormed(message)
+
+
+def _read_size(text: str) -> int:
+    """Read a number of entries; a negative one is left to typer, which names the limit."""
+    if (size := int(text)) < 0:
+        raise ValueError
+    return size
 
 
 def _read_policies(paths: Sequence[Path]) -> VerifierPolicies | None:

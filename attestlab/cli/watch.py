@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attestlab.cli.numbers import MAX_WAIT_S, seconds
 from attestlab.cli.output import (
     COULD_NOT_CHECK,
     OK,
@@ -50,6 +51,8 @@ def witness_init(
 ) -> None:
     """Create a witness and its key, and print the verifier key of its cosignatures.
 
+    Exit status: 0 created, 2 the folder holds a witness, or the name is not acceptable.
+
     Example: attestlab witness init --data witness --name witness.example/w1 --json
     """
     import os
@@ -80,6 +83,8 @@ def witness_serve(
 
     The first line on stdout is `ready http://HOST:PORT`. SIGTERM finishes accepted requests.
 
+    Exit status: 0 stopped by SIGTERM or Ctrl-C, 2 it could not start.
+
     Example: attestlab witness serve --data witness --log "$(attestlab log vkey --data lab)" --port 8081
     """
     with report_errors(), report_listening_errors(host, port):
@@ -97,14 +102,21 @@ def log_watch(
         Path | None, typer.Option(metavar="POLICY", help="Require the cosignatures of this tlog-policy.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Read the current entries, then exit.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two polls.")] = 10.0,
-    max_age: Annotated[float | None, typer.Option(min=0, help="Seconds after which a head is stale.")] = None,
+    interval: Annotated[
+        float, typer.Option(parser=seconds(0.1, MAX_WAIT_S), metavar="SECONDS", help="Seconds between two polls.")
+    ] = 10.0,
+    max_age: Annotated[
+        float | None,
+        typer.Option(parser=seconds(0), metavar="SECONDS", help="Seconds after which a head is stale; default: never."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print messages as JSON too, one object a line.")] = False,
 ) -> None:
     """Follow a log: verify that it only grows, and print each entry as a line of JSON.
 
-    An entry is recorded as seen only after it was printed. Exit status: 1 alarm, 2 unusable input, 3 the log
-    could not be reached (only with --once; otherwise the command retries).
+    An entry is recorded as seen only after it was printed.
+
+    Exit status: 0 no alarm (with --once), 1 alarm, 2 unusable input, 3 the log could not be reached (only with --once;
+    otherwise the command retries), 130 ended by Ctrl-C.
 
     Example: attestlab log watch http://127.0.0.1:8080 --vkey "$VKEY" --state log.state --once
     """
@@ -133,10 +145,10 @@ def _watch(follower: Follower, *, once: bool, interval_s: float, say: Report) ->
     code = OK
     while True:
         try:
-            before = follower.progress
-            now = follower.advance(_print_entries)
+            before, printer = follower.progress, _EntryPrinter()
+            now = follower.advance(printer)
             if once or now.size != before.size:
-                _report_progress(before, now, say)
+                _report_progress(before, now, printer.not_audited, say)
         except Alarm as alarm:
             _report_alarm(alarm, say)
             return PROBLEMS
@@ -148,17 +160,29 @@ def _watch(follower: Follower, *, once: bool, interval_s: float, say: Report) ->
         time.sleep(interval_s)
 
 
-def _print_entries(seen: Sequence[VerifiedEntry]) -> None:
-    """Print one line of JSON for each entry, and flush."""
-    from attestlab.log.follower.follower import entry_as_json
+class _EntryPrinter:
+    """Prints one line of JSON for each entry, and flushes; counts those of unknown types, which no follower audits."""
 
-    if seen:
-        emit("\n".join(json.dumps(entry_as_json(item)) for item in seen))
+    def __init__(self) -> None:
+        self.not_audited = 0
+
+    def __call__(self, seen: Sequence[VerifiedEntry]) -> None:
+        from attestlab.log.entries import EntryType
+        from attestlab.log.follower.follower import entry_as_json
+
+        shown = [entry_as_json(item) for item in seen]
+        self.not_audited += sum(each["type"] not in list(EntryType) for each in shown)
+        if shown:
+            emit("\n".join(map(json.dumps, shown)))
 
 
-def _report_progress(before: FollowerState, now: FollowerState, say: Report) -> None:
+def _report_progress(before: FollowerState, now: FollowerState, not_audited: int, say: Report) -> None:
     new = now.size - before.size
-    say(f"{now.size} entries, {new} of them new", {"tree_size": now.size, "root": now.root.hex(), "new": new})
+    skipped = f"; {not_audited} have a type that this version does not audit" if not_audited else ""
+    say(
+        f"{now.size} entries, {new} of them new{skipped}",
+        {"tree_size": now.size, "root": now.root.hex(), "new": new, "not_audited": not_audited},
+    )
 
 
 def _report_alarm(alarm: Alarm, say: Report) -> None:

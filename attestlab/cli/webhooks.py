@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, cast
 from uuid import uuid4
@@ -14,6 +15,7 @@ from uuid import uuid4
 import typer
 
 from attestlab.cli.doors import ApiKey
+from attestlab.cli.numbers import MAX_WAIT_S, seconds, whole_number
 from attestlab.cli.output import OK, PROBLEMS, UNUSABLE, Json, fail, print_values, report_errors
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
@@ -38,15 +40,23 @@ def listen(
     url: ServiceUrl,
     api_key: ApiKey = None,
     after: Annotated[
-        int | None, typer.Option(min=0, metavar="SEQUENCE", help="Begin after this event; default: after the last.")
+        int | None,
+        typer.Option(
+            parser=whole_number(0), metavar="SEQUENCE", help="Begin after this event; default: after the last."
+        ),
     ] = None,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two polls.")] = 2.0,
+    interval: Annotated[
+        float, typer.Option(parser=seconds(0.1, MAX_WAIT_S), metavar="SECONDS", help="Seconds between two polls.")
+    ] = 2.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Forward new events of your tenant to a local URL, signed as a webhook, without an endpoint.
 
     The first line on stdout is the secret of this run; then follows one line for each event: sequence, type, id and
-    the receiver's status. An event is sent once. Ctrl-C ends the command.
+    the receiver's status. An event is sent once. Ctrl-C ends the command, which then says on stderr how many events
+    the receiver did not accept, and after which one to continue.
+
+    Exit status: 130 ended by Ctrl-C, 2 unusable input, or the service refused.
 
     Example: attestlab listen --forward http://localhost:3000/hooks --url http://127.0.0.1:8080
     """
@@ -61,8 +71,11 @@ def listen(
             position = _find_last(_reader(client)) if after is None else after
             emit(json.dumps({"secret": secret}) if as_json else f"secret {secret}")
             forwarder = _Forwarder(forward, secret, runner)
-            for event in _follow(_reader(client), position, interval_s=interval):
-                show(event, forwarder.send(event))
+            with _report_tally(_Tally(position)) as tally:
+                for event in _follow(_reader(client), position, interval_s=interval):
+                    outcome = forwarder.send(event)
+                    tally.add(event, outcome)
+                    show(event, outcome)
 
 
 def trigger(
@@ -84,6 +97,33 @@ def trigger(
         outcome = client.post(TEST_DELIVERY_PATH, body)
     print_values(outcome, as_json)
     raise typer.Exit(OK if outcome.get("success") is True else PROBLEMS)
+
+
+@dataclass
+class _Tally:
+    """How many events were sent, how many the receiver did not accept, and the last one's sequence."""
+
+    position: int
+    sent: int = 0
+    not_accepted: int = 0
+
+    def add(self, event: Envelope, outcome: Mapping[str, object]) -> None:
+        """Add an event and the receiver's answer."""
+        self.position = _sequence(event)
+        self.sent += 1
+        self.not_accepted += not 200 <= cast("int", outcome["status"]) < 300
+
+
+@contextmanager
+def _report_tally(tally: _Tally) -> Iterator[_Tally]:
+    """Print the tally at the end of the block, however it ends."""
+    try:
+        yield tally
+    finally:
+        print_stderr(
+            f"attestlab: {tally.sent:,} events were sent, and the receiver did not accept {tally.not_accepted:,}. "
+            f"Continue with --after {tally.position}."
+        )
 
 
 class _Forwarder:
@@ -128,6 +168,11 @@ def _follow(read: ReadPage, position: int, *, interval_s: float) -> Iterator[Env
         except Unavailable as error:
             print_stderr(f"attestlab: {error.message}")
             page = {"items": []}
+        if too_old := page.get("too_old"):
+            print_stderr(
+                f"attestlab: {too_old:,} events after {position} happened over 30 days ago. The service lists them no "
+                "longer, so they are not forwarded."
+            )
         for event in _items(page):
             yield event
             position = _sequence(event)

@@ -139,7 +139,11 @@ def parse_limits(assignments: Iterable[str]) -> dict[str, int | None]:
     for assignment in assignments:
         name, _, value = assignment.partition("=")
         if value != "none" and not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
-            raise ValidationFailed.of(name, "count", f"Invalid limit {assignment!r}. Write name=count or name=none.")
+            message = (
+                f"{assignment[:60]!r} is no limit. Write NAME=COUNT with at most {MAX_DIGITS} digits, such as "
+                "issuers=5, or NAME=none for no limit."
+            )
+            raise ValidationFailed.of(name, "count", message)
         limits[name] = None if value == "none" else int(value)
     return limits
 

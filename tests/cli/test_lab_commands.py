@@ -84,6 +84,28 @@ def test_mint_attests_a_file_that_then_verifies_offline(
     assert run_command(*checked).stdout.startswith("ALTERED")
 
 
+def test_a_mint_without_its_bundle_is_no_mint_that_failed(
+    door: tuple[str, ...], running: ServerProcess, tmp_path: Path
+) -> None:
+    with running.client() as client:
+        issuer = register_issuer(client)
+        options = (
+            "--issuer",
+            issuer["id"],
+            "--schema",
+            "degree",
+            *CLAIMS,
+            "--bundle",
+            str(tmp_path / "none" / "b.json"),
+        )
+        done = run_command("mint", __file__, *options, *door, "--json")
+        minted = json.loads(done.stdout)["id"]
+
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"attestlab: {minted} is attested and logged, but its bundle was not written: ")
+        assert client.get(f"/v1/attestations/{minted}/proof-bundle").status_code == 200
+
+
 def test_claims_come_from_a_file_and_options_win(
     doors: dict[str, tuple[str, ...]], running: ServerProcess, tmp_path: Path
 ) -> None:

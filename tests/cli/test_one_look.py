@@ -35,6 +35,14 @@ def leaves(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]
 
 
 COMMANDS = dict(leaves(typer.main.get_command(commands.app)))
+ID = "0193b5a0-7f3c-7abc-8def-0123456789ab"
+
+
+@pytest.fixture(scope="module")
+def made_lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "lab"
+    run_json_command("init", "--data", str(folder), "--json")
+    return folder
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -42,6 +50,45 @@ def test_help_shows_an_example_before_the_options(words: str) -> None:
     shown = CliRunner().invoke(commands.app, [*words.split(), "--help"]).stdout
 
     assert 0 < shown.find(f"Example: attestlab {words}") < shown.find("Options:"), shown
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_names_the_exit_statuses_and_what_every_argument_is(words: str) -> None:
+    shown = CliRunner().invoke(commands.app, [*words.split(), "--help"]).stdout
+
+    assert 0 < shown.find("Exit status: ") < shown.find(f"Example: attestlab {words}"), shown
+    assert [each.name for each in COMMANDS[words].params if not getattr(each, "help", None)] == []
+
+
+WATCH = ("log", "watch", "http://127.0.0.1:1", "--vkey", "k", "--state", "s")
+BAD_VALUES = {
+    "too many": (("serve", "--data", ".", "--workers", "99"), "99", "from 1 to 64"),
+    "no port": (("demo", "--port", "70000"), "70000", "from 0 to 65535"),
+    "nan": ((*WATCH, "--interval", "nan"), "nan", "from 0.1 to 86400"),
+    "inf": ((*WATCH, "--max-age", "inf"), "inf", "number of seconds from 0"),
+    "too long": (("listen", "--forward", "x", "--url", "y", "--interval", "1e9"), "1e9", "from 0.1 to 86400"),
+    "negative": (("verify", "b.json", "--as-of", "-1"), "-1", "whole number from 0"),
+    "no number": (("verify", "b.json", "--as-of", "many"), "many", "whole number from 0"),
+    "plan": (("tenant", "create", "N", "--plan", "GOLD", "--data", "{lab}"), "GOLD", "FREE, STARTER"),
+    "limit": (("tenant", "plan", ID, "FREE", "--set", "issuers=many", "--data", "{lab}"), "issuers=many", "issuers=5"),
+    "tenant": (("tenant", "plan", "mine", "FREE", "--data", "{lab}"), "mine", ID),
+    "claim": (("mint", __file__, "--issuer", "i", "--schema", "s", "--claim", "bare"), "bare", "NAME=TEXT"),
+    "claims": (("mint", __file__, "--issuer", "i", "--schema", "s", "--claims", "/none"), "/none", "Check the path"),
+    "policy": (("policy", "check", "/none.toml"), "/none.toml", "no file"),
+    "environment": (("serve", "--data", "{lab}", "--env", "dev"), "dev", "sandbox, production"),
+    "folder": (("log", "vkey", "--data", "/none"), "/none", "attestlab init"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_VALUES)
+def test_a_bad_value_is_named_with_its_limit_or_remedy(case: str, made_lab: Path) -> None:
+    words, value, remedy = BAD_VALUES[case]
+    done = run_command(*(word.replace("{lab}", str(made_lab)) for word in words))
+    errors = " ".join(done.stderr.split())
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert value in errors
+    assert remedy in errors
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -65,7 +65,25 @@ def test_new_events_are_forwarded_signed_and_printed(
     assert line[1:4] == ["issuer.created", event.id, "200"]
     assert int(after[0]) == int(line[0]) + 1
     assert after[1] == "key.created"
-    assert (command.returncode, rest, errors) == (130, "", "attestlab: Interrupted.\n")
+    assert (command.returncode, rest) == (130, "")
+    assert errors.splitlines()[-1] == "attestlab: Interrupted."
+
+
+def test_the_end_says_what_the_receiver_did_not_accept_and_where_to_continue(
+    running: ServerProcess, service: tuple[str, ...]
+) -> None:
+    with serve_receiver(respond("503 Later")) as receiver, running.client() as client:
+        register_issuer(client)
+        *_, last = client.get("/v1/webhooks/events", params={"limit": 100}).json()["items"]
+        with listen(service, receiver.url, "--after", str(last["sequence"] - 2)) as command:
+            _ = [command.stdout.readline() for _ in range(3)]
+            command.send_signal(signal.SIGINT)
+            _, errors = command.communicate()
+
+    assert errors.splitlines() == [
+        f"attestlab: 2 events were sent, and the receiver did not accept 2. Continue with --after {last['sequence']}.",
+        "attestlab: Interrupted.",
+    ]
 
 
 def test_json_lines_and_a_receiver_that_refuses(running: ServerProcess, service: tuple[str, ...]) -> None:
@@ -102,7 +120,8 @@ def test_ctrl_c_ends_a_delivery_that_hangs(running: ServerProcess, service: tupl
             assert arrived.wait(WAIT_TIMEOUT_S)
             command.send_signal(signal.SIGINT)
             _, errors = command.communicate()
-            assert (command.returncode, errors) == (130, "attestlab: Interrupted.\n")
+            sent_before = "attestlab: 0 events were sent, and the receiver did not accept 0. Continue with --after 0.\n"
+            assert (command.returncode, errors) == (130, f"{sent_before}attestlab: Interrupted.\n")
 
 
 @pytest.mark.parametrize(
