@@ -202,6 +202,7 @@ def draw_simulation(report: SimulationHandle) -> str:
         CardRow("Deny → allow", write_bar(opened / most, CardTone.BAD, f"{opened:,}") if opened else "0"),
         CardRow("Allow → deny", write_bar(closed / most, CardTone.WARN, f"{closed:,}") if closed else "0"),
         CardRow("Unchanged", f"{report.decided - opened - closed:,}"),
+        CardRow("Largest rows only", ", ".join(report.truncated) or None),
     ]
     check = report.self_check
     reproduced = f"Self-check: {check.decisions - check.unexpected_flips:,} of {check.decisions:,} reproduced."

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from attestlab.simulation.risk.shapes import ProportionOut
 
 MAX_LINES = 5
+_LEFT_OUT = "older signals or cases, or further actions: lab.signals.list() and lab.cases.list() have all"
 _DRIFT_TONES = {"major": CardTone.BAD, "moderate": CardTone.WARN}
 
 
@@ -86,6 +87,7 @@ def draw_entity(entity: EntityHandle) -> str:
         CardRow("Cases", _count_statuses([case.status for case in entity.cases])),
         CardRow("Lists", ", ".join(f"{each.list}: {each.reason}" for each in entity.lists) or "none"),
         CardRow("Actions", "; ".join(actions[:MAX_LINES]) or None),
+        CardRow("Left out", _LEFT_OUT if entity.truncated else None),
     ]
     foot = join("Who is near? ", write_code(f"lab.signals.graph({entity.entity_type!r}, ...)"))
     return draw_card(

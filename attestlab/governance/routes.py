@@ -170,6 +170,7 @@ async def get_blast_radius(
             for row in found.by_month
         ],
         by_recipient=[RecipientCountOut(**row._asdict()) for row in found.by_recipient],
+        truncated=found.truncated,
     )
 
 

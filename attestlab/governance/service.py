@@ -42,13 +42,14 @@ class ChangeRequest:
 
 @dataclass(frozen=True)
 class BlastRadius:
-    """Attestations that depend on an issuer or a key, counted by group."""
+    """Attestations that depend on an issuer or a key, counted by group; `truncated` if there are more recipients."""
 
     attestations: int
     valid: int
     by_schema: Sequence[SchemaCount]
     by_month: Sequence[MonthCount]
     by_recipient: Sequence[RecipientCount]
+    truncated: bool
 
 
 class Governance:
@@ -251,12 +252,14 @@ class Governance:
                 raise NotFound("key", kid)
             place, now = (connection, caller.tenant_id, issuer_id, kid), self.clock.now()
             schemas = store.count_by_schema(*place, now=now)
+            recipients = store.count_by_recipient(*place, now=now, limit=MAX_RECIPIENTS + 1)
             return BlastRadius(
                 sum(row.attestations for row in schemas),
                 sum(row.valid for row in schemas),
                 schemas,
                 store.count_by_month(*place, now=now),
-                store.count_by_recipient(*place, now=now, limit=MAX_RECIPIENTS),
+                recipients[:MAX_RECIPIENTS],
+                truncated=len(recipients) > MAX_RECIPIENTS,
             )
 
 

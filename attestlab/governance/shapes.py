@@ -96,7 +96,7 @@ class RecipientCountOut(Out):
 
 
 class BlastRadiusOut(Out):
-    """Attestations that depend on an issuer or a key."""
+    """Attestations that depend on an issuer or a key; `truncated` if there are more recipients than these."""
 
     issuer_id: Uuid
     kid: str | None
@@ -105,3 +105,4 @@ class BlastRadiusOut(Out):
     by_schema: list[SchemaCountOut]
     by_month: list[MonthCountOut]
     by_recipient: list[RecipientCountOut]
+    truncated: bool

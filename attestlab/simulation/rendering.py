@@ -12,7 +12,7 @@ from attestlab.simulation.signing import SignedReport
 
 def render_simulation(signed: SignedReport, run: SimulationRun) -> SimulationOut:
     """Render a report with its additional results."""
-    return SimulationOut.model_validate(
+    shown = SimulationOut.model_validate(
         {
             **signed.content,
             "report_digest": signed.digest,
@@ -23,13 +23,26 @@ def render_simulation(signed: SignedReport, run: SimulationRun) -> SimulationOut
             "rules": [RuleEffectOut.model_validate(row) for row in run.rules],
             "sweep": None if run.sweep is None else _render_sweep(run.sweep),
             "sweeps": list(map(_render_sweep, run.sweeps)),
+            "truncated": [],
         }
     )
+    return shown.model_copy(update={"truncated": _find_truncated(shown)})
 
 
 def render_report(signed: SignedReport) -> KeptReportOut:
     """Render a report as it was stored."""
     return KeptReportOut(report_digest=signed.digest, report=dict(signed.content), signature=signed.signature)
+
+
+def _find_truncated(shown: SimulationOut) -> list[str]:
+    """Find the lists whose rows count fewer decisions than the simulation, because they have a bounded length."""
+    flipped = sum(each.count for each in shown.transitions if each.from_ != each.to)
+    counted = {
+        "flips": (sum(each.count for each in shown.flips), flipped),
+        "why": (sum(each.count for each in shown.why), flipped),
+        "groups": (sum(each.count for each in shown.groups), shown.decided),
+    }
+    return [name for name, (count, total) in counted.items() if count < total]
 
 
 def _render_sweep(rows: Sequence[Mapping[str, object]]) -> list[SweptOut]:

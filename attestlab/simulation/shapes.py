@@ -181,7 +181,7 @@ class ReportOut(Out):
 class SimulationOut(ReportOut):
     """A report with its digest and signature, and additional results, which neither covers.
 
-    `contexts` are those of `examples`, in their order.
+    `contexts` are those of `examples`, in their order. `truncated` names the lists that leave rows out.
     """
 
     report_digest: str
@@ -192,6 +192,7 @@ class SimulationOut(ReportOut):
     rules: list[RuleEffectOut]
     sweep: list[SweptOut] | None
     sweeps: Sequence[list[SweptOut]]
+    truncated: list[str]
 
 
 class KeptReportOut(Out):

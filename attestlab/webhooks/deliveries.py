@@ -47,13 +47,17 @@ class DeliveryWithAttempts(NamedTuple):
 
 @dataclass(frozen=True)
 class Recovery:
-    """A request to deliver past events again: those from `since` on, and before `until`."""
+    """A request to deliver past events again: those from `since` on, and before `until`.
+
+    `too_old` events happened in the period that was asked for, and over 30 days ago, so they take no part.
+    """
 
     endpoint_id: UUID
     since: datetime
     until: datetime
     mode: RecoveryMode
     event_types: Sequence[str] | None = None
+    too_old: int = 0
 
 
 class RecoveryStep(NamedTuple):
@@ -167,10 +171,12 @@ class WebhookDeliveries:
         if until <= since:
             message = f"`until` ({format_time(until)}) must be after `since` ({format_time(since)}) and is at most now."
             raise ValidationFailed.of("/until", "not_after_since", message)
+        wanted = None if event_types is None else rules.validate_filters(event_types, EVENT_TYPES, field="event_types")
+        oldest = now - rules.EVENT_LOG
         with self.storage.read() as connection:
             self._require_enabled(connection.execute, endpoint_id, caller)
-        wanted = None if event_types is None else rules.validate_filters(event_types, EVENT_TYPES, field="event_types")
-        return Recovery(endpoint_id, max(since, now - rules.EVENT_LOG), until, mode, wanted)
+            too_old = event_store.count_between(connection.execute, caller.tenant_id, since, min(until, oldest))
+        return Recovery(endpoint_id, max(since, oldest), until, mode, wanted, too_old)
 
     def match(self, recovery: Recovery, *, caller: Caller, after: int | None = None) -> RecoveryStep:
         """Return the next events that a recovery would enqueue.

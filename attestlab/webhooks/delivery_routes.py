@@ -4,7 +4,7 @@ from functools import partial
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import Conflict, NotFound
+from attestlab.core.errors import AttestLabError, Conflict, NotFound
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
@@ -72,6 +72,7 @@ async def recover_webhook_deliveries(
 
     `failed` takes those whose deliveries failed, `missing` those that match the filters and were never tried here,
     `all` both. Events that were delivered, or that still wait, are left out, so a repetition sends nothing twice.
+    `too_old` counts the events of the period that are older. An error after a part names how many were enqueued.
     """
 
     def plan() -> Recovery:
@@ -86,7 +87,7 @@ async def recover_webhook_deliveries(
 
     recovery = await executor.read(plan)
     matched, enqueued = await _recover(recovery, body.dry_run, caller, webhook_deliveries, executor)
-    return WebhookRecoveryOut(matched=matched, enqueued=enqueued, dry_run=body.dry_run)
+    return WebhookRecoveryOut(matched=matched, enqueued=enqueued, too_old=recovery.too_old, dry_run=body.dry_run)
 
 
 @routes.post(
@@ -120,16 +121,23 @@ async def _recover(
 ) -> tuple[int, int]:
     """Match and enqueue step by step, so that no transaction is long; returns both numbers."""
     matched, enqueued = 0, 0
-    step = await executor.run_in_thread(partial(webhook_deliveries.match, recovery, caller=caller))
-    while True:
-        matched += len(step.events)
-        if step.events and not is_dry_run:
-            enqueue = partial(webhook_deliveries.enqueue, recovery=recovery, events=step.events, caller=caller)
-            enqueued += await executor.write(enqueue)
-        if step.after is None:
-            return matched, enqueued
-        match = partial(webhook_deliveries.match, recovery, caller=caller, after=step.after)
-        step = await executor.run_in_thread(match)
+    after: int | None = None
+    try:
+        while True:
+            match = partial(webhook_deliveries.match, recovery, caller=caller, after=after)
+            events, after = await executor.run_in_thread(match)
+            matched += len(events)
+            if events and not is_dry_run:
+                enqueue = partial(webhook_deliveries.enqueue, recovery=recovery, events=events, caller=caller)
+                enqueued += await executor.write(enqueue)
+            if after is None:
+                return matched, enqueued
+    except AttestLabError as error:
+        if enqueued:
+            error.note_done(
+                f"{enqueued:,} deliveries were enqueued before; repeat it for the others.", enqueued=enqueued
+            )
+        raise
 
 
 def _delivery_out(one: DeliveryWithAttempts) -> WebhookDeliveryOut:

@@ -73,10 +73,14 @@ class WebhookRecoveryIn(In):
 
 
 class WebhookRecoveryOut(Out):
-    """The number of events that matched, and of deliveries that were made; a dry run makes none."""
+    """The number of events that matched, and of deliveries that were made; a dry run makes none.
+
+    `too_old` events of the period happened over 30 days ago, so they took no part.
+    """
 
     matched: int
     enqueued: int
+    too_old: int
     dry_run: bool
 
 

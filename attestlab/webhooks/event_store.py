@@ -38,6 +38,14 @@ def list_events(execute: Execute, tenant_id: UUID, *, after: int, since: datetim
     return fetch_all(execute(query), LoggedEvent)
 
 
+def count_between(execute: Execute, tenant_id: UUID, since: datetime, until: datetime) -> int:
+    """Count the tenant's events that happened from `since` on, and before `until`."""
+    if until <= since:
+        return 0
+    first = find_first_since(execute, tenant_id, since, after=0)
+    return find_first_since(execute, tenant_id, until, after=first - 1) - first
+
+
 def find_first_since(execute: Execute, tenant_id: UUID, since: datetime, *, after: int) -> int:
     """Find the number of the first event after `after` that happened at or after `since`.
 

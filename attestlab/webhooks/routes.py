@@ -128,10 +128,12 @@ def list_webhook_event_types(query: EventTypesQuery) -> EventTypesOut:
 def list_webhook_events(query: EventLogQuery, caller: Caller, webhooks: Webhooks) -> EventLogOut:
     """List the tenant's events of the last 30 days in ascending order, after the number `after`.
 
-    The numbers have no gaps, so a client that continues with `next_after` misses no event, however long it was away.
+    The numbers have no gaps, so a client that continues with `next_after` misses no event. If it was away for longer,
+    `too_old` counts the events after `after` that are no longer listed.
     """
     page = webhooks.list_events(caller=caller, after=query.after, limit=query.limit)
-    return EventLogOut(items=[_event_out(event) for event in page.events], next_after=page.next_after)
+    items = [_event_out(event) for event in page.events]
+    return EventLogOut(items=items, next_after=page.next_after, too_old=page.too_old)
 
 
 def _endpoint_out(row: WebhookEndpointRecord) -> WebhookEndpointOut:

@@ -47,10 +47,14 @@ class EndpointWithSecret:
 
 @dataclass(frozen=True)
 class EventPage:
-    """Events in ascending order; `next_after` continues after them."""
+    """Events in ascending order; `next_after` continues after them.
+
+    `too_old` events follow the client's position too, and are no longer listed.
+    """
 
     events: Sequence[LoggedEvent]
     next_after: int
+    too_old: int
 
 
 class Webhooks:
@@ -184,12 +188,16 @@ class Webhooks:
             return EndpointWithSecret(self._change(tx, row, values, "webhook_endpoint.rotate", caller), secret)
 
     def list_events(self, *, caller: Caller, after: int = 0, limit: int = 50) -> EventPage:
-        """List the tenant's events of the last 30 days that follow number `after`, in ascending order."""
+        """List the tenant's events of the last 30 days that follow number `after`, in ascending order.
+
+        The page counts those that follow it and are older, because a client that was away for longer misses them.
+        """
         since, tenant_id = self.clock.now() - rules.EVENT_LOG, caller.tenant_id
         with self.storage.read() as connection:
             first = event_store.find_first_since(connection.execute, tenant_id, since, after=after)
             found = event_store.list_events(connection.execute, tenant_id, after=first - 1, since=since, limit=limit)
-        return EventPage(found, found[-1].sequence if found else first - 1)
+        too_old = max(0, first - 1 - after)
+        return EventPage(found, found[-1].sequence if found else first - 1, too_old)
 
     def signing_secrets(self, row: WebhookEndpointRecord, *, at: datetime) -> list[str]:
         """Return the secrets that sign a delivery at the moment `at`: the current one, and the old one in its overlap.

@@ -140,7 +140,11 @@ class LoggedEventOut(Out):
 
 
 class EventLogOut(Out):
-    """Events in ascending order; `next_after` continues after them, also when there is none yet."""
+    """Events in ascending order; `next_after` continues after them, also when there is none yet.
+
+    `too_old` events follow `after` as well; they happened over 30 days ago, and are no longer listed.
+    """
 
     items: list[LoggedEventOut]
     next_after: int
+    too_old: int

@@ -104,6 +104,14 @@ def test_a_field_of_records_is_built_from_an_answer() -> None:
     assert "<table" in str(report.flips._repr_html_())
 
 
+def test_a_list_says_that_a_limit_left_out_others() -> None:
+    cut, exact, whole = (Records(iter([FULL] * 3), OuterPart, limit=limit) for limit in (2, 3, None))
+
+    assert [(len(each), each.truncated) for each in (cut, exact, whole)] == [(2, True), (3, False), (3, False)]
+    assert repr(cut) == "Records(2 OuterPart, and there are more)"
+    assert repr(exact) == repr(whole) == "Records(3 OuterPart)"
+
+
 def test_swept_thresholds_are_columns() -> None:
     counts = {"allowed": 1, "denied": 2, "opened": 0, "closed": 0, "is_current": False}
     one, two = ([SweptOut(values=values, **counts)] for values in ([3.0], [3.0, 4.0]))

@@ -9,7 +9,7 @@ import pytest
 
 from attestlab.client.connecting import connect
 from attestlab.client.handles.webhooks import WebhookEndpointHandle
-from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from support.scripted_server import Answer, Received, ScriptedServer, serve_script
 
 ID = "0193b5a0-7f3c-7abc-8def-0123456789ab"
@@ -30,9 +30,9 @@ def list_endpoints(*endpoints: dict[str, object]) -> Answer:
     return answer(items=endpoints, next_cursor=None)
 
 
-def list_events(*sequences: int, next_after: int) -> Answer:
+def list_events(*sequences: int, next_after: int, too_old: int = 0) -> Answer:
     events = [{"sequence": each, "id": ID, "type": "key.rotated", "created_at": AT, "data": {}} for each in sequences]
-    return answer(items=events, next_after=next_after)
+    return answer(items=events, next_after=next_after, too_old=too_old)
 
 
 def list_requests(server: ScriptedServer) -> list[Received]:
@@ -96,7 +96,7 @@ def test_an_update_sends_only_what_changes() -> None:
 
 
 def test_a_recovery_reads_times_as_people_write_them() -> None:
-    found = answer(matched=2, enqueued=0, dry_run=True)
+    found = answer(matched=2, enqueued=0, too_old=9, dry_run=True)
     with serve_script(CONNECTED, found) as server, connect(server.url) as lab:
         recovery = lab.webhooks.recover(ID, "2026-11-01", events="key.*", mode="all", dry_run=True)
 
@@ -105,7 +105,22 @@ def test_a_recovery_reads_times_as_people_write_them() -> None:
         assert read_body(request) == {
             **{"since": "2026-11-01T00:00:00.000Z", "event_types": ["key.*"], "mode": "all", "dry_run": True},
         }
-        assert (recovery.matched, recovery.enqueued) == (2, 0)
+        assert repr(recovery) == "WebhookRecovery(matched=2, enqueued=0, too_old=9, dry_run=True)"
+
+
+def test_a_list_of_deliveries_says_that_there_are_more() -> None:
+    delivery = {
+        **{"id": ID, "endpoint_id": ID, "event_id": ID, "event_type": "key.rotated", "payload_hash": "00" * 32},
+        **{"status": "delivered", "attempt_count": 1, "next_attempt_at": None, "last_error": None, "http_status": 200},
+        **{"response_time_ms": 3, "test": False, "manual": False, "created_at": AT, "updated_at": AT},
+        **{"delivered_at": AT, "attempts": []},
+    }
+    page = answer(items=[delivery] * 3, next_cursor=None)
+    with serve_script(CONNECTED, page) as server, connect(server.url) as lab:
+        cut, whole = (lab.webhooks.deliveries(ID, limit=limit) for limit in (2, 3))
+
+        assert (len(cut), cut.truncated, len(whole), whole.truncated) == (2, True, 3, False)
+        assert repr(cut) == "Records(2 WebhookDelivery, and there are more)"
 
 
 def test_events_are_read_page_by_page_until_there_are_none() -> None:
@@ -115,6 +130,17 @@ def test_events_are_read_page_by_page_until_there_are_none() -> None:
         assert [each.path.partition("?")[2] for each in list_requests(server)] == [
             *("after=3&limit=100", "after=5&limit=100", "after=6&limit=100"),
         ]
+
+
+def test_events_that_a_reader_would_miss_are_an_error_with_the_next_position() -> None:
+    pages = (list_events(8, next_after=8, too_old=4), list_events(next_after=8))
+    with serve_script(CONNECTED, *pages) as server, connect(server.url) as lab:
+        with pytest.raises(Conflict, match=r"^4 events after number 3 .* Pass after=7 ") as refused:
+            next(lab.webhooks.events(after=3))
+        assert refused.value.details == {"too_old": 4, "next_after": 7}
+
+    with serve_script(CONNECTED, *pages) as server, connect(server.url) as lab:
+        assert [each.sequence for each in lab.webhooks.events()] == [8], "without a position nothing is missed"
 
 
 def test_events_are_read_no_further_than_they_are_wanted() -> None:

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from attestlab.core.clock import FixedClock
+from attestlab.governance import service
 from attestlab.issuers import integrity
 from attestlab.issuers.store import issuers
 from support.governance import PATH, GovernanceScenario
@@ -261,13 +262,20 @@ def test_profile_change_of_a_revoked_issuer_stays_consistent(governance: Governa
         ]
 
 
-def test_blast_radius_recipients_match_deliveries(governance: GovernanceScenario) -> None:
+def test_blast_radius_recipients_match_deliveries(
+    governance: GovernanceScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/v1/issuers/{governance.issuer['id']}/blast-radius"
+    monkeypatch.setattr(service, "MAX_RECIPIENTS", 1)
     for address in ("ÄB@people.example", "äb@people.example"):
         assert governance.minted(recipient_email=address).status_code == 201
+    one = governance.key.get(path).json()
+    assert governance.minted(recipient_email="another@people.example").status_code == 201
+    two = governance.key.get(path).json()
 
-    radius = governance.key.get(f"/v1/issuers/{governance.issuer['id']}/blast-radius").json()
-
-    assert radius["by_recipient"] == [{"recipient": "äb@people.example", "attestations": 2, "valid": 2}]
+    assert one["by_recipient"] == two["by_recipient"]
+    assert one["by_recipient"] == [{"recipient": "äb@people.example", "attestations": 2, "valid": 2}]
+    assert (one["truncated"], two["truncated"]) == (False, True)
 
 
 @pytest.mark.both_engines

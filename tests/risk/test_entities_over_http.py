@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from attestlab.orgs.rules import Plan
+from attestlab.risk.entities import service
 from support.orgs import TenantClients
 from support.risk import add_signal, get, post, put_on_list
 
@@ -28,6 +29,26 @@ def test_entity_shows_its_signals_cases_lists_and_velocity(key: httpx.Client) ->
     assert [case["id"] for case in entity["cases"]] == [high["case_id"]]
     assert entity["lists"] == [entry]
     assert entity["windows"] == {"login": {"1m": 1, "5m": 1, "1h": 1, "24h": 1}}
+
+
+def test_an_entity_with_more_signals_or_cases_than_it_shows_says_so(
+    key: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MAX_SIGNALS", 2)
+    found = []
+    for _ in range(3):
+        add_signal(key, entity_id="noisy", score=10)
+        found.append(get(key, "entities/user/noisy"))
+
+    assert [(len(each["signals"]), each["truncated"]) for each in found] == [(1, False), (2, False), (2, True)]
+    monkeypatch.setattr(service, "MAX_CASES", 0)
+    add_signal(key, entity_id="escalated", score=99)
+    assert get(key, "entities/user/escalated")["truncated"] is True
+    monkeypatch.setattr(service, "MAX_ACTIONS", 1)
+    for action in ("login", "transfer"):
+        post(key, "velocity/record", {"entity_type": "user", "entity_id": "busy", "action": action})
+    busy = get(key, "entities/user/busy")
+    assert (list(busy["windows"]), busy["truncated"]) == (["login"], True)
 
 
 def test_address_with_colons_is_found(key: httpx.Client) -> None:

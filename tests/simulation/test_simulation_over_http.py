@@ -85,6 +85,15 @@ def test_draft_is_simulated_over_history(key: httpx.Client) -> None:
         ("basic", 4, 2, 0),
     ]
     assert answer["sweep"] is None
+    assert answer["truncated"] == []
+
+
+def test_lists_that_leave_rows_out_are_named(key: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attestlab.simulation.reports.MAX_FLIPS", 1)
+    by_tier, alone = simulated(key, policy=RAW, by=["trust_tier"]), simulated(key, policy=RAW)
+
+    assert (len(by_tier["flips"]), len(by_tier["why"]), by_tier["truncated"]) == (1, 1, ["flips", "why"])
+    assert (len(alone["flips"]), alone["truncated"]) == (1, ["why"])
 
 
 def test_response_includes_sweep(key: httpx.Client) -> None:

@@ -16,14 +16,17 @@ import pytest
 from sqlalchemy import select
 
 from attestlab.core.clock import FixedClock
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
 from attestlab.mail import store as mail_store
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.delivery_worker import DeliveryWorker
-from attestlab.webhooks import schedule
+from attestlab.webhooks import deliveries, schedule
+from attestlab.webhooks.deliveries import Recovery, WebhookDeliveries
 from attestlab.webhooks.http_transport import HttpTransport, OutgoingRequest, ReceiverResponse
+from attestlab.webhooks.rules import EndpointStatus
 from support import patient_http
 from support.in_process_server import serve_in_thread, wait_until
 from support.loop_queries import growing_tables_read_on_the_loop
@@ -35,6 +38,7 @@ from support.webhook_receiver import HANGING, receive_webhooks
 
 pytestmark = pytest.mark.both_engines
 
+SECOND = timedelta(seconds=1)
 FIELDS = {
     *("id", "endpoint_id", "event_id", "event_type", "payload_hash", "status", "attempt_count", "next_attempt_at"),
     *("last_error", "http_status", "response_time_ms", "test", "manual", "created_at", "updated_at", "delivered_at"),
@@ -190,11 +194,11 @@ def test_recover_failed_missing_and_all(account: Account, clock: FixedClock) -> 
     account.bench.step()
     clock.advance(timedelta(seconds=1))
 
-    assert account.recover("failed", dry_run=True) == {"matched": 1, "enqueued": 0, "dry_run": True}
+    assert account.recover("failed", dry_run=True) == {"matched": 1, "enqueued": 0, "too_old": 0, "dry_run": True}
     assert account.recover("missing", dry_run=True)["matched"] == 1
     assert account.recover("all", dry_run=True)["matched"] == 2
     assert account.recover("all", dry_run=True, event_types=["team.*"])["matched"] == 1
-    assert account.recover("all") == {"matched": 2, "enqueued": 2, "dry_run": False}
+    assert account.recover("all") == {"matched": 2, "enqueued": 2, "too_old": 0, "dry_run": False}
     assert account.recover("all")["matched"] == 0, "what waits is recovered twice"
     while account.bench.step():
         pass
@@ -220,7 +224,46 @@ def test_recover_takes_events_from_before_the_endpoint(account: Account, clock: 
     answer = account.http.post(
         f"/v1/webhooks/endpoints/{late}/recover", json={"since": since, "mode": "missing", "dry_run": False}
     )
-    assert answer.json() == {"matched": 3, "enqueued": 3, "dry_run": False}
+    assert answer.json() == {"matched": 3, "enqueued": 3, "too_old": 0, "dry_run": False}
+
+
+def test_recover_counts_the_events_of_the_period_that_are_too_old(account: Account, clock: FixedClock) -> None:
+    clock.advance(SECOND)
+    began = clock.now()
+    account.bench.publish(account.caller, 3)
+    clock.advance(timedelta(days=20))
+    account.bench.publish(account.caller, 2)
+    clock.advance(timedelta(days=10, seconds=1))
+
+    since = {"since": format_time(began), "mode": "all", "dry_run": True}
+    old_alone = account.http.post(f"{account.path}/recover", json={**since, "until": format_time(began + SECOND)})
+    found = account.http.post(f"{account.path}/recover", json=since)
+
+    assert found.json() == {"matched": 2, "enqueued": 0, "too_old": 3, "dry_run": True}
+    assert old_alone.json() == {"matched": 0, "enqueued": 0, "too_old": 3, "dry_run": True}
+
+
+def test_a_recovery_that_ends_early_names_how_many_deliveries_it_made(
+    account: Account, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The endpoint is disabled while the recovery is under way."""
+    monkeypatch.setattr(deliveries, "MAX_EVENTS_PER_RECOVERY_STEP", 2)
+    account.bench.publish(account.caller, 4)
+    clock.advance(timedelta(seconds=1))
+    enqueue = WebhookDeliveries.enqueue
+
+    def disable_after_the_first(self: WebhookDeliveries, tx: Transaction, recovery: Recovery, **more: Any) -> int:
+        made = enqueue(self, tx, recovery, **more)
+        self.webhooks.update(account.endpoint_id, {"status": EndpointStatus.DISABLED}, caller=account.caller, tx=tx)
+        return made
+
+    monkeypatch.setattr(WebhookDeliveries, "enqueue", disable_after_the_first)
+    since = format_time(clock.now() - timedelta(days=1))
+    answer = account.http.post(f"{account.path}/recover", json={"since": since, "mode": "all"})
+
+    assert answer.status_code == 409
+    assert answer.json()["details"]["enqueued"] == 2
+    assert answer.json()["message"].endswith("2 deliveries were enqueued before; repeat it for the others.")
 
 
 @pytest.mark.parametrize(

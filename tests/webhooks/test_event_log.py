@@ -129,7 +129,7 @@ def test_a_number_beyond_the_end_finds_the_end(tenant_clients: TenantClients) ->
         *_, last = read_log(tenant_clients, limit=100)
         for client, end in ((key, last["sequence"]), (theirs, 0)):
             page = client.get(PATH, params={"after": 2**53 - 1}).raise_for_status().json()
-            assert page == {"items": [], "next_after": end}
+            assert page == {"items": [], "next_after": end, "too_old": 0}
 
 
 @pytest.mark.both_engines
@@ -148,6 +148,22 @@ def test_log_ends_after_thirty_days(tenant_clients: TenantClients, clock: FixedC
     assert on_the_last_day[-7:] == [*range(on_the_last_day[-1] - 6, on_the_last_day[-1] + 1)]
     assert a_second_later == on_the_last_day[-2:]
     assert list(read_log(tenant_clients, limit=100)) == []
+
+
+def test_the_page_counts_what_a_client_misses_that_was_away_for_longer(
+    tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    lab, tenant_id = tenant_clients.lab, tenant_clients.tenant.tenant_id
+    *_, last = [0, *(each["sequence"] for each in read_log(tenant_clients, limit=100))]
+    publish(lab.storage, tenant_id, count=5, at=clock.now())
+    clock.advance(timedelta(days=30, seconds=1))
+    publish(lab.storage, tenant_id, count=2, at=clock.now())
+
+    with tenant_clients.with_key() as key:
+        pages = [key.get(PATH, params={"after": last + seen}).raise_for_status().json() for seen in (0, 4, 5, 6, 7)]
+
+    assert [page["too_old"] for page in pages] == [5, 1, 0, 0, 0]
+    assert [each["sequence"] for each in pages[0]["items"]] == [last + 6, last + 7]
 
 
 @pytest.mark.parametrize(

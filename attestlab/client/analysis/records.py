@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
+from itertools import islice
 from types import GenericAlias, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -45,15 +46,20 @@ class Records(list[Part], Generic[Part]):
     """The parts of an answer, in its order: a list, and a table with one column for each field.
 
     A nested object has a column for each of its fields; a mapping one for each of its keys, those of `members` also
-    without a row; lists of objects are JSON.
+    without a row; lists of objects are JSON. `truncated` says whether a limit left out others.
     """
 
     shape: ClassVar[type[BaseModel] | None] = None  # of a class that has no parameter
     members: Sequence[str] = ()
 
-    def __init__(self, parts: Iterable[Part] = (), shape: type[BaseModel] | None = None) -> None:
-        super().__init__(parts)
+    def __init__(
+        self, parts: Iterable[Part] = (), shape: type[BaseModel] | None = None, *, limit: int | None = None
+    ) -> None:
+        """Take all parts, or the first `limit`."""
+        taken = iter(parts)
+        super().__init__(islice(taken, limit))
         self._shape = shape or self.shape
+        self.truncated = next(taken, None) is not None
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -114,7 +120,8 @@ class Records(list[Part], Generic[Part]):
 
     def __repr__(self) -> str:
         noun = "" if self._shape is None else self._shape.__name__.removesuffix("Out").removesuffix("Handle")
-        return f"{type(self).__name__}({len(self)} {noun})"
+        more = ", and there are more" if self.truncated else ""
+        return f"{type(self).__name__}({len(self)} {noun}{more})"
 
     def _repr_html_(self) -> str:
         return str(self.df().to_html(notebook=True, max_rows=20))

@@ -192,7 +192,7 @@ class AsyncNewWebhookEndpoint(NewWebhookEndpointHandle):
     async def deliveries(
         self, *, status: str | None = None, event_type: str | None = None, limit: int | None = 100
     ) -> Records[AsyncWebhookDelivery]:
-        """List the deliveries to the endpoint, newest first; None as the limit reads all."""
+        """List the deliveries to the endpoint, newest first; `truncated` if there are more than the limit."""
     async def recover(
         self,
         since: When,
@@ -301,7 +301,7 @@ class AsyncWebhookEndpoint(WebhookEndpointHandle):
     async def deliveries(
         self, *, status: str | None = None, event_type: str | None = None, limit: int | None = 100
     ) -> Records[AsyncWebhookDelivery]:
-        """List the deliveries to the endpoint, newest first; None as the limit reads all."""
+        """List the deliveries to the endpoint, newest first; `truncated` if there are more than the limit."""
     async def recover(
         self,
         since: When,

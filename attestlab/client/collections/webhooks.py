@@ -34,6 +34,7 @@ from attestlab.client.handles.webhooks import (
     update_endpoint,
 )
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
+from attestlab.core.errors import Conflict
 from attestlab.webhooks.rules import MAX_ENDPOINT_NAME_LENGTH
 
 _UNNAMED = "receiver"
@@ -141,7 +142,7 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
 
         Args:
             status: `pending`, `retrying`, `delivered` or `failed`.
-            limit: how many at most; None reads all.
+            limit: how many at most, and `truncated` says whether there are more; None reads all.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/seen", events="key.*")
         >>> test = endpoint.test("ledger.ping")
@@ -202,7 +203,11 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
         """Iterate over the tenant's events of the last 30 days, oldest first; it ends with the newest.
 
         Args:
-            after: the `sequence` of the last event that you have.
+            after: the `sequence` of the last event that you have; by default all of these days are read.
+
+        Raises:
+            Conflict: some of the events after that one are older, so you would miss them; the message names the
+                position of the first that is listed.
 
         >>> event = next(lab.webhooks.events())
         >>> next(lab.webhooks.events(after=event.sequence)).sequence - event.sequence
@@ -211,6 +216,7 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
         position = arguments.read_count(after, name="after")
         while True:
             page = self._client.get("/v1/webhooks/events", {"after": position, "limit": PAGE_ROWS})
+            _require_continuation(position, cast("int", page["too_old"]))
             found = cast("list[Json]", page["items"])
             for each in found:
                 yield WebhookEventHandle.parse(self._client, each)
@@ -229,6 +235,20 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
     def _ipython_key_completions_(self) -> list[str]:
         """Complete `lab.webhooks["` with the endpoints' names."""
         return [endpoint.name for endpoint in self.list(limit=MAX_COMPLETIONS)]
+
+
+def _require_continuation(after: int, too_old: int) -> None:
+    """Require that the service lists the event that follows one.
+
+    Raises:
+        Conflict: it is too old.
+    """
+    if after and too_old:
+        raise Conflict(
+            f"{too_old:,} events after number {after} happened over 30 days ago and are no longer listed. "
+            f"Pass after={after + too_old} to continue with those that are.",
+            details={"too_old": too_old, "next_after": after + too_old},
+        )
 
 
 def _name_of(url: str) -> str:

@@ -97,7 +97,7 @@ class IssuerRequestHandle(IssuerRequestOut, Handle):
 class BlastRadiusHandle(BlastRadiusOut, Handle):
     """The attestations that depend on an issuer or a key."""
 
-    shown_fields: ClassVar = ("issuer_id", "kid", "attestations", "valid")
+    shown_fields: ClassVar = ("issuer_id", "kid", "attestations", "valid", "truncated")
 
     by_schema: Records[SchemaCountOut]
     by_month: Records[MonthCountOut]

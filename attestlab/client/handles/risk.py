@@ -34,7 +34,7 @@ from attestlab.simulation.risk.shapes import (
 class EntityHandle(EntityOut, Handle):
     """What is known about an entity: its newest signals and cases, its list entries, and counts by action."""
 
-    shown_fields: ClassVar = ("entity_type", "entity_id", "signals", "cases", "lists")
+    shown_fields: ClassVar = ("entity_type", "entity_id", "signals", "cases", "lists", "truncated")
 
     signals: Records[SignalOut]
     cases: Records[CaseOut]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import ClassVar
 from uuid import UUID
 
@@ -55,9 +54,9 @@ class WebhookTestHandle(TestDeliveryOut, Handle):
 
 
 class WebhookRecoveryHandle(WebhookRecoveryOut, Handle):
-    """How many past events a recovery matched, and how many deliveries it made."""
+    """How many past events a recovery matched, how many deliveries it made, and how many events were too old."""
 
-    shown_fields: ClassVar = ("matched", "enqueued", "dry_run")
+    shown_fields: ClassVar = ("matched", "enqueued", "too_old", "dry_run")
 
 
 class WebhookRotationHandle(SecretRotatedOut, Handle):
@@ -132,7 +131,9 @@ class WebhookEndpointHandle(WebhookEndpointOut, Handle):
     def deliveries(
         self, *, status: str | None = None, event_type: str | None = None, limit: int | None = DEFAULT_DELIVERIES
     ) -> Records[WebhookDeliveryHandle]:
-        """List the deliveries to the endpoint, newest first; None as the limit reads all.
+        """List the deliveries to the endpoint, newest first; `truncated` if there are more than the limit.
+
+        None as the limit reads all.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/listed", events="key.*")
         >>> test = endpoint.test()
@@ -241,8 +242,8 @@ def list_deliveries(
     answers = client.iterate(
         f"{ENDPOINTS}{path_of(endpoint_id, 'deliveries')}", {"status": status, "event_type": event_type}
     )
-    found = (WebhookDeliveryHandle.parse(client, each) for each in islice(answers, most))
-    return Records(found, WebhookDeliveryHandle)
+    found = (WebhookDeliveryHandle.parse(client, each) for each in answers)
+    return Records(found, WebhookDeliveryHandle, limit=most)
 
 
 def resend_delivery(client: ServiceClient, delivery_id: UUID) -> WebhookDeliveryHandle:

@@ -277,7 +277,7 @@ def json_pointer(*parts: int | str) -> str:
 def invalid_policy(faults: list[FieldError], *, count: int = 0) -> ValidationFailed:
     """Build the error for an invalid policy from its first errors, each once; `count` is the number of all errors."""
     apart = list({(fault.field, fault.code): fault for fault in faults}.values())
-    others = max(len(apart), count) - 1
-    more = f" (and {others:,} more)" if others else ""
+    total, listed = max(len(apart), count), apart[:MAX_REPORTED_ERRORS]
+    more = f" (and {total - 1:,} more)" if total > 1 else ""
     message = f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}"
-    return ValidationFailed(message, apart[:MAX_REPORTED_ERRORS])
+    return ValidationFailed(message, listed, more=total - len(listed))

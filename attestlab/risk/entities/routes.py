@@ -17,7 +17,7 @@ routes = Routes("risk")
 
 @routes.get("/v1/risk/entities/{type}/{id}", scope=Scope.RISK_READ)
 async def get_risk_entity(type: str, id: str, caller: Caller, entities: Entities, executor: Executor) -> EntityOut:
-    """Get what is known about an entity: its signals, cases, list entries and velocity.
+    """Get what is known about an entity: its newest signals and cases, its list entries and velocity.
 
     An entity of which the tenant knows nothing is a 404.
     """
@@ -29,6 +29,7 @@ async def get_risk_entity(type: str, id: str, caller: Caller, entities: Entities
         cases=[render_case(row) for row in view.cases],
         lists=[render_list_entry(row) for row in view.list_entries],
         windows={action: dict(counts) for action, counts in view.windows.items()},
+        truncated=view.truncated,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from attestlab.risk.signals.tables import RiskSignalRecord
 from attestlab.risk.velocity.service import count_actions
 
 MAX_SIGNALS = MAX_CASES = 50  # the newest of an entity
+MAX_ACTIONS = 20
 UNNAMED = "of this type and id"
 
 FindIssuances = Callable[[Connection, UUID, Entity], Sequence[Edge]]
@@ -34,13 +36,17 @@ FindIssuances = Callable[[Connection, UUID, Entity], Sequence[Edge]]
 
 @dataclass(frozen=True)
 class EntityView:
-    """What is known about an entity: its newest signals and cases, its list entries, and its counts by action."""
+    """What is known about an entity: its newest signals and cases, its list entries, and its counts by action.
+
+    `truncated` if it has more signals, cases or actions.
+    """
 
     entity: Entity
     signals: Sequence[RiskSignalRecord]
     cases: Sequence[RiskCaseRecord]
     list_entries: Sequence[RiskListEntryRecord]
     windows: Mapping[str, Mapping[str, int]]
+    truncated: bool
 
 
 class GraphNode(NamedTuple):
@@ -85,12 +91,16 @@ class Entities:
         its_own = {"entity_type": entity.type.value, "entity_id": entity.id}
         with self.storage.read() as connection:
             execute = connection.execute
+            signals = signal_store.find_newest(execute, tenant_id, entity, limit=MAX_SIGNALS + 1)
+            cases = enforcement_store.list_cases(execute, Position(tenant_id, None, MAX_CASES + 1), its_own)
+            windows = count_actions(execute, tenant_id, entity, now=now, limit=MAX_ACTIONS + 1)
             view = EntityView(
                 entity,
-                signal_store.find_newest(execute, tenant_id, entity, limit=MAX_SIGNALS),
-                enforcement_store.list_cases(execute, Position(tenant_id, None, MAX_CASES), its_own),
+                signals[:MAX_SIGNALS],
+                cases[:MAX_CASES],
                 enforcement_store.find_list_entries(execute, tenant_id, entity, now=now),
-                count_actions(execute, tenant_id, entity, now=now),
+                dict(islice(windows.items(), MAX_ACTIONS)),
+                truncated=len(signals) > MAX_SIGNALS or len(cases) > MAX_CASES or len(windows) > MAX_ACTIONS,
             )
         if not (view.signals or view.cases or view.list_entries or view.windows):
             raise NotFound("entity", UNNAMED)

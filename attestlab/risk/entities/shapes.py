@@ -22,7 +22,8 @@ if TYPE_CHECKING:  # a client reads these models without the service
 class EntityOut(Out):
     """What is known about an entity: its 50 newest signals and cases, its list entries, and counts by action.
 
-    `windows` are counts by action and window; each is exact up to 1,000, and stays there.
+    `truncated` if it has more signals, cases or actions. `windows` are counts by action and window; each is exact up
+    to 1,000, and stays there.
     """
 
     entity_type: EntityTypeName
@@ -31,6 +32,7 @@ class EntityOut(Out):
     cases: list[CaseOut]
     lists: list[ListEntryOut]
     windows: dict[str, dict[str, int]]
+    truncated: bool
 
 
 class GraphQuery(In):

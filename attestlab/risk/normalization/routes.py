@@ -5,6 +5,7 @@ from functools import partial
 import orjson
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import AttestLabError
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.normalization.mapping import EventMapping, MappingItem
 from attestlab.risk.normalization.service import EventPeriod, Normalization
@@ -75,14 +76,20 @@ async def normalize_risk_events(
     """Normalize raw events again with the present mapping; an event whose result changed becomes another signal.
 
     The new signal names the one that it replaces. Events of the period are handled in slices, between the
-    writes of other requests.
+    writes of other requests; an error after some slices names how many events were normalized.
     """
     events = changed = 0
     after: int | None = -1
-    while after is not None:
-        period = EventPeriod(body.since, body.until, after)
-        done = await executor.write(partial(normalization.normalize_slice, period, caller))
-        events, changed, after = events + done.events, changed + done.changed, done.last
+    try:
+        while after is not None:
+            period = EventPeriod(body.since, body.until, after)
+            done = await executor.write(partial(normalization.normalize_slice, period, caller))
+            events, changed, after = events + done.events, changed + done.changed, done.last
+    except AttestLabError as error:
+        if events:
+            sentence = f"{events:,} events were normalized before; repeat it for the others."
+            error.note_done(sentence, events=events, changed=changed)
+        raise
     return NormalizeOut(events=events, changed=changed)
 
 

@@ -26,7 +26,6 @@ from attestlab.risk.velocity.windows import WINDOWS, score_counts
 SOURCE = SIGNAL_TYPE = "velocity"
 MAX_DELAY = timedelta(hours=24)  # an occurrence may be reported so much later
 HORIZON = MAX_DELAY + timedelta(hours=24)  # the day before the latest report
-MAX_ACTIONS_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,11 @@ class Velocity:
         return store.delete_before(tx, to_microseconds(self.clock.now() - HORIZON), limit=at_most)
 
 
-def count_actions(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> dict[str, dict[str, int]]:
-    """Return the counts of an entity by action and window, of at most `MAX_ACTIONS_SHOWN` actions."""
-    actions = store.list_actions(execute, tenant_id, entity, limit=MAX_ACTIONS_SHOWN)
+def count_actions(
+    execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime, limit: int
+) -> dict[str, dict[str, int]]:
+    """Return the counts of an entity by action and window, of at most `limit` actions."""
+    actions = store.list_actions(execute, tenant_id, entity, limit=limit)
     until = to_microseconds(now)
     return {action: name_counts(store.count_windows(execute, tenant_id, entity, action, until)) for action in actions}
 

@@ -143,13 +143,19 @@ def _draw_key_buttons(key: KeyOut, subject: IssuerSubject) -> Markup:
 
 
 def _draw_months(subject: IssuerSubject) -> Markup:
-    months = subject.radius.by_month[-MAX_MONTHS:]
-    return _draw_counts("By month", [(month.month, month.attestations) for month in months])
+    months = subject.radius.by_month
+    shown = [(month.month, month.attestations) for month in months[-MAX_MONTHS:]]
+    return _draw_counts(_say_cut("By month", "newest", len(shown), len(months)), shown)
 
 
 def _draw_kinds(subject: IssuerSubject) -> Markup:
-    kinds = sorted(subject.radius.by_schema, key=lambda kind: -kind.attestations)[:MAX_KINDS]
-    return _draw_counts("By kind", [(str(kind.schema_id), kind.attestations) for kind in kinds])
+    kinds = sorted(subject.radius.by_schema, key=lambda kind: -kind.attestations)
+    shown = [(str(kind.schema_id), kind.attestations) for kind in kinds[:MAX_KINDS]]
+    return _draw_counts(_say_cut("By kind", "most frequent", len(shown), len(kinds)), shown)
+
+
+def _say_cut(title: str, which: str, shown: int, of: int) -> str:
+    return f"{title}, the {which} {shown} of {of}" if shown < of else title
 
 
 def _draw_counts(title: str, counts: Sequence[tuple[str, int]]) -> Markup:

@@ -62,7 +62,7 @@ def copy_entries_sql(state: LogState) -> str:
 
 
 def copy_growth_sql(_state: LogState) -> str:
-    """Compose the query of the growth."""
+    """Compose the query of all days of the growth."""
     return GROWTH.strip()
 
 

@@ -24,6 +24,7 @@ from attestlab_dashboards.log.words import download, type_pill
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, pill
 
+MAX_CHANGES: Final = 200  # in the timeline
 _BYTES_IN_LINE: Final = 12
 # The changes of an entry's attestation, key and issuer, in the order of the log.
 HISTORY: Final = """
@@ -32,7 +33,7 @@ FROM log_entries
 WHERE (attestation_id = $attestation AND type IN ('attestation.minted', 'attestation.status'))
    OR (type = 'key.status' AND kid = $kid AND issuer_id = $issuer)
    OR (type = 'issuer.status' AND issuer_id = $issuer)
-ORDER BY log_index LIMIT 200
+ORDER BY log_index
 """
 
 
@@ -191,7 +192,15 @@ def _draw_signature(data: OpenEntry) -> Markup:
 def _draw_timeline(data: OpenEntry) -> Markup:
     if not data.history:
         return html('<p class="muted small">No other entry is about it.</p>')
-    return html('<ol class="lg-times">{changes}</ol>', changes=join(_draw_change(data, each) for each in data.history))
+    shown = data.history[-MAX_CHANGES:]
+    left_out = (
+        f"The newest {count(len(shown))} of {count(len(data.history))}." if len(shown) < len(data.history) else ""
+    )
+    return html(
+        '<p class="muted small">{left_out}</p><ol class="lg-times">{changes}</ol>',
+        left_out=left_out,
+        changes=join(_draw_change(data, each) for each in shown),
+    )
 
 
 def _draw_change(data: OpenEntry, change: LoggedChange) -> Markup:

@@ -21,7 +21,7 @@ from attestlab_dashboards.log.copies import (
     copy_steps_python,
 )
 from attestlab_dashboards.log.drawer import draw_drawer, load_drawer
-from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries, select_growth
+from attestlab_dashboards.log.entries import GROWTH_POINTS, load_entries, load_growth, select_entries, select_growth
 from attestlab_dashboards.log.entries_table import draw_entries, tell_entries
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.exports import export_change, export_path, export_steps
@@ -80,7 +80,7 @@ PAGE: Final = DashboardPage(
         Pane(
             key="growth",
             question="Growth",
-            reading="Entries in the log, by day",
+            reading=f"Entries in the log, on the newest {GROWTH_POINTS} days with any",
             span=5,
             load=load_growth,
             draw=draw_growth,

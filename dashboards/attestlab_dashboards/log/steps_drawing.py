@@ -13,7 +13,7 @@ from attestlab_dashboards.formats import count
 from attestlab_dashboards.log.evidence import EntryEvidence, Examination, Trust
 from attestlab_dashboards.log.state import Flip, LogState
 from attestlab_dashboards.log.step_views import InspectedStep, StepState
-from attestlab_dashboards.log.subject import Subject
+from attestlab_dashboards.log.subject import MAX_TWINS, Subject
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty
 
@@ -62,7 +62,7 @@ def _draw_others(subject: Subject) -> Markup:
     return html(
         '<div class="chips lg-others"><span class="small muted">This file was attested {times} times:</span>'
         "{chips}</div>",
-        times=count(len(subject.others) + 1),
+        times=f"more than {count(MAX_TWINS)}" if subject.has_more else count(len(subject.others) + 1),
         chips=join(chips),
     )
 

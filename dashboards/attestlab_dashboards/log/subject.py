@@ -14,7 +14,7 @@ from attestlab_dashboards.log.state import LogState
 
 MINTED: Final = "attestation.minted"
 DOCUMENT: Final = "hash of a document"
-MAX_OTHERS: Final = 10  # attestations of one document that are looked at
+MAX_TWINS: Final = 10  # attestations of one document that are listed
 
 FIND_BY_NAME: Final = """
 SELECT e.log_index, e.kid = $name AS is_key
@@ -30,7 +30,7 @@ class Subject:
     """What a search found: `word` says as what it was recognised; without an entry, `missing` says why.
 
     `file` is the SHA-256 (hex) that the person searched, if it is that of the attested document, and `others` are
-    the tenant's other attestations of this document: index and status.
+    the tenant's other attestations of this document: index and status, of the newest if it `has_more`.
     """
 
     word: str
@@ -38,6 +38,7 @@ class Subject:
     missing: str = ""
     file: str = ""
     others: tuple[tuple[int, str], ...] = ()
+    has_more: bool = False
 
     @property
     def attestation_id(self) -> str | None:
@@ -94,15 +95,16 @@ def _find_by_hash(lab: Lab, text: str, digest: str) -> Subject:
 def _prefer_own(lab: Lab, entry: EntryHandle, digest: str) -> Subject:
     """Prefer the tenant's newest valid attestation of a document to the first of the log, which may be withdrawn."""
     try:
-        own = list(lab.attestations.list(document_hash=digest, limit=MAX_OTHERS))
+        own = list(lab.attestations.list(document_hash=digest, limit=MAX_TWINS + 1))
+        best = next(lab.attestations.list(document_hash=digest, status=Status.VALID.value, limit=1), None)
     except PermissionDenied:
-        own = []
+        own, best = [], None
     if not own:
         return Subject(DOCUMENT, entry, file=digest)
-    best = next((each for each in own if each.status is Status.VALID), own[0])
-    others = tuple((each.log_index, each.status.value) for each in own if each is not best)
+    best = best or own[0]
+    others = tuple((each.log_index, each.status.value) for each in own[:MAX_TWINS] if each.id != best.id)
     found = entry if best.log_index == entry.log_index else lab.log.entry(best.log_index)
-    return Subject(DOCUMENT, found, file=digest, others=others)
+    return Subject(DOCUMENT, found, file=digest, others=others, has_more=len(own) > MAX_TWINS)
 
 
 def _find_by_id(lab: Lab, attestation_id: str) -> Subject:

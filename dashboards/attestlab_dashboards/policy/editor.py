@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -51,12 +52,17 @@ def draw_editor(data: DraftReplay, state: PolicyState) -> Markup:
         rows=about.text.count("\n") + 2,
         invalid="true" if problems else "false",
         text=about.text,
-        problems=join(_draw_problem(each, about.text) for each in problems[:_MAX_PROBLEMS]),
+        problems=join([*(_draw_problem(each, about.text) for each in problems[:_MAX_PROBLEMS]), _draw_rest(problems)]),
         icon=icons.draw("play"),
         undo=widgets.button("Discard the draft", ev="draft") if state.draft else NOTHING,
         save=_draw_save(about, bool(problems)),
         difference=_draw_difference(about, bool(problems)),
     )
+
+
+def _draw_rest(problems: Sequence[DraftProblem]) -> Markup:
+    left = len(problems) - _MAX_PROBLEMS
+    return html('<p class="small muted">and {left} more</p>', left=left) if left > 0 else NOTHING
 
 
 def _draw_numbers(text: str, wrong: set[int]) -> Markup:

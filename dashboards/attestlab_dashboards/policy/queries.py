@@ -24,7 +24,6 @@ from attestlab_dashboards.policy.documents import DraftProblem, Json, RuleThresh
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
 
-MAX_POLICIES: Final = 200  # in the list of policies
 POINTS: Final = 400  # of a curve, and of a map in all
 TEMPLATE: Final = """name = "Mint: minimum trust"
 category = "MINT"
@@ -152,7 +151,7 @@ def write_template(category: str) -> str:
 
 
 def _load_text(lab: Lab, state: PolicyState) -> PolicyText:
-    listed = tuple(lab.policies.list(limit=MAX_POLICIES))
+    listed = tuple(lab.policies)
     listed = tuple(each for each in listed if state.category in ("", each.category) and each.status != "ARCHIVED")
     chosen = state.policy or next((str(each.id) for each in listed if each.status == "ACTIVE"), "")
     chosen = chosen or next((str(each.id) for each in listed), NEW_POLICY)

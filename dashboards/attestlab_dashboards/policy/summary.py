@@ -25,7 +25,6 @@ _WINDOW_WORDS: Final = {
     "7d": "7 days",
 }
 _CATEGORY_WORDS: Final = {"MINT": "Mint", "VERIFY": "Verify", "BUNDLE_EXPORT": "Bundle export"}
-_MAX_VERSIONS: Final = 30  # in the list of versions
 
 
 class Summary(NamedTuple):
@@ -148,9 +147,7 @@ def _draw_chosen(replay: DraftReplay, state: PolicyState) -> Markup:
     about = replay.about
     chosen = NEW_POLICY if about.policy is None else str(about.policy.id)
     policies = [(str(each.id), f"{each.name} ({each.status.lower()})") for each in about.policies]
-    versions = [
-        (str(each.version), f"version {each.version}, {each.status.lower()}") for each in about.versions[:_MAX_VERSIONS]
-    ]
+    versions = [(str(each.version), f"version {each.version}, {each.status.lower()}") for each in about.versions]
     active = None if about.policy is None else about.policy.active_version
     against = "with no active version" if active is None else f"with version {active}, which is active"
     return html(

@@ -23,6 +23,7 @@ from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, pill
 
 _TICKS: Final = (0, 50, 100)
+_MAX_CASES: Final = 3
 
 
 def draw_drawer(profile: EntityProfile | None, state: RiskState) -> Markup:
@@ -196,7 +197,10 @@ def _draw_event(event: EntityEvent, profile: EntityProfile, *, is_chosen: bool) 
 def _draw_cases(profile: EntityProfile) -> Markup:
     if not profile.cases:
         return NOTHING
-    return html("<h3>Cases</h3>{cases}", cases=join(_draw_case(case, profile) for case in profile.cases[:3]))
+    shown = profile.cases[:_MAX_CASES]
+    note = f"newest {len(shown)}" if len(profile.cases) > len(shown) else ""
+    cases = join(_draw_case(case, profile) for case in shown)
+    return html("<h3>Cases<span>{note}</span></h3>{cases}", note=note, cases=cases)
 
 
 def _draw_case(case: CaseHandle, profile: EntityProfile) -> Markup:

@@ -16,8 +16,9 @@ from attestlab import Lab
 from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.log.fsck_record import FsckSummary
 from attestlab.log.merkle.hashing import node_hash
+from attestlab_dashboards.log import drawer, entries
 from attestlab_dashboards.log.drawer import dump_bytes, load_drawer
-from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries
+from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries, select_growth
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.exports import export_change, export_path, export_steps
 from attestlab_dashboards.log.page import PAGE
@@ -202,6 +203,30 @@ def test_the_drawer_has_the_exact_bytes_and_the_key_then_and_now(own_lab: Lab) -
     assert 'role="dialog"' in markup
     assert opened.entry.leaf_hash[7:] in markup
     assert "7b 22 61 6c 67 22" in markup  # {"alg"
+
+
+def test_a_long_timeline_says_what_it_leaves_out_and_knows_the_key(
+    own_lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawer, "MAX_CHANGES", 1)
+    mint(own_lab, 1)
+    own_lab.issuers["Northfield University"].rotate_key()
+    state = LogState(entry=own_lab.attestations[0].log_index)
+    opened = load_drawer(own_lab, state)
+    assert opened is not None
+
+    status = opened.key_status()
+
+    assert (status and status.status, len(opened.history) > 1) == ("rotated", True)
+    assert f"The newest 1 of {len(opened.history)}." in draw(own_lab, pane_of("drawer"), state)
+
+
+def test_the_growth_is_exported_with_all_its_days(demo_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    days = load_growth(demo_lab, LogState())
+    monkeypatch.setattr(entries, "GROWTH_POINTS", 0)
+
+    assert load_growth(demo_lab, LogState()) == ()
+    assert len(select_growth(demo_lab, LogState())) == len(days) > 0
 
 
 def test_the_timeline_of_a_withdrawn_attestation_has_both_of_its_entries(own_lab: Lab) -> None:

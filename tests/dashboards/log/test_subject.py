@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attestlab import Lab
+from attestlab_dashboards.log import subject
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.search_box import load_tiles
 from attestlab_dashboards.log.state import EVENTS, LogState
@@ -43,6 +44,22 @@ def test_a_document_that_was_attested_twice_shows_the_valid_attestation_and_name
     assert (after.entry.log_index, after.others) == (first.log_index, ((second.log_index, "REVOKED"),))
     twin = EVENTS["twin"](LogState(find=digest), f"{second.log_index}.{digest}")
     assert twin == LogState(find=str(second.log_index), file=digest)
+
+
+def test_the_valid_attestation_is_found_however_many_newer_ones_were_withdrawn(
+    own_lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "MAX_TWINS", 2)
+    first, *newer = [
+        own_lab.mint(b"a contract", issuer="Northfield University", schema="degree", claims=CLAIMS) for _ in "abcd"
+    ]
+    for each in newer:
+        own_lab.attestations.revoke(each, "a test")
+    found = find_subject(own_lab, LogState(find=str(first.document_hash)))
+
+    assert found.entry is not None
+    assert found.entry.log_index == first.log_index
+    assert (len(found.others), found.has_more) == (2, True)
 
 
 @pytest.mark.parametrize(

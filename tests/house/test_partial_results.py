@@ -1,0 +1,286 @@
+"""Every verb that handles many things says which of them it has done: in Python, over HTTP and on the command line.
+
+A new verb, route or command needs a line here: what it answers when a part of its work fails, or a limit cuts it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any, get_args, get_origin
+
+import typer
+from pydantic import BaseModel
+
+from attestlab.cli import commands
+from attestlab.cli.python_reference import list_public_verbs
+from attestlab.server.app import all_routes
+from attestlab.web.response import StreamedResponse
+from attestlab.web.routing.routes import Route
+
+
+class Kind(Enum):
+    """What is true when a part of the work fails, or a limit cuts it."""
+
+    PAGE = "the answer says where the rest begins"
+    CUT = "`truncated` says that a limit left something out"
+    SAMPLE = "examples by definition; counts of all are next to them"
+    BOUNDED = "all of a set whose size was bounded when it was written"
+    WHOLE = "all or nothing: one transaction, or an error instead of a part"
+    EACH = "each item has its result or its own error"
+    COUNTED = "counts of what was done and what was left out; an error names what was done before it"
+    STREAM = "an answer that breaks off is an error: the connection, or the missing mark of the end"
+    FILE = "a file takes its name when it is whole"
+
+
+# Members that are parts of one object, and always whole.
+PARTS = {
+    *("approvals", "attempts", "by", "diagnostics", "event_filters", "factors", "hashes", "keys", "matched_rules"),
+    *("reasons", "return_origins", "roles", "rules", "scopes", "tests", "truncated", "warnings"),
+}
+LISTS = {
+    "GET /v1/issuers/{id}/blast-radius": {
+        "by_recipient": Kind.CUT,
+        "by_schema": Kind.BOUNDED,
+        "by_month": Kind.BOUNDED,
+    },
+    "GET /v1/lake/datasets": {"items": Kind.BOUNDED},
+    "GET /v1/lake/datasets/{name}": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
+    "GET /v1/log/entries": {"items": Kind.PAGE},
+    "GET /v1/orgs": {"": Kind.PAGE},
+    "GET /v1/policies/attributes": {"items": Kind.BOUNDED},
+    "GET /v1/policies/decisions/{id}": {"policies": Kind.BOUNDED},
+    "GET /v1/risk/drift": {"items": Kind.CUT},
+    "GET /v1/risk/entities/{type}/{id}": {"signals": Kind.CUT, "cases": Kind.CUT, "lists": Kind.BOUNDED},
+    "GET /v1/risk/entities/{type}/{id}/graph": dict.fromkeys(("nodes", "edges", "rings"), Kind.CUT),
+    "GET /v1/risk/mappings": {"items": Kind.BOUNDED},
+    "GET /v1/webhooks/event-types": {"items": Kind.BOUNDED},
+    "GET /v1/webhooks/events": {"items": Kind.PAGE},
+    "POST /v1/attestations/batch": {"items": Kind.EACH},
+    "POST /v1/lake/query": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
+    "POST /v1/policies/analyze": {"findings": Kind.BOUNDED},
+    "POST /v1/policies/simulate": {
+        **dict.fromkeys(("flips", "why", "groups"), Kind.CUT),
+        **dict.fromkeys(("without_risk", "transitions", "sweep", "sweeps"), Kind.BOUNDED),
+        **dict.fromkeys(("examples", "contexts"), Kind.SAMPLE),
+    },
+    "POST /v1/risk/signals/bulk": {"rejected": Kind.COUNTED},
+    "POST /v1/risk/simulate": {"curve": Kind.BOUNDED, "flips": Kind.BOUNDED, "examples": Kind.SAMPLE},
+    "PUT /v1/policies/attributes": {"items": Kind.WHOLE},
+    "PUT /v1/risk/mappings": {"items": Kind.WHOLE},
+}
+STREAMS = {"GET /v1/lake/datasets/{name}", "GET /v1/risk/signals/export", "POST /v1/lake/query"}
+# Writes of many things; every other write is about one object, and stands in ONE.
+WRITES_OF_MANY = {
+    "POST /v1/attestations/batch": Kind.EACH,
+    "POST /v1/governance/issuer-requests/{id}/execute": Kind.WHOLE,
+    "POST /v1/issuers/keys/{kid}/compromise": Kind.WHOLE,
+    "POST /v1/issuers/keys/{kid}/revoke": Kind.WHOLE,
+    "POST /v1/risk/events/normalize": Kind.COUNTED,
+    "POST /v1/risk/signals/bulk": Kind.COUNTED,
+    "POST /v1/webhooks/endpoints/{id}/recover": Kind.COUNTED,
+    "PUT /v1/policies/attributes": Kind.WHOLE,
+    "PUT /v1/risk/mappings": Kind.WHOLE,
+}
+WRITES_OF_ONE = set(
+    """
+    DELETE /v1/issuers/{id}/logo
+    DELETE /v1/risk/lists/{id}
+    DELETE /v1/users/{id}
+    DELETE /v1/webhooks/endpoints/{id}
+    PATCH /v1/issuers/{id}
+    PATCH /v1/orgs/{id}
+    PATCH /v1/users/{id}
+    PATCH /v1/webhooks/endpoints/{id}
+    POST /invitations/accept
+    POST /v1/api-keys
+    POST /v1/api-keys/{id}/compromise
+    POST /v1/api-keys/{id}/revoke
+    POST /v1/attestation-packs
+    POST /v1/attestations/mint
+    POST /v1/attestations/{id}/revoke
+    POST /v1/attestations/{id}/supersede
+    POST /v1/auth/login
+    POST /v1/auth/logout
+    POST /v1/auth/refresh
+    POST /v1/consumer/api-keys
+    POST /v1/consumer/api-keys/{id}/revoke
+    POST /v1/governance/issuer-requests
+    POST /v1/governance/issuer-requests/{id}/approve
+    POST /v1/governance/issuer-requests/{id}/reject
+    POST /v1/issuers
+    POST /v1/issuers/keys/{kid}/rotate
+    POST /v1/issuers/{id}/domain-proof/check
+    POST /v1/issuers/{id}/keys
+    POST /v1/lake/query
+    POST /v1/me/password
+    POST /v1/orgs
+    POST /v1/policies
+    POST /v1/policies/analyze
+    POST /v1/policies/evaluate
+    POST /v1/policies/simulate
+    POST /v1/policies/{id}/activate
+    POST /v1/policies/{id}/archive
+    POST /v1/policies/{id}/shadow
+    POST /v1/risk/ato/evaluate
+    POST /v1/risk/cases/{id}/resolve
+    POST /v1/risk/challenge
+    POST /v1/risk/deepfake/scan
+    POST /v1/risk/events
+    POST /v1/risk/lists
+    POST /v1/risk/signals
+    POST /v1/risk/simulate
+    POST /v1/risk/velocity/record
+    POST /v1/users
+    POST /v1/users/accept-invite
+    POST /v1/verification-profiles
+    POST /v1/verify
+    POST /v1/webhooks/deliveries/{id}/resend
+    POST /v1/webhooks/endpoints
+    POST /v1/webhooks/endpoints/{id}/rotate
+    POST /v1/webhooks/test-delivery
+    PUT /v1/issuers/{id}/logo
+    PUT /v1/policies/{id}
+    PUT /v1/risk/settings
+    """.strip().split("\n    ")
+)
+# By the name of a verb, or by noun and verb where a name has several meanings.
+VERBS = {
+    **dict.fromkeys(("list", "checkpoints", "keys", "requests", "versions", "sources", "names"), Kind.PAGE),
+    **dict.fromkeys(("df", "pl", "arrow", "rel", "head", "sql"), Kind.STREAM),
+    **dict.fromkeys(("to_parquet", "save"), Kind.FILE),
+    **dict.fromkeys(("deliveries", "entity", "graph", "drift", "blast_radius"), Kind.CUT),
+    **dict.fromkeys(("simulate", "sweep"), Kind.CUT),
+    **dict.fromkeys(("attributes", "event_types", "analyze", "mapping", "steps", "examine_bundle"), Kind.BOUNDED),
+    **dict.fromkeys(("change_mapping", "replay", "demo_world"), Kind.WHOLE),
+    "mint_many": Kind.EACH,
+    **dict.fromkeys(("add_many", "normalize", "recover", "events"), Kind.COUNTED),
+}
+MANY = re.compile(
+    r"Iterator|Iterable\[Mapping|Records|Rows|pa\.Table|DataFrame|Relation|MintResults|Signals|tuple\[Step"
+)
+MANY_HANDLES = (
+    *("Bulk", "Simulation", "Normalization", "WebhookRecovery", "Drift", "Graph", "Entity", "BlastRadius", "Analysis"),
+    *("RiskSimulation", "Mapping"),
+)
+COMMANDS = {
+    "init": Kind.WHOLE,
+    "serve": None,
+    "demo": Kind.WHOLE,
+    "openapi": Kind.WHOLE,
+    "verify": None,
+    "mint": Kind.COUNTED,  # exit 1: attested, without its bundle
+    "notebooks": Kind.FILE,
+    "listen": Kind.COUNTED,
+    "trigger": None,
+    "tenant create": None,
+    "tenant list": Kind.BOUNDED,
+    "tenant plan": None,
+    "consumer create": None,
+    "policy check": Kind.BOUNDED,
+    "policy simulate": Kind.CUT,
+    "log watch": Kind.COUNTED,  # an entry is recorded as seen after it was printed
+    "log accept-head": None,
+    "log confirm-time": None,
+    "log vkey": None,
+    "log fsck": Kind.WHOLE,
+    "log export": Kind.FILE,
+    "lake export": Kind.FILE,
+    "lake rebuild": Kind.FILE,
+    "keyring rewrap": Kind.WHOLE,
+    "witness init": None,
+    "witness serve": None,
+}
+
+
+def name_of(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def models_of(route: Route) -> list[type[BaseModel]]:
+    named = get_args(route.result) or (route.result,)
+    return [each for each in named if isinstance(each, type) and issubclass(each, BaseModel)]
+
+
+def is_list(annotation: Any) -> bool:
+    """Whether a type, or a part of a union, is a list."""
+    return any(get_origin(each) in (list, Sequence) for each in (annotation, *get_args(annotation)))
+
+
+def lists_of(route: Route) -> Iterator[str]:
+    """The members of a response that are lists, but for those that are parts of one object."""
+    if get_origin(route.result) is list:
+        yield ""
+    for model in models_of(route):
+        members = {name for name, field in model.model_fields.items() if is_list(field.annotation)}
+        yield from sorted(members - PARTS - ({"items"} if "next_cursor" in model.model_fields else set()))
+
+
+def test_every_list_of_a_response_says_whether_it_is_whole() -> None:
+    found = {name_of(route): set(lists_of(route)) for route in all_routes()}
+
+    assert {name: members for name, members in found.items() if members} == {
+        name: set(members) for name, members in LISTS.items()
+    }
+
+
+def test_a_list_that_may_be_cut_has_the_member_that_says_so() -> None:
+    says = {Kind.PAGE: {"next_start", "next_after"}, Kind.CUT: {"truncated"}, Kind.COUNTED: {"more_rejected"}}
+    for route in all_routes():
+        kinds = {kind for kind in LISTS.get(name_of(route), {}).values() if kind in says}
+        members = {name for model in models_of(route) for name in model.model_fields}
+        if get_origin(route.result) is list:
+            assert "X-Next-Cursor" in route.headers, name_of(route)
+        else:
+            assert [kind for kind in kinds if not says[kind] & members] == [], name_of(route)
+
+
+def test_every_streamed_response_is_listed() -> None:
+    streams = {name_of(route) for route in all_routes() if StreamedResponse in _returns(route)}
+
+    assert streams == STREAMS
+
+
+def _returns(route: Route) -> tuple[object, ...]:
+    returns = route.handler.returns
+    return (returns, *get_args(returns))
+
+
+def test_every_write_is_of_one_thing_or_says_what_it_did_of_many() -> None:
+    writes = {name_of(route) for route in all_routes() if route.method != "GET"}
+
+    assert WRITES_OF_ONE & WRITES_OF_MANY.keys() == set()
+    assert writes - WRITES_OF_ONE - WRITES_OF_MANY.keys() == set()
+    assert (WRITES_OF_ONE | WRITES_OF_MANY.keys()) - writes == set()
+
+
+def test_every_verb_of_many_is_listed() -> None:
+    many = {name for name, verb in list_public_verbs().items() if handles_many(verb)}
+    unlisted = {name for name in many if name.rpartition(".")[2] not in VERBS}
+    names = {name.rpartition(".")[2] for name in list_public_verbs()}
+
+    assert unlisted == set()
+    assert VERBS.keys() - names == set()
+
+
+def handles_many(verb: Any) -> bool:
+    """Whether a verb takes or returns many things, or writes a file."""
+    declared = inspect.signature(verb)
+    annotations = [str(each.annotation) for each in declared.parameters.values()]
+    returned = str(declared.return_annotation)
+    is_answer = returned.removesuffix("Handle") in MANY_HANDLES
+    return is_answer or "path" in declared.parameters or any(map(MANY.search, [returned, *annotations]))
+
+
+def test_every_command_is_listed() -> None:
+    assert set(_leaves(typer.main.get_command(commands.app))) == COMMANDS.keys()
+
+
+def _leaves(group: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _leaves(command, (*words, name))
+        else:
+            yield " ".join((*words, name))
