@@ -8,11 +8,13 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.path_prefix import parse_path_prefix
 
 IPNetwork = IPv4Network | IPv6Network
 
@@ -43,6 +45,10 @@ class Settings(BaseSettings):
     env: Stage = Field(default=Stage.SANDBOX, description="sandbox or production.")
     portal_url: str | None = Field(
         default=None, description="Address people see in verification links; the server's own when left out."
+    )
+    path_prefix: str | None = Field(
+        default=None,
+        description="Path below which a proxy serves us, such as /attest; that of the portal's URL when left out.",
     )
     key_prefix: str = Field(default="al", pattern=r"^[a-z]{1,12}$", description="First part of tenant API keys.")
     consumer_key_prefix: str = Field(
@@ -80,7 +86,8 @@ class Settings(BaseSettings):
         default=True, description="Whether /dash serves the dashboards, in a process of their own."
     )
     trusted_proxies: Annotated[tuple[IPNetwork, ...], NoDecode] = Field(
-        default=(), description="Networks of proxies whose X-Forwarded-For is believed, separated by commas."
+        default=(),
+        description="Networks of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed, with commas.",
     )
 
     security_contact: str | None = Field(
@@ -106,6 +113,25 @@ class Settings(BaseSettings):
         for name in values.keys() - cls.model_fields.keys():
             raise ValidationFailed.of(f"/{name}", "unknown", f"Unknown setting {name!r}.{_suggest_names(name, '')}")
         return values
+
+    @field_validator("path_prefix")
+    @classmethod
+    def _parse_path_prefix(cls, value: str | None) -> str | None:
+        return None if value is None else parse_path_prefix(value)
+
+    @model_validator(mode="after")
+    def _refuse_unclean_path(self) -> Self:
+        """Reject a portal's URL with a path that cannot be that of cookies and redirects.
+
+        Raises:
+            ValidationFailed: its path is no path prefix, and no setting names another one.
+        """
+        try:
+            _ = self.served_below
+        except ValueError as error:
+            message = f"The path of the portal's URL cannot be the path prefix. {error} Set {PREFIX}PATH_PREFIX."
+            raise ValidationFailed.of("/portal_url", "path", message) from None
+        return self
 
     @model_validator(mode="after")
     def _refuse_private_webhooks_in_production(self) -> Self:
@@ -135,6 +161,13 @@ class Settings(BaseSettings):
     def records_url(self) -> str:
         """The database URL of the records."""
         return self.database_url or f"sqlite:///{self.data / 'records.db'}"
+
+    @property
+    def served_below(self) -> str:
+        """The path prefix of requests for which no trusted proxy forwards one."""
+        if self.path_prefix is not None:
+            return self.path_prefix
+        return parse_path_prefix(urlsplit(self.portal_url or "").path)
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ IPv4-mapped IPv6 (RFC 4291 section 2.5.5.2) is the IPv4 address that it holds.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -12,6 +13,7 @@ IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
 MIN_PREFIX_BITS = {4: 8, 6: 16}  # of a network by its version; the widest that registries assign
 _CACHE_SIZE = 4096
+_WITH_PORT = re.compile(r"([0-9.]+):[0-9]{1,5}|\[([0-9A-Fa-f:.]+)\](?::[0-9]{1,5})?")
 _MAPPED_BITS = 96  # before the IPv4 address in an IPv4-mapped one
 
 
@@ -23,6 +25,16 @@ def parse_address(text: str) -> IPAddress | None:
     except ValueError:
         return None
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+def parse_endpoint(text: str) -> IPAddress | None:
+    """Parse an address that may have a port, or brackets, as some proxies forward it; None for another text.
+
+    >>> [str(parse_endpoint(each)) for each in ("203.0.113.9:4711", "[2001:db8::9]:443", "2001:db8::9", "unknown")]
+    ['203.0.113.9', '2001:db8::9', '2001:db8::9', 'None']
+    """
+    found = _WITH_PORT.fullmatch(text)
+    return parse_address(text if found is None else found[1] or found[2])
 
 
 @lru_cache(maxsize=_CACHE_SIZE)

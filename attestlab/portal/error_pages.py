@@ -72,15 +72,18 @@ _UNAUTHORIZED: Final = ErrorWords(
 )
 
 
-def error_page(envelope: ErrorEnvelope, *, path: str) -> Html:
-    """Render the page of an error; `path` is the path of the request, from which the page's links lead back."""
+def error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> Html:
+    """Render the page of an error.
+
+    `path` is the path of the request, from which the page's links lead back; `path_prefix` is what a proxy removed.
+    """
     status = envelope.http_status
     words = _UNAUTHORIZED if status in (401, 403) else WORDS.get(status, _OTHER)
     headline, text = _with_wait(words, envelope)
     html = render_page(
         "error.html",
         status=status,
-        root=_root_from(path),
+        root=_root_from(path, path_prefix),
         inline_css=_STYLE if words.can_retry else "",
         words=words,
         headline=headline,
@@ -103,10 +106,10 @@ def _with_wait(words: ErrorWords, envelope: ErrorEnvelope) -> tuple[str, str]:
     return words.headline, f"{words.text} Try again in {wait}."
 
 
-def _root_from(path: str) -> str:
+def _root_from(path: str, path_prefix: str) -> str:
     """Build the relative address of the first page; from very deep paths the absolute one, to keep pages small."""
     depth = path.count("/") - 1
-    return "/" if depth > MAX_DEPTH else "../" * depth or "./"
+    return f"{path_prefix}/" if depth > MAX_DEPTH else "../" * depth or "./"
 
 
 def _format_wait(wait_ms: int) -> str:

@@ -68,6 +68,7 @@ from attestlab.web.http1.forwarding import Forwarder
 from attestlab.web.http1.server import Server
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi.document import describe, openapi_routes
+from attestlab.web.path_prefix import PathPrefixResolver
 from attestlab.web.problems import ErrorEnvelope, HtmlPage
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
@@ -170,6 +171,7 @@ def build_application(
         clock=lab.clock,
         metrics=metrics,
         page_of_error=render_error_page,
+        path_prefix=lab.settings.served_below,
         checks_tenant_header=lab.settings.env is Stage.SANDBOX,
     )
 
@@ -192,11 +194,11 @@ def build_authenticator(lab: Installation) -> Authenticate:
     return authenticate
 
 
-def render_error_page(envelope: ErrorEnvelope, *, path: str) -> HtmlPage:
+def render_error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> HtmlPage:
     """Render an error for a browser; the template engine is loaded with the first one."""
     from attestlab.portal import error_pages
 
-    return error_pages.error_page(envelope, path=path)
+    return error_pages.error_page(envelope, path=path, path_prefix=path_prefix)
 
 
 def build_limiter(lab: Installation) -> Limiter:
@@ -226,7 +228,8 @@ def build_server(lab: Installation, application: Application, dashboards: Dashbo
     )
     timeouts = Timeouts(idle_s=settings.idle_timeout_s, body_s=settings.body_timeout_s)
     addresses = ClientAddressResolver(settings.trusted_proxies)
-    fallback = Forwarder(PREFIX, refuse if dashboards is None else dashboards.connect, addresses)
+    connect = refuse if dashboards is None else dashboards.connect
+    fallback = Forwarder(PREFIX, connect, addresses, PathPrefixResolver(addresses, settings.served_below))
     return Server(application, timeouts=timeouts, limits=limits, fallback=fallback)
 
 

@@ -15,6 +15,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
 from attestlab.web.executor import Executor
 from attestlab.web.metrics import Metrics
+from attestlab.web.path_prefix import PathPrefixResolver
 from attestlab.web.problems import PageOfError
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
@@ -58,6 +59,7 @@ class Application:
 
     The handlers' services are resolved here: those in `services`, and the executor, limiter and authenticator.
     `page_of_error` renders errors for browsers; without it, they get the envelope too.
+    `path_prefix` is that of requests for which no trusted proxy forwards one.
     With `checks_tenant_header`, X-Tenant-ID must match the credential's tenant; otherwise the header is ignored.
 
     Raises:
@@ -78,6 +80,7 @@ class Application:
         clock: Clock,
         metrics: Metrics,
         page_of_error: PageOfError | None = None,
+        path_prefix: str = "",
         checks_tenant_header: bool = False,
         new_request_id: Callable[[], str] = generate_request_id,
     ) -> None:
@@ -92,6 +95,7 @@ class Application:
         self.clock = clock
         self.metrics = metrics
         self.page_of_error = page_of_error
+        self.path_prefixes = PathPrefixResolver(limiter.addresses, path_prefix)
         self.checks_tenant_header = checks_tenant_header
         self.new_request_id = new_request_id
         self._date_second: datetime | None = None

@@ -22,6 +22,7 @@ _LEVEL = 5
 _BEST_LEVEL = 9  # of what is compressed once
 _JSON = re.compile(r"application/(?:[a-z0-9.-]+\+)?json(?:;|$)")
 _TEXT = re.compile(r"(?:text/(?:css|javascript|plain)|image/svg\+xml)(?:;|$)")
+_MAX_KEPT = 32  # more than there are files; a careless proxy lets clients choose the path prefix in openapi.json
 _kept: dict[bytes, bytes] = {}  # the fixed bodies, which are a few files, and what gzip makes of them
 _CODING = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*(?:;\s*[qQ]\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?")
 
@@ -78,8 +79,13 @@ def compress(response: Response) -> Response:
 
 
 def compress_once(response: Response) -> Response:
-    """Compress a fixed body as well as gzip can, and keep the result as long as the process runs."""
+    """Compress a fixed body as well as gzip can, and keep the result as long as the process runs.
+
+    Once there are more bodies than files, the further ones are compressed as any other.
+    """
     if response.body not in _kept:
+        if len(_kept) >= _MAX_KEPT:
+            return compress(response)
         _kept[response.body] = gzip.compress(response.body, _BEST_LEVEL, mtime=0)
     return _encode(response, _kept[response.body])
 

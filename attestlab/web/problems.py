@@ -62,7 +62,7 @@ class ErrorEnvelope(Out):
 class PageOfError(Protocol):
     """Renders an error as a page for people: its HTML, and the headers that restrict it."""
 
-    def __call__(self, envelope: ErrorEnvelope, /, *, path: str) -> HtmlPage: ...
+    def __call__(self, envelope: ErrorEnvelope, /, *, path: str, path_prefix: str) -> HtmlPage: ...
 
 
 class HtmlPage(Protocol):
@@ -125,10 +125,10 @@ def internal_error_response(error: BaseException, request_id: str) -> Response:
     return Response(500, {"Content-Type": JSON}, _encode_json(envelope))
 
 
-def page_response(answer: Response, page_of: PageOfError, *, path: str) -> Response:
+def page_response(answer: Response, page_of: PageOfError, *, path: str, path_prefix: str) -> Response:
     """Renders an error response as a page; status and `Retry-After` stay. If that fails, the envelope is sent."""
     try:
-        page = page_of(ErrorEnvelope.model_validate_json(answer.body), path=path)
+        page = page_of(ErrorEnvelope.model_validate_json(answer.body), path=path, path_prefix=path_prefix)
     except Exception as error:
         logging_setup.log_part_failure(error, part="error page")
         return answer

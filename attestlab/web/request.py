@@ -48,6 +48,7 @@ class Request:
         "now",
         "on_disconnect",
         "path",
+        "path_prefix",
         "path_values",
         "payload",
         "peer",
@@ -67,6 +68,7 @@ class Request:
         path_values: Mapping[str, object],
         headers: Mapping[str, str],
         peer: str,
+        path_prefix: str,
         request_id: str,
         now: datetime,
         on_disconnect: OnDisconnect,
@@ -77,6 +79,7 @@ class Request:
         self.path_values = path_values
         self.headers = headers
         self.peer = peer  # the client's address: the socket's peer, or the one that a trusted proxy forwards
+        self.path_prefix = path_prefix  # the path below which a proxy serves us to this client; empty at the root
         self.request_id = request_id
         self.now = now
         self.on_disconnect = on_disconnect

@@ -43,6 +43,7 @@ from attestlab.web.http1.request_head import RequestHead
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.media_types import prefers_html
 from attestlab.web.paging import PageQuery, release_cursor
+from attestlab.web.path_prefix import place_below
 from attestlab.web.rate_limit.limiter import (
     BLOCK_DURATION_S,
     ClientBlocked,
@@ -76,6 +77,7 @@ class RequestHandler:
         "_head",
         "_now",
         "_on_disconnect",
+        "_path_prefix",
         "_payer",
         "_peer",
         "_rate",
@@ -95,6 +97,7 @@ class RequestHandler:
         self._body = body
         self._on_disconnect = on_disconnect
         self._peer = application.limiter.addresses.client(peer, head.headers.get("x-forwarded-for"))
+        self._path_prefix = application.path_prefixes.resolve(peer, head.headers.get("x-forwarded-prefix"))
         self._rate: Count | None = None
         self._route: Route | None = None
         self._request: Request | None = None
@@ -154,7 +157,7 @@ class RequestHandler:
         page_of = self._application.page_of_error
         if page_of is None or not prefers_html(self._head.headers.get("accept")):
             return answer
-        return problems.page_response(answer, page_of, path=self._head.path)
+        return problems.page_response(answer, page_of, path=self._head.path, path_prefix=self._path_prefix)
 
     async def _record_error(self, error: AttestLabError) -> AttestLabError:
         """Counts a rejected request and records a denied attempt.
@@ -232,6 +235,7 @@ class RequestHandler:
             path_values=values,
             headers=head.headers,
             peer=self._peer,
+            path_prefix=self._path_prefix,
             request_id=self._request_id,
             now=self._now,
             on_disconnect=self._on_disconnect,
@@ -357,7 +361,7 @@ class RequestHandler:
             self._rate or (self._request and self._request.rate) or self._application.limiter.full_bucket(now=self._now)
         )
         return compose(
-            cross_origin.share(self._route, self._response),
+            cross_origin.share(self._route, place_below(self._response, self._path_prefix)),
             request_id=self._request_id,
             date=self._application.date_header(self._now),
             rate=rate,

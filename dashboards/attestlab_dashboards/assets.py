@@ -1,4 +1,7 @@
-"""The style sheets and scripts of the dashboards, served under names that change with their content."""
+"""The style sheets and scripts of the dashboards, served under names that change with their content.
+
+Their addresses are relative to a page, so they are the same below the path prefix of a proxy.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(str(files("attestlab_dashboards") / "assets"))
-ROUTE: Final = "/dash/assets/"
+ROUTE: Final = "assets/"
 MEDIA_TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -20,7 +23,7 @@ MEDIA_TYPES: Final = {
 
 @cache
 def address(name: str) -> str:
-    """Return the address of a file of the folder, such as `look.css`."""
+    """Return the address of a file of the folder, such as `look.css`, relative to a page."""
     stem, _, suffix = name.rpartition(".")
     digest = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
     return f"{ROUTE}{stem}-{digest[:16]}.{suffix}"

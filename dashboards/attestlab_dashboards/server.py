@@ -28,7 +28,6 @@ from tornado.routing import PathMatches, Rule
 from tornado.web import (
     GZipContentEncoding,
     OutputTransform,
-    RedirectHandler,
     RequestHandler,
     StaticFileHandler,
     _HandlerDelegate,
@@ -50,7 +49,7 @@ from attestlab_dashboards.view import DashboardView, title_of
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
 _PING_S: Final = 60  # a websocket that answers no ping for as long again ends
 _KEY_BYTES: Final = 32
-_PAGE_PATHS: Final = {f"{shell.PREFIX}/{page.path}{end}" for page in PAGES for end in ("", "/")}
+_PAGE_PATHS: Final = {f"{shell.PREFIX}/{page.path}" for page in PAGES}
 _TOO_MANY_REQUESTS: Final = "Too many requests without a sign-in came from your address."
 _TOO_MANY_PAGES: Final = (
     f"Too many pages were opened: a session may open {PAGES_PER_MINUTE} a minute, a tenant {TENANT_PAGES_PER_MINUTE}."
@@ -121,7 +120,7 @@ class SignedIn(AuthProvider):
 
         Panel writes a dot in front of it.
         """
-        return lambda request_handler: f"/sign-in?{urlencode({'next': request_handler.request.uri})}"
+        return lambda request_handler: f"/{sign_in.SIGN_IN}?{urlencode({'next': _address_of(request_handler.request)})}"
 
 
 class PageBuilder(Handler):
@@ -212,7 +211,8 @@ def build_application(
         {f"/{page.path}": Application(PageBuilder(page, sessions)) for page in PAGES},
         prefix=shell.PREFIX,
         extra_patterns=[
-            (r"/?", RedirectHandler, {"url": sign_in.START, "permanent": False}),
+            (r"/?", sign_in.PageRedirect, shared),
+            (rf"/({'|'.join(page.path for page in PAGES)})/", sign_in.PageRedirect, shared),
             (r"/sign-in", sign_in.SignInHandler, shared),
             (r"/sign-out", sign_in.SignOutHandler, shared),
             (r"/assets/(.+)", AssetHandler, {"path": str(assets.FOLDER)}),
@@ -292,7 +292,12 @@ def _is_unused(pattern: str) -> bool:
 
 def _keep_used_routes() -> None:
     """Keep a page and its websocket of the routes that Bokeh makes for each page; its list of handlers is public."""
-    urls.per_app_patterns[:] = [(r"/?", DocHandler), (r"/ws", PageSocket)]
+    urls.per_app_patterns[:] = [(r"", DocHandler), (r"/ws", PageSocket)]
+
+
+def _address_of(request: HTTPServerRequest) -> str:
+    """Return the address of a page as its browser sees it, without the host."""
+    return sign_in.root_of(request) + str(request.uri).removeprefix(shell.PREFIX)
 
 
 def _cookie_of(request: Any) -> str | None:

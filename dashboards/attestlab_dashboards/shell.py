@@ -1,4 +1,7 @@
-"""The shell around every page: bar, navigation and skeleton, as HTML that is painted before any script has arrived."""
+"""The shell around every page: bar, navigation and skeleton, as HTML that is painted before any script has arrived.
+
+Links are relative to a page, whose address is always the folder of the dashboards and one name.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +47,10 @@ def draw_shell(page: AnyPage, pages: Sequence[AnyPage], facts: Facts) -> Markup:
 
 def _draw_bar(facts: Facts) -> Markup:
     return html(
-        '<header class="al-bar"><a class="al-logo" href="/" aria-label="AttestLab">{logo}<span>AttestLab</span></a>'
+        '<header class="al-bar"><a class="al-logo" href="../" aria-label="AttestLab">{logo}<span>AttestLab</span></a>'
         '<span class="slash" aria-hidden="true">/</span><span class="al-tenant">{tenant}</span>'
         '<span class="al-env {stage}">{stage}</span>'
-        '<form class="al-find" role="search" action="{prefix}/log"><label>{glass}'
+        '<form class="al-find" role="search" action="log"><label>{glass}'
         '<input id="al-search" name="q" type="search" autocomplete="off" maxlength="500"'
         ' aria-label="Find an attestation, entry, key or issuer" placeholder="Id, hash, index, key or issuer">'
         "<kbd>/</kbd></label></form>"
@@ -55,12 +58,11 @@ def _draw_bar(facts: Facts) -> Markup:
         "</button>"
         '<details class="al-me"><summary aria-label="{person}, {roles}">{initials}</summary><div>'
         "<b>{person}</b><span>{email}</span><span>{roles}</span>"
-        '<form method="post" action="{prefix}/sign-out"><button type="submit">{out}Sign out</button></form>'
+        '<form method="post" action="sign-out"><button type="submit">{out}Sign out</button></form>'
         "</div></details></header>",
         logo=LOGO,
         tenant=facts.tenant,
         stage=facts.stage,
-        prefix=PREFIX,
         glass=icons.draw("search"),
         theme=icons.draw("theme"),
         person=facts.person,
@@ -74,8 +76,7 @@ def _draw_bar(facts: Facts) -> Markup:
 def _draw_navigation(page: AnyPage, pages: Sequence[AnyPage]) -> Markup:
     links = join(
         html(
-            '<a href="{prefix}/{path}"{current}>{icon}{name}</a>',
-            prefix=PREFIX,
+            '<a href="{path}"{current}>{icon}{name}</a>',
             path=other.path,
             current=html(' aria-current="page"') if other is page else NOTHING,
             icon=icons.draw(other.icon),
@@ -85,7 +86,7 @@ def _draw_navigation(page: AnyPage, pages: Sequence[AnyPage]) -> Markup:
     )
     return html(
         '<nav class="al-nav" aria-label="Dashboards">{links}<span class="gap"></span>'
-        '<a class="opt" href="/docs">{icon}API</a></nav>',
+        '<a class="opt" href="../docs">{icon}API</a></nav>',
         links=links,
         icon=icons.draw("api"),
     )

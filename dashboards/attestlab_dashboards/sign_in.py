@@ -9,9 +9,11 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from markupsafe import Markup
+from tornado.httputil import HTTPServerRequest
 from tornado.web import RequestHandler
 
 from attestlab.core.errors import AttestLabError, AuthInvalid, RateLimited
+from attestlab.core.path_prefix import FORWARDED_PREFIX
 from attestlab.web.page_origin import is_own_origin
 from attestlab_dashboards import shell
 from attestlab_dashboards.client_names import without_names
@@ -22,8 +24,8 @@ from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
 
 COOKIE: Final = "attestlab_dash"
-SIGN_IN: Final = f"{shell.PREFIX}/sign-in"
-START: Final = f"{shell.PREFIX}/risk"
+SIGN_IN: Final = "sign-in"  # as the links of pages name it
+START: Final = "risk"
 _WRONG: Final = "The address or the password is wrong."
 
 
@@ -34,6 +36,11 @@ class SessionHandler(RequestHandler):
         """Take what all requests share."""
         self.configuration = configuration
         self.sessions = sessions
+
+    @property
+    def root(self) -> str:
+        """The path of the dashboards, as browsers see it."""
+        return root_of(self.request)
 
     def find_session(self) -> BrowserSession | None:
         """Find the session of this browser."""
@@ -50,7 +57,7 @@ class SignInHandler(SessionHandler):
     def get(self) -> None:
         """Show the form; a signed-in person continues."""
         if self.find_session() is not None:
-            self.redirect(read_target(self.get_argument("next", "")))
+            self.redirect(read_target(self.get_argument("next", ""), self.root))
             return
         self._show()
 
@@ -96,15 +103,15 @@ class SignInHandler(SessionHandler):
             self.sessions.end(old)
         cookie = self.sessions.begin(door, facts, address=address)
         self.set_cookie(
-            COOKIE, cookie, path=shell.PREFIX, httponly=True, samesite="Lax", secure=self.configuration.is_secure
+            COOKIE, cookie, path=self.root, httponly=True, samesite="Lax", secure=self.configuration.is_secure
         )
-        self.redirect(read_target(self.get_body_argument("next", "")), status=303)
+        self.redirect(read_target(self.get_body_argument("next", ""), self.root), status=303)
 
     def _show(self, problem: str = "", *, status: int = 200, email: str = "") -> None:
         self.set_status(status)
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
-        target = read_target(self.get_argument("next", ""))
+        target = read_target(self.get_argument("next", ""), self.root)
         self.finish(str(draw_form(self._offered_people(), target, problem, email)))
 
 
@@ -117,8 +124,22 @@ class SignOutHandler(SessionHandler):
         if session is not None and self.comes_from_own_page():
             await asyncio.get_running_loop().run_in_executor(None, session.door.sign_out)
             self.sessions.end(session)
-            self.clear_cookie(COOKIE, path=shell.PREFIX)
-        self.redirect(SIGN_IN, status=303)
+            self.clear_cookie(COOKIE, path=self.root)
+        self.redirect(f"{self.root}/{SIGN_IN}", status=303)
+
+
+class PageRedirect(SessionHandler):
+    """Redirects to a page: from the root of the dashboards to the first one, and from a slash behind a page's name."""
+
+    def get(self, path: str = START) -> None:
+        """Redirect to the page, with the query."""
+        query = self.request.query
+        self.redirect(f"{self.root}/{path}" + (f"?{query}" if query else ""))
+
+
+def root_of(request: HTTPServerRequest) -> str:
+    """Return the path of the dashboards as a browser sees it: behind the prefix that the API's process forwards."""
+    return request.headers.get(FORWARDED_PREFIX, "") + shell.PREFIX
 
 
 def is_known_host(name: str, public_url: str) -> bool:
@@ -136,19 +157,20 @@ def is_known_host(name: str, public_url: str) -> bool:
     return True
 
 
-def read_target(wanted: str) -> str:
-    """Return the page to continue with: one of ours, or the first one.
+def read_target(wanted: str, root: str) -> str:
+    """Return the page to continue with: one of ours, which are below `root`, or the first one.
 
-    >>> read_target("/dash/log?entry=7"), read_target("//evil.example"), read_target("/dash/%2e%2E/x")
-    ('/dash/log?entry=7', '/dash/risk', '/dash/risk')
+    >>> [read_target(each, "/lab/dash") for each in ("/lab/dash/log?entry=7", "//evil.example", "/lab/dash/%2e%2E/x")]
+    ['/lab/dash/log?entry=7', '/lab/dash/risk', '/lab/dash/risk']
     """
+    start = f"{root}/{START}"
     if not (wanted.isascii() and wanted.isprintable()):
-        return START
+        return start
     parts = urlsplit(wanted)
     path = unquote(parts.path)  # browsers leave a folder for `%2e%2e`, too
-    is_ours = not parts.scheme and not parts.netloc and path.startswith(f"{shell.PREFIX}/")
+    is_ours = not parts.scheme and not parts.netloc and path.startswith(f"{root}/")
     is_plain = path.isprintable() and not {".", ".."} & {*path.split("/")} and "\\" not in path
-    return without_names(wanted) if is_ours and is_plain and not path.startswith(SIGN_IN) else START
+    return without_names(wanted) if is_ours and is_plain and not path.startswith(f"{root}/{SIGN_IN}") else start
 
 
 def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: str) -> Markup:
@@ -163,7 +185,7 @@ def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: 
         '<label>Password<input name="password" type="password" autocomplete="current-password" required'
         ' maxlength="1024"></label>'
         '<button class="primary" type="submit">Sign in</button></form>{people}'
-        '<p class="muted"><a href="/">Verify an attestation</a> needs no account.</p></main></body></html>',
+        '<p class="muted"><a href="../">Verify an attestation</a> needs no account.</p></main></body></html>',
         head=shell.draw_head(),
         logo=shell.LOGO,
         problem=html('<p class="problem" role="alert">{problem}</p>', problem=problem) if problem else NOTHING,

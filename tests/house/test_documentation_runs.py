@@ -27,8 +27,9 @@ from support.exports import mint_attestation
 from support.in_process_server import make_client
 from support.issuers import register_issuer
 
-# pycon: docstrings', which `make check` runs; js: tests/webhooks/test_documented_receivers.py
-LANGUAGES = {*SHELLS, "console", "js", "json", "pycon", "python", "toml"}
+# pycon: docstrings', which `make check` runs; js: tests/webhooks/test_documented_receivers.py;
+# nginx: tests/web/test_nginx.py
+LANGUAGES = {*SHELLS, "console", "js", "json", "nginx", "pycon", "python", "toml"}
 NOT_RUN = {
     ("README.md", "make lab"),
     ("docs/log.md", "example.com/attestlab"),

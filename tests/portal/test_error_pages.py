@@ -78,23 +78,23 @@ def test_a_failure_is_a_page_that_offers_to_try_again(status: int) -> None:
         code="X", message="m", http_status=status, retry_after_ms=1500, details={"request_id": "abc"}
     )
 
-    page = ParsedPage(error_page(envelope, path="/a/b/c").body.decode())
+    page = ParsedPage(error_page(envelope, path="/a/b/c", path_prefix="").body.decode())
 
     assert "Try again in 2 seconds." in page.text
     assert {"href": "../../", "class": "btn"} in page.all("a")
 
 
 def test_an_error_page_that_fails_leaves_the_envelope() -> None:
-    def fail(envelope: ErrorEnvelope, /, *, path: str) -> problems.HtmlPage:
+    def fail(envelope: ErrorEnvelope, /, *, path: str, path_prefix: str) -> problems.HtmlPage:
         raise RuntimeError(path)
 
     body = ErrorEnvelope(code="X", message="m", http_status=404, details={}).model_dump_json().encode()
     answer = Response(404, {"Content-Type": "application/json"}, body)
 
-    assert problems.page_response(answer, fail, path="/x") is answer
+    assert problems.page_response(answer, fail, path="/x", path_prefix="") is answer
 
 
 def test_the_page_of_a_very_deep_path_stays_small() -> None:
     envelope = ErrorEnvelope(code="NOT_FOUND", message="m", http_status=404, details={})
 
-    assert len(render_error_page(envelope, path="/" * 16_000).body) < 8_000
+    assert len(render_error_page(envelope, path="/" * 16_000, path_prefix="/lab").body) < 8_000

@@ -17,6 +17,7 @@ from tornado.iostream import IOStream
 from tornado.netutil import bind_unix_socket
 
 from attestlab.web.http1.forwarding import Connect, Forwarder
+from attestlab.web.path_prefix import PathPrefixResolver
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from support.sample_application import SampleServer, serve_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
@@ -91,6 +92,11 @@ def connect_to(path: Path) -> Connect:
 @contextmanager
 def serve_site(connect: Connect, **options: Any) -> Iterator[SampleServer]:
     """Serve the sample application, which forwards what is below /dash."""
-    fallback = lambda: Forwarder("/dash", connect, ClientAddressResolver())  # noqa: E731  # made on the server's loop
-    with serve_sample_application(fallback=fallback, **options) as server:
+
+    def make_fallback() -> Forwarder:
+        """Make it on the server's loop."""
+        addresses = ClientAddressResolver()
+        return Forwarder("/dash", connect, addresses, PathPrefixResolver(addresses))
+
+    with serve_sample_application(fallback=make_fallback, **options) as server:
         yield server

@@ -83,6 +83,15 @@ class TcpProxy:
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_unix_connection(self._upstream)
+        await self._relay(reader, writer, there, back)
+
+    async def _relay(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        there: asyncio.StreamReader,
+        back: asyncio.StreamWriter,
+    ) -> None:
         self._writers.add(back)
         with suppress(ConnectionError):
             await asyncio.gather(self._forward(reader, back), self._forward(there, writer))

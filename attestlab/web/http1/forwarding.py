@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
 from tornado.httputil import (
@@ -23,8 +23,10 @@ from tornado.httputil import (
 from tornado.iostream import IOStream, StreamClosedError
 
 from attestlab.core.errors import Unavailable
+from attestlab.core.path_prefix import FORWARDED_PREFIX
 from attestlab.web.http1.connection import Connection
 from attestlab.web.http1.websockets import HANDSHAKE_S, OPENING, Handshakes, is_handshake, relay_bytes, write_head
+from attestlab.web.path_prefix import PathPrefixResolver
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 
 MAX_BODY_BYTES: Final = 64 * 1024
@@ -43,16 +45,31 @@ _HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control":
 Connect = Callable[[], Awaitable[IOStream]]
 
 
+class ClientFacts(NamedTuple):
+    """The address of a client, and the path prefix below which it reaches this service."""
+
+    address: str
+    path_prefix: str
+
+    def as_headers(self) -> dict[str, str]:
+        """The headers that state both; no prefix is no header."""
+        prefix = {FORWARDED_PREFIX: self.path_prefix} if self.path_prefix else {}
+        return {"X-Forwarded-For": self.address, **prefix}
+
+
 class Forwarder(HTTPServerConnectionDelegate):
     """Forwards requests whose path is `prefix` or below it. `connect` opens a stream to the other process.
 
     If `connect` raises `Unavailable`, the client gets a 503 with its message.
     """
 
-    def __init__(self, prefix: str, connect: Connect, addresses: ClientAddressResolver) -> None:
+    def __init__(
+        self, prefix: str, connect: Connect, addresses: ClientAddressResolver, path_prefixes: PathPrefixResolver
+    ) -> None:
         self._prefix = prefix
         self._connect = connect
         self._addresses = addresses
+        self._path_prefixes = path_prefixes
         self.handshakes = Handshakes()
 
     def takes(self, path: str) -> bool:
@@ -72,9 +89,12 @@ class Forwarder(HTTPServerConnectionDelegate):
         """
         return await self._connect()
 
-    def resolve(self, peer: str, headers: HTTPHeaders) -> str:
-        """Return the address of the client behind a peer."""
-        return self._addresses.client(peer, headers.get("X-Forwarded-For"))
+    def describe_client(self, peer: str, headers: HTTPHeaders) -> ClientFacts:
+        """Return the facts about the client behind a peer that the other process gets."""
+        return ClientFacts(
+            self._addresses.client(peer, headers.get("X-Forwarded-For")),
+            self._path_prefixes.resolve(peer, headers.get(FORWARDED_PREFIX)),
+        )
 
 
 class ForwardedRequest(HTTPMessageDelegate):
@@ -92,33 +112,33 @@ class ForwardedRequest(HTTPMessageDelegate):
     async def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
         """Connect to the other process and send it the head; a websocket is relayed until either side closes it."""
         start_line = cast(RequestStartLine, start_line)
-        address = self._forwarder.resolve(self._peer, headers)
+        client = self._forwarder.describe_client(self._peer, headers)
         try:
             if is_handshake(start_line, headers):
-                await self._open_websocket(start_line, headers, address)
+                await self._open_websocket(start_line, headers, client)
             else:
-                self._upstream = await self._send_head(start_line, headers, address, {"Connection": "close"})
+                self._upstream = await self._send_head(start_line, headers, client, {"Connection": "close"})
         except Unavailable as error:
             self._refusal = str(error)  # sent after the body was read, so that the connection stays usable
 
     async def _send_head(
-        self, start_line: RequestStartLine, headers: HTTPHeaders, address: str, own: dict[str, str]
+        self, start_line: RequestStartLine, headers: HTTPHeaders, client: ClientFacts, own: dict[str, str]
     ) -> HTTP1Connection:
         stream = await self._forwarder.connect()
         parameters = HTTP1ConnectionParameters(max_body_size=MAX_RESPONSE_BYTES, header_timeout=RESPONSE_S)
         upstream = HTTP1Connection(stream, True, parameters)
         self._client.set_close_callback(upstream.close)
         with suppress(StreamClosedError):  # it ended meanwhile, which its response shows
-            await upstream.write_headers(start_line, make_forwardable(headers, address, own))
+            await upstream.write_headers(start_line, make_forwardable(headers, {**own, **client.as_headers()}))
         return upstream
 
-    async def _open_websocket(self, start_line: RequestStartLine, headers: HTTPHeaders, address: str) -> None:
+    async def _open_websocket(self, start_line: RequestStartLine, headers: HTTPHeaders, client: ClientFacts) -> None:
         """Ask the other process for a websocket, and relay it; another answer than 101 is an ordinary response."""
         response: RelayedResponse | None = None
         try:
-            with self._forwarder.handshakes.begin(address):
+            with self._forwarder.handshakes.begin(client.address):
                 async with asyncio.timeout(HANDSHAKE_S):
-                    upstream = await self._send_head(start_line, headers, address, OPENING)
+                    upstream = await self._send_head(start_line, headers, client, OPENING)
                     upstream.finish()
                     response = RelayedResponse(self._client, self._connection, upstream)
                     await self._read_response(response)
@@ -211,12 +231,12 @@ class RelayedResponse(HTTPMessageDelegate):
         """Leave the response incomplete: one side is gone, and the client's connection is closed then."""
 
 
-def make_forwardable(headers: HTTPHeaders, address: str, own: dict[str, str]) -> HTTPHeaders:
-    """Return the headers for the other process: without those of this connection, with the client's address."""
+def make_forwardable(headers: HTTPHeaders, own: dict[str, str]) -> HTTPHeaders:
+    """Return the headers for the other process: without those of this connection and of proxies, with our own."""
     head = HTTPHeaders()
     for name, value in headers.get_all():
         if name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_OF_ANY_PROXY):
             head.add(name, value)
-    for name, value in {**own, "X-Forwarded-For": address}.items():
+    for name, value in own.items():
         head[name] = value
     return head

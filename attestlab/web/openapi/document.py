@@ -6,11 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import cast
+from typing import Final, cast
 
 import orjson
 from pydantic import TypeAdapter
 
+from attestlab.core.path_prefix import FORWARDED_PREFIX
 from attestlab.web.openapi.errors import describe_errors
 from attestlab.web.openapi.headers import describe_headers
 from attestlab.web.openapi.operations import (
@@ -23,11 +24,13 @@ from attestlab.web.openapi.operations import (
 from attestlab.web.openapi.schemas import Input, build_schemas
 from attestlab.web.openapi.vocabulary import JsonObject, Vocabulary
 from attestlab.web.problems import ErrorEnvelope
+from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Route, Routes
 
 _ERROR = ("", "error")
+_SERVERS: Final = ({"url": "/", "description": "This server."},)
 
 
 def openapi_routes(
@@ -41,12 +44,13 @@ def openapi_routes(
         return describe([*described, *routes], title=title, version=version, vocabulary=load_vocabulary())
 
     @routes.get("/openapi.json", scope=PUBLIC, fixed=True, produces={JSON: JsonObject})
-    async def get_openapi() -> RawResponse:
+    async def get_openapi(request: Request) -> RawResponse:
         """Get the description of this API, an OpenAPI 3.1 document.
 
         It is generated from the routes and models that validate and answer requests.
         """
-        return RawResponse(await asyncio.to_thread(render_json), JSON)
+        document = await asyncio.to_thread(render_json)
+        return RawResponse(_place_below(document, request.path_prefix), JSON, {"Vary": FORWARDED_PREFIX})
 
     return routes
 
@@ -68,7 +72,7 @@ def describe(routes: Iterable[Route], *, title: str, version: str, vocabulary: V
     document = {
         "openapi": "3.1.1",
         "info": {"title": title, "version": version, **words.info},
-        "servers": [{"url": "/", "description": "This server."}],
+        "servers": _SERVERS,
         "paths": paths,
         "webhooks": words.webhooks,
         "components": {
@@ -82,6 +86,17 @@ def describe(routes: Iterable[Route], *, title: str, version: str, vocabulary: V
         ],
     }
     return orjson.dumps(document)
+
+
+def _place_below(document: bytes, prefix: str) -> bytes:
+    """Return the document of a service that a proxy serves below a path; only `servers` differs.
+
+    The bytes that are replaced occur once, because a text in JSON has no quotation mark without a backslash.
+    """
+    if not prefix:
+        return document
+    servers = [{**server, "url": prefix} for server in _SERVERS]
+    return document.replace(orjson.dumps({"servers": _SERVERS})[1:-1], orjson.dumps({"servers": servers})[1:-1], 1)
 
 
 def _tags_of(words: Vocabulary) -> Iterator[str]:

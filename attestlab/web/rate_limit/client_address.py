@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network
 
-from attestlab.core.addresses import IPNetwork, parse_address
+from attestlab.core.addresses import IPNetwork, parse_address, parse_endpoint
 from attestlab.web import logging_setup
 
 _CACHE_SIZE = 4096
 _NETWORK_BITS = 64  # of an IPv6 address: a client controls all addresses of its /64
 _UNNAMED = "local"  # for a socket without an address
+_FORWARDED_FOR = "X-Forwarded-For"
 
 
 class ClientAddressResolver:
@@ -33,34 +34,35 @@ class ClientAddressResolver:
 
         If a trusted proxy forwards no readable address, the proxy counts as the client.
         """
-        if forwarded is None:
-            return peer
-        if peer and not self._trusted:
-            self._warn(peer)
-            return peer
-        if not self._trusts(peer):
+        if forwarded is None or not self.trusts(peer, _FORWARDED_FOR):
             return peer
         client = peer
         for claimed in reversed(forwarded.split(",")):
-            address = parse_address(claimed.strip())
+            address = parse_endpoint(claimed.strip())
             if address is None:
                 break
             client = str(address)
-            if not self._trusts(client):
+            if not self._is_proxy(client):
                 break
         return client
 
-    def _warn(self, peer: str) -> None:
+    def trusts(self, peer: str, header: str) -> bool:
+        """Whether what `peer` states in a header of proxies counts."""
+        if peer and not self._trusted:
+            self._warn(peer, header)
+        return self._is_proxy(peer)
+
+    def _warn(self, peer: str, header: str) -> None:
         """Warns once: behind an untrusted proxy, all clients share the limits of its address."""
         if not self._has_warned:
             self._has_warned = True
             logging_setup.log_warning(
-                "X-Forwarded-For is ignored",
+                f"{header} is ignored",
                 peer=peer,
                 remedy="If a proxy at this address forwards requests, name its network in ATTESTLAB_TRUSTED_PROXIES.",
             )
 
-    def _trusts(self, peer: str) -> bool:
+    def _is_proxy(self, peer: str) -> bool:
         return not peer or is_within(peer, self._trusted)
 
 

@@ -143,7 +143,7 @@ def draw_example(data: Example | None, _state: PolicyState) -> Markup:
 def _draw_buttons(example: ExampleOut) -> Markup:
     if example.decision_id is not None:
         return widgets.button("Try it in the form", ev="load", v=example.decision_id, primary=True)
-    return html('<a class="btn sm" href="/dash/log?q={id}">Open in the log</a>', id=path(example.attestation_id or ""))
+    return html('<a class="btn sm" href="log?q={id}">Open in the log</a>', id=path(example.attestation_id or ""))
 
 
 def _draw_values(data: Example) -> Markup:

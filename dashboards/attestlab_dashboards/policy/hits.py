@@ -79,7 +79,7 @@ def list_issuers(history: FlipHistory) -> list[Hit]:
     """List the issuers, those with the most newly allowed decisions first."""
     return [
         Hit(
-            html('<a href="/dash/issuers?issuer={id}">{name}</a>', id=path(issuer_id), name=name),
+            html('<a href="issuers?issuer={id}">{name}</a>', id=path(issuer_id), name=name),
             flips.opened,
             flips.closed,
         )

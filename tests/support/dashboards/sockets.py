@@ -45,7 +45,7 @@ def token_of(page: str) -> str:
 
 def request_socket(url: str, token: str, cookie: str | None, origin: str | None = None) -> RawConnection:
     """Ask for the websocket of the first page; the answer's status is 101 if it is open."""
-    host = url.removeprefix("http://")
+    host, slash, path = url.removeprefix("http://").partition("/")
     headers = [
         f"Host: {host}",
         "Upgrade: websocket",
@@ -56,7 +56,7 @@ def request_socket(url: str, token: str, cookie: str | None, origin: str | None 
         f"Origin: {origin or url}",
         *([f"Cookie: {COOKIE}={cookie}"] if cookie else []),
     ]
-    request = "\r\n".join([f"GET /dash/{PAGES[0].path}/ws HTTP/1.1", *headers, "", ""])
+    request = "\r\n".join([f"GET {slash}{path}/dash/{PAGES[0].path}/ws HTTP/1.1", *headers, "", ""])
     return RawConnection(int(host.partition(":")[2])).send(request.encode())
 
 

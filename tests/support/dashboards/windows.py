@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
@@ -76,7 +77,8 @@ class Windows:
         if person not in self._signed_in:
             with open_profile(self.browser) as profile:
                 page = profile.new_page()
-                page.goto(f"{self.url}/dash/sign-in?next=/dash/nowhere")  # no page is drawn for it
+                nowhere = f"{urlsplit(self.url).path}/dash/nowhere"  # no page is drawn for it
+                page.goto(f"{self.url}/dash/sign-in?next={nowhere}")
                 page.fill("input[name=email]", person)
                 page.fill("input[name=password]", self.server.made["people_password"])
                 page.click("button.primary")
