@@ -96,6 +96,7 @@ def _make_request(lab: Installation, application: Application, credential: Crede
         path_values={},
         headers={},
         peer="127.0.0.1",
+        path_prefix="",
         request_id="cost",
         now=lab.clock.now(),
         on_disconnect=lambda tell: None,

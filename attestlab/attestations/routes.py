@@ -24,7 +24,6 @@ from attestlab.attestations.shapes import (
     MintOut,
     RevokedOut,
     RevokeIn,
-    Sha256Hex,
     SupersededOut,
     SupersedeIn,
 )
@@ -38,7 +37,7 @@ from attestlab.core.errors import (
     NotFound,
     PermissionDenied,
 )
-from attestlab.core.shapes import Moment, Uuid
+from attestlab.core.shapes import Moment, Sha256Hex, Uuid
 from attestlab.delivery.share_links import Links
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Scope
@@ -80,7 +79,7 @@ class AttestationsQuery(OffsetPageQuery):
             status=self.status,
             schema=self.schema_id,
             kid=self.kid,
-            document_hash=self.document_hash and self.document_hash.lower(),
+            document_hash=self.document_hash,
             pack_id=self.pack_id,
             since=self.since,
             until=self.until,

@@ -18,6 +18,7 @@ from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_b64ur
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.placeholders import is_placeholder
 
 STATEMENT_VERSION = 1
 PAYLOAD_LIMIT_CHARS = 52_428_800
@@ -153,7 +154,7 @@ def resolve_document_hash(
 ) -> tuple[str | None, list[str]]:
     """Return the document's hash, in SPEC's order (claims, field, file), and warnings for the caller."""
     in_claims = _read_hash_from_claims(claims)
-    if explicit is not None and not _SHA256_HEX.fullmatch(explicit):
+    if explicit is not None and not _is_document_hash(explicit):
         raise _invalid_hash("/document_hash")
     warnings = []
     if in_claims is not None and explicit is not None and in_claims != explicit:
@@ -171,15 +172,22 @@ def _read_hash_from_claims(claims: Mapping[str, object]) -> str | None:
     if not isinstance(document, Mapping) or "sha256" not in document:
         return None
     digest = document["sha256"]
-    if not isinstance(digest, str) or not _SHA256_HEX.fullmatch(digest):
+    if not _is_document_hash(digest):
         raise _invalid_hash("/claims/document/sha256")
-    return digest
+    return str(digest)
 
 
 def _invalid_hash(field: str) -> ValidationFailed:
     return ValidationFailed.of(
-        field, "sha256_hex", "A document hash must be 64 lowercase hexadecimal digits (SHA-256)."
+        field,
+        "sha256_hex",
+        "A document hash must be 64 lowercase hexadecimal digits (SHA-256), and not all of them zero: no document has "
+        "such a hash. Send the hash of the document, or none.",
     )
+
+
+def _is_document_hash(text: object) -> bool:
+    return isinstance(text, str) and _SHA256_HEX.fullmatch(text) is not None and not is_placeholder(text)
 
 
 def require_future(expiry_at: datetime | None, *, now: datetime) -> None:

@@ -9,8 +9,7 @@ from pydantic_core import CoreSchema
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.shapes import Email, In, Moment, Out, SecretText, Uuid, one_of
-from attestlab.core.text_forms import SHA256_HEX
+from attestlab.core.shapes import Email, In, Moment, Out, SecretText, Sha256Hex, Uuid, one_of
 from attestlab.issuers.shapes import AlgorithmName, CustodyName, IssuerStatusName, RiskRatingName, TrustTierName
 from attestlab.web.problems import ErrorEnvelope
 
@@ -27,7 +26,6 @@ SchemaId = Annotated[str, one_of(CATALOGUE)]
 KnownSchema = Annotated[SchemaId, AfterValidator(_require_known_schema)]
 ReasonCode = Annotated[str, one_of(Reason)]
 ContentTypeName = Annotated[str, one_of(ContentType)]
-Sha256Hex = Annotated[str, StringConstraints(pattern=SHA256_HEX)]
 
 
 class MintIn(In):

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, SupportsIndex
 from uuid import UUID
 
 from attestlab.attestations.schemas.catalogue import CONTENT_TYPES, ContentType
-from attestlab.core.encoding import parse_time, parse_uuid, quote
+from attestlab.core.encoding import parse_sent_time, parse_uuid, quote
 from attestlab.core.errors import ValidationFailed
 
 _CHUNK_BYTES = 1024 * 1024
@@ -355,7 +355,7 @@ def _parse_time(text: str, name: str) -> datetime:
     try:
         if len(text) == len("2026-11-02"):
             return datetime.combine(date.fromisoformat(text), time(0), tzinfo=UTC)
-        return parse_time(text)
+        return parse_sent_time(text)
     except ValueError:
         pass
     except ValidationFailed:

@@ -1,10 +1,14 @@
-"""Country codes: ISO 3166-1, and the codes of travel documents (ICAO Doc 9303 part 3, section 5).
+"""Country codes: ISO 3166-1, the codes of travel documents (ICAO Doc 9303 part 3, section 5), and what is no country.
 
 The table is part of this package because it has only 249 pairs of codes and changes less than once a year;
 libraries with this table add megabytes of names and translations. Codes are upper case, as in the standard.
 """
 
 from __future__ import annotations
+
+from typing import Final
+
+from attestlab.core.placeholders import is_placeholder
 
 _ISO_3166_1 = """
 AD:AND AE:ARE AF:AFG AG:ATG AI:AIA AL:ALB AM:ARM AO:AGO AQ:ATA AR:ARG AS:ASM AT:AUT AU:AUS AW:ABW AX:ALA AZ:AZE
@@ -29,6 +33,10 @@ ALPHA_2: frozenset[str] = frozenset(pair[:2] for pair in _ISO_3166_1.split())
 # Kosovo has no code in ISO 3166-1; XK is the user-assigned one by which tables of addresses know it.
 LOCATIONS: frozenset[str] = ALPHA_2 | {"XK"}
 ALPHA_3: frozenset[str] = frozenset(pair[3:] for pair in _ISO_3166_1.split())
+CODES: frozenset[str] = LOCATIONS | ALPHA_3 | {"XKX"}  # of two letters or three
+_ALIASES: Final = {"UK": "GB", "EL": "GR"}  # reserved in ISO 3166-1 for those who write them so
+# Of tables of addresses: unknown (ZZ, XX), Tor (T1), proxies, satellites and others (A1, A2, O1), and regions.
+_NO_COUNTRIES: Final = frozenset(["ZZ", "XX", "T1", "A1", "A2", "O1", "EU", "AP"])
 
 # Codes of passports that are not in ISO 3166-1: Germany's one letter, British nationals who are not citizens, bodies
 # that issue travel documents, Kosovo, and people without nationality (XXA stateless, XXB, XXC refugees, XXX unknown).
@@ -37,3 +45,21 @@ D GBD GBN GBO GBP GBS EUE UNA UNK UNO RKS XCC XOM XPO XXA XXB XXC XXX
 """
 
 TRAVEL_DOCUMENT: frozenset[str] = frozenset(_ICAO_9303.split())
+
+
+def parse_location(text: str) -> str | None:
+    """Parse a country code of two letters, in either case; None if it stands for no country.
+
+    >>> [parse_location(each) for each in ("ch", "UK", "XK", "ZZ", "T1", "unknown")]
+    ['CH', 'GB', 'XK', None, None, None]
+
+    Raises:
+        ValueError: it is no such code.
+    """
+    code = text.strip().upper()
+    code = _ALIASES.get(code, code)
+    if code in _NO_COUNTRIES or is_placeholder(text):
+        return None
+    if not text.isascii() or code not in LOCATIONS:  # the upper case of "ß" is SS, South Sudan
+        raise ValueError(f"{text[:40]!r} is no ISO 3166-1 code of two letters, such as CH, or XK for Kosovo.")
+    return code

@@ -18,10 +18,14 @@ from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
 
 _MAX_QUOTED_CHARACTERS = 40
+_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.24:")
 _SECONDS = slice(17, 19)  # of an RFC 3339 time
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _NOT_BASE64URL = re.compile(r"[^A-Za-z0-9_-]")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_AS_WRITTEN = re.compile(  # the offset may have lost its plus sign, which a query writes as %2B
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9:.]+) ?([Zz]|[+-][0-9]{2}:[0-9]{2}|(?<= )[0-9]{2}:[0-9]{2})"
+)
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
     r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
@@ -84,6 +88,25 @@ def parse_uuid(text: str, *, field: str = "") -> UUID:
     return UUID(text)
 
 
+def parse_sent_time(text: str, *, field: str = "") -> datetime:
+    """Parse a time of a request, which may have a space for the T, as RFC 3339 section 5.6 lets applications choose.
+
+    A space before the offset is left out, or stands for the plus sign that a query string turns into a space. What is
+    signed or logged has one spelling, that of `parse_time`.
+
+    >>> {parse_sent_time(text).isoformat() for text in ("2026-01-02 03:04:05z", "2026-01-02T05:04:05 02:00")}
+    {'2026-01-02T03:04:05+00:00'}
+
+    Raises:
+        ValidationFailed: it is no such time, or out of range.
+    """
+    found = _AS_WRITTEN.fullmatch(text)
+    if found is None:
+        return parse_time(text, field=field)
+    day, clock, offset = found.groups()
+    return parse_time(f"{day}T{clock}{'+' if offset[0].isdigit() else ''}{offset}", field=field)
+
+
 def parse_time(text: str, *, field: str = "") -> datetime:
     """Parse an RFC 3339 timestamp with an offset to an aware time in UTC, truncated to milliseconds.
 
@@ -139,6 +162,8 @@ def _refuse_base64url(digits: str, field: str) -> Never:
 
 
 def _refuse_time(text: str, field: str) -> Never:
+    if _MIDNIGHT.match(text):
+        _refuse("time", f"{quote(text)} has an hour 24. Send 00:00:00 of the next day.", field)
     _refuse("time", f"{quote(text)} is not an RFC 3339 time with an offset, such as 2026-01-02T03:04:05Z.", field)
 
 

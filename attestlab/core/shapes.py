@@ -11,13 +11,23 @@ from datetime import datetime
 from typing import Annotated, cast
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+)
 from pydantic.config import JsonDict, JsonValue
 from pydantic.fields import FieldInfo
 
-from attestlab.core.encoding import format_time, parse_time, parse_uuid
+from attestlab.core.encoding import format_time, parse_sent_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten, show_value
+from attestlab.core.text_forms import SHA256_HEX
 
 
 def _parse_uuid(value: object) -> object:
@@ -25,7 +35,7 @@ def _parse_uuid(value: object) -> object:
 
 
 def _parse_moment(value: object) -> object:
-    return _parse(parse_time, value) if isinstance(value, str) else value
+    return _parse(parse_sent_time, value) if isinstance(value, str) else value
 
 
 def _parse(parse: Callable[[str], object], value: str) -> object:
@@ -47,6 +57,12 @@ Moment = Annotated[
     BeforeValidator(_parse_moment),
     PlainSerializer(format_time, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+# As hashes are looked up: in either case, and with or without the prefix that the log writes.
+Sha256Hex = Annotated[
+    str,
+    StringConstraints(pattern=SHA256_HEX, to_lower=True),
+    AfterValidator(lambda text: text.removeprefix("sha256:")),
 ]
 SecretText = Annotated[str, Field(repr=False)]  # of an answer; no repr and no card shows it
 Email = Annotated[str, AfterValidator(_normalize_email), WithJsonSchema({"type": "string", "format": "email"})]

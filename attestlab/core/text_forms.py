@@ -26,4 +26,6 @@ def is_described(pattern: str) -> bool:
     return pattern in _WORDS
 
 
-SHA256_HEX = describe_form(r"^[0-9a-fA-F]{64}$", "Send a SHA-256 as 64 hex digits.")
+SHA256_HEX = describe_form(
+    r"^(sha256:)?[0-9a-fA-F]{64}$", "Send a SHA-256 as 64 hex digits, with or without `sha256:` before it."
+)

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from attestlab.core.countries import ALPHA_2
+from attestlab.core.countries import parse_location
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import validate_display_name
 
@@ -182,12 +182,19 @@ def normalize_domain(text: str) -> str:
 
 
 def normalize_jurisdiction(code: str) -> str:
-    """Validate an ISO 3166-1 alpha-2 code, and return it in upper case."""
-    if not code.isascii() or code.upper() not in ALPHA_2:
-        raise ValidationFailed.of(
-            "/jurisdiction", "country", "The jurisdiction must be an ISO 3166-1 alpha-2 code, e.g. CH."
-        )
-    return code.upper()
+    """Validate a country code of two letters, and return it in upper case.
+
+    >>> normalize_jurisdiction("ch"), normalize_jurisdiction("XK")
+    ('CH', 'XK')
+    """
+    try:
+        country = parse_location(code)
+    except ValueError as error:
+        raise ValidationFailed.of("/jurisdiction", "country", str(error)) from None
+    if country is None:
+        message = f"{code[:40]!r} names no country. Send a code such as CH, or omit the jurisdiction."
+        raise ValidationFailed.of("/jurisdiction", "country", message)
+    return country
 
 
 def normalize_color(field: str, text: str) -> str:

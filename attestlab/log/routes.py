@@ -189,7 +189,7 @@ def get_log_key(storage: Storage, log: Log) -> VkeyOut:
 
 def _find_index(log: Log, connection: Connection, name: str, value: str) -> int:
     if name == "hash":
-        return log.lookup(connection, bytes.fromhex(value.removeprefix("sha256:")))
+        return log.lookup(connection, bytes.fromhex(value))
     index = log.finders[name](connection, value)
     if index is None:
         raise NotFound("log entry with", f"{name} {value}")

@@ -2,18 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from attestlab.core.shapes import In, Moment, Out, one_of
-from attestlab.core.text_forms import SHA256_HEX, describe_form
+from attestlab.core.shapes import In, Moment, Out, Sha256Hex, one_of
 from attestlab.log.entries import EntryType
 from attestlab.log.note.note import MAX_SIZE
 
 Size = Annotated[int, Field(ge=0, le=MAX_SIZE)]
-
-_LEAF_HASH = describe_form(
-    r"^(sha256:)?[0-9a-f]{64}$", "Send a SHA-256 as 64 hex digits in lower case, with or without `sha256:` before it."
-)
 
 
 class FsckOut(Out):
@@ -108,9 +103,9 @@ class EntriesOut(Out):
 class LookupQuery(In):
     """Exactly one name of an entry: its leaf hash (`sha256:<hex>` or hex), its attestation or its document."""
 
-    hash: Annotated[str, Field(pattern=_LEAF_HASH)] | None = None
+    hash: Sha256Hex | None = None
     attestation_id: str | None = None
-    document_hash: Annotated[str, StringConstraints(pattern=SHA256_HEX, to_lower=True)] | None = None
+    document_hash: Sha256Hex | None = None
 
 
 class VkeyOut(Out):

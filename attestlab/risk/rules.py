@@ -12,6 +12,7 @@ from typing import NamedTuple
 from attestlab.core.addresses import MIN_PREFIX_BITS, list_networks, parse_address, parse_network, spell_address
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.placeholders import is_placeholder
 from attestlab.core.text_forms import describe_form
 
 MAX_SCORE = 100.0
@@ -32,7 +33,7 @@ NAME_PATTERN = describe_form(
 _NAME = re.compile(NAME_PATTERN)
 ENTITY_ID = re.compile(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{MAX_ENTITY_ID_LENGTH}}}")
 
-_LOWER_CASE_ID = re.compile(r"[0-9A-Fa-f]{64}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_LOWER_CASE_ID = re.compile(r"(?:sha256:)?[0-9A-Fa-f]{64}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _LIKE_ADDRESS = re.compile(r"(?=.*[.:/*])[\s0-9A-Fa-f.:/*,%\[\]-]+")  # a hash of an address has no such punctuation
 
 
@@ -105,12 +106,36 @@ class Entity(NamedTuple):
 def spell_id(kind: str, entity_id: str) -> str:
     """Return the one spelling of an entity's id: of an address, a SHA-256 or a UUID; other ids are their text.
 
-    >>> spell_id("ip", "2001:DB8::0009"), spell_id("document", "AB" * 32)[:4], spell_id("user", "Ada")
+    >>> spell_id("ip", "2001:DB8::0009"), spell_id("document", "sha256:" + "AB" * 32)[:4], spell_id("user", "Ada")
     ('2001:db8::9', 'abab', 'Ada')
     """
     if kind == EntityType.IP:
         return spell_address(entity_id) or entity_id
-    return entity_id.lower() if _has_own_spelling(kind, entity_id) else entity_id
+    return entity_id.lower().removeprefix("sha256:") if _has_own_spelling(kind, entity_id) else entity_id
+
+
+def names_nothing(kind: str, entity_id: str) -> bool:
+    """Whether an id is a placeholder, such as `unknown`, `0.0.0.0` or zeros, which many share.
+
+    >>> names_nothing("device", "N/A"), names_nothing("ip", "::"), names_nothing("device", "7f3c")
+    (True, True, False)
+    """
+    address = parse_address(entity_id.strip()) if kind == EntityType.IP else None
+    return is_placeholder(entity_id) if address is None else address.is_unspecified
+
+
+def require_named(entity: Entity, field: str = "/entity_id") -> None:
+    """Require that an id identifies something.
+
+    Raises:
+        ValidationFailed: it is a placeholder.
+    """
+    if names_nothing(entity.type, entity.id):
+        message = (
+            f"{entity.id[:40]!r} is a placeholder, which names no {entity.type}: all that have none would count as "
+            "one. Send an id, or nothing where there is none."
+        )
+        raise ValidationFailed.of(field, "placeholder", message)
 
 
 def _has_own_spelling(kind: str, entity_id: str) -> bool:
@@ -137,11 +162,12 @@ def list_matching_ids(kind: str, entity_id: str) -> tuple[str, ...]:
 
 
 def require_listable(entity: Entity) -> None:
-    """Require that an entry of a list can hold for an entity.
+    """Require that an entry of a list can hold for an entity, and for no more than it.
 
     Raises:
-        ValidationFailed: the id is written like an address and is none, or the network is too wide.
+        ValidationFailed: the id is a placeholder, or written like an address and none, or the network is too wide.
     """
+    require_named(entity)
     if entity.type is not EntityType.IP:
         return
     network = parse_network(entity.id)

@@ -6,7 +6,8 @@ all facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -61,22 +62,41 @@ def find_differences(
     table: Table,
     kind: type[Key],
     derive: Callable[[Callable[[Key], bool]], Mapping[Key, tuple[object, ...]]],
+    *,
+    respell: Callable[[Key], Key | None] = lambda key: key,
 ) -> Iterator[tuple[str, str]]:
     """Yield the rows of a table that do not follow from the facts as (place, problem).
 
     The first columns of the table are those of `kind`. `derive(is_wanted)` returns the other columns by key, for the
-    keys that are wanted.
+    keys that are wanted. `respell` returns today's key of a row, or None if there is none any more; rows with one key
+    count together.
     """
     parts = 1 + (connection.scalar(select(func.count()).select_from(table)) or 0) // ROWS_A_PART
     width = len(kind._fields)
     for part in range(parts):
         expected = dict(derive(partial(_is_in_part, part, parts)))
+        others: defaultdict[Key, list[tuple[object, ...]]] = defaultdict(list)
         for row in connection.execute(select(*table.c).execution_options(yield_per=ROWS_PER_FETCH)):
-            key = kind._make(row[:width])
-            if _is_in_part(part, parts, key) and expected.pop(key, None) != row[width:]:
+            key = respell(kind._make(row[:width]))
+            if key is None or not _is_in_part(part, parts, key):
+                continue
+            if expected.get(key) == row[width:]:
+                del expected[key]
+            else:
+                others[key].append(tuple(row[width:]))
+        for key, rows in others.items():
+            if expected.pop(key, None) != _add_up(rows):
                 yield _name(table, key), "does not follow from the signals and raw events"
         for key in expected:
             yield _name(table, key), "is missing"
+
+
+def _add_up(rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
+    """Return the row that the rows of one key are together; one row is itself."""
+    if len(rows) == 1:
+        return rows[0]
+    counts, firsts, lasts = zip(*map(FactTally._make, rows), strict=True)
+    return sum(counts), min(firsts), max(lasts)
 
 
 def _is_in_part(part: int, parts: int, key: NamedTuple) -> bool:

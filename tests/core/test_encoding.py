@@ -19,6 +19,7 @@ from attestlab.core.encoding import (
     b64url_decode,
     b64url_encode,
     format_time,
+    parse_sent_time,
     parse_time,
     parse_uuid,
 )
@@ -51,6 +52,34 @@ def test_another_second_60_is_refused_with_a_true_sentence(text):
 def test_a_second_that_no_clock_has_is_refused(text):
     with pytest.raises(ValidationFailed, match="is not an RFC 3339 time"):
         parse_time(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-02 03:04:05Z",
+        "2026-01-02 03:04:05z",
+        "2026-01-02 03:04:05+00:00",
+        "2026-01-02 03:04:05 +00:00",
+        "2026-01-02T03:04:05 00:00",  # a plus sign in a query string
+        "2026-01-01T22:04:05-05:00",
+    ],
+)
+def test_a_request_may_write_a_time_with_a_space(text):
+    assert format_time(TypeAdapter(Moment).validate_python(text)) == "2026-01-02T03:04:05.000Z"
+    assert read_time(text, name="at") == parse_sent_time(text) == parse_time("2026-01-02T03:04:05Z")
+
+
+@pytest.mark.parametrize("text", ["2026-01-02T03:04:0500:00", "2026-01-02  03:04:05Z", "2026-01-02 03:04:05", "x y"])
+def test_another_form_stays_refused(text):
+    with pytest.raises(ValidationFailed, match="is not an RFC 3339 time"):
+        parse_sent_time(text)
+
+
+@pytest.mark.parametrize("text", ["2026-01-02T24:00:00Z", "2026-01-02 24:00:00+00:00"])
+def test_an_hour_24_is_refused_with_what_to_send(text):
+    with pytest.raises(ValidationFailed, match=r"has an hour 24\. Send 00:00:00 of the next day"):
+        parse_sent_time(text)
 
 
 @settings(deadline=None)

@@ -32,6 +32,7 @@ def call_with(lab: Installation, site: Application, credential: Credential) -> R
         path_values={},
         headers={},
         peer="127.0.0.1",
+        path_prefix="",
         request_id="cost",
         now=lab.clock.now(),
         on_disconnect=lambda tell: None,

@@ -81,9 +81,9 @@ def test_denied_device_scores_100(key: httpx.Client) -> None:
     [
         {"outcome": "maybe"},
         {"ip": "not an address"},
-        {"country": "XX"},
-        {"country": "EU"},
-        {"country": "pt"},
+        {"country": "QQ"},
+        {"country": "PRT"},
+        {"subject_id": "(null)"},
         {"subject_id": ""},
         {"user_agent": "x" * 513},
         {"occurred_at": "2020-01-01T00:00:00Z"},
@@ -94,6 +94,41 @@ def test_unacceptable_login_is_rejected_and_teaches_nothing(key: httpx.Client, c
 
     assert key.post("/v1/risk/ato/evaluate", json=body).status_code == 400
     assert list_ids(key) == []
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [{"country": code} for code in ("ZZ", "XX", "T1", "A1", "EU", "unknown")]
+    + [{"ip": "0.0.0.0"}, {"ip": "::"}, {"ip": "unknown"}]
+    + [{"device_id": "unknown"}, {"device_id": "00000000-0000-0000-0000-000000000000"}, {"user_agent": "-"}],
+    ids=lambda absent: "-".join([*absent, *absent.values()]),
+)
+def test_a_placeholder_scores_as_a_missing_value(key: httpx.Client, absent: dict[str, str]) -> None:
+    (name,) = absent
+    for user in ("ada", "bob"):
+        evaluate(key, user, "success")
+
+    placeholder = evaluate(key, "ada", "success", **absent)
+    missing = evaluate(key, "bob", "success", **{name: None})
+
+    assert placeholder["factors"] == missing["factors"]
+
+
+def test_a_country_in_lower_case_is_the_same_country(key: httpx.Client, clock: FixedClock) -> None:
+    for _ in range(10):
+        clock.advance(timedelta(days=1))
+        evaluate(key, outcome="success")
+
+    assert evaluate(key, outcome="success", country="pt")["factors"] == evaluate(key, outcome="success")["factors"]
+
+
+def test_the_device_unknown_of_many_users_is_no_device_farm(key: httpx.Client, clock: FixedClock) -> None:
+    for number in range(12):
+        clock.advance(timedelta(hours=1))
+        changes = {"device_id": "unknown", "ip": f"198.51.{number}.7"}
+        last = evaluate(key, f"user-{number}", "success", **changes)
+
+    assert "device_farm" not in {factor["name"] for factor in last["factors"]}
 
 
 def test_a_login_from_kosovo_is_scored(key: httpx.Client) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from attestlab.core.countries import ALPHA_2, ALPHA_3, TRAVEL_DOCUMENT
+from attestlab.core.countries import CODES, TRAVEL_DOCUMENT
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import ValidationFailed
 
@@ -25,7 +25,7 @@ _YEAR: Final = "^[0-9]{4}([-/]([0-9]{2}|[0-9]{4}))?$"
 _SHA256: Final = "^[0-9a-f]{64}$"
 _DID: Final = "^did:[a-z0-9]+:([A-Za-z0-9._:-]|%[0-9A-Fa-f]{2})*([A-Za-z0-9._-]|%[0-9A-Fa-f]{2})$"
 
-COUNTRY_CODES: Final = ALPHA_2 | ALPHA_3
+COUNTRY_CODES: Final = CODES
 TRAVEL_CODES: Final = COUNTRY_CODES | TRAVEL_DOCUMENT
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from attestlab.core.countries import ALPHA_2
+from attestlab.core.countries import LOCATIONS
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 from attestlab.core.suggestions import find_nearest
@@ -317,7 +317,7 @@ RISK_ATTRIBUTES = {attribute.path: entity for entity in RISK_ENTITIES for attrib
 
 PLATFORM = Registry(
     [
-        Attribute("jurisdiction", AttributeType.ENUM, tuple(sorted(ALPHA_2)), mutable=False),
+        Attribute("jurisdiction", AttributeType.ENUM, tuple(sorted(LOCATIONS)), mutable=False),
         Attribute("trust_tier", AttributeType.ENUM, tuple(TrustTier)),
         Attribute("status", AttributeType.ENUM, tuple(IssuerStatus)),
         Attribute("risk_rating", AttributeType.ENUM, tuple(RiskRating)),

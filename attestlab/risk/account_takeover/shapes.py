@@ -8,23 +8,22 @@ from uuid import UUID
 from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.core.text_forms import describe_form
 from attestlab.risk.shapes import EntityId, FactorOut
 
 Text = Annotated[str, Field(min_length=1, max_length=512)]
 
 
-COUNTRY = describe_form("^[A-Z]{2}$", "Send an ISO 3166-1 code of two letters in upper case, such as CH.")
-
-
 class LoginAttemptIn(In):
-    """One attempt to log in; every value but the subject and the outcome may be missing."""
+    """One attempt to log in; every value but the subject and the outcome may be missing.
+
+    A placeholder, such as the device `unknown`, the address `0.0.0.0` or the country `ZZ`, counts as missing.
+    """
 
     subject_id: EntityId
     outcome: Literal["success", "failure"]
     ip: Annotated[str, Field(max_length=45)] | None = None
     device_id: EntityId | None = None
-    country: Annotated[str, Field(pattern=COUNTRY)] | None = None
+    country: Annotated[str, Field(max_length=16)] | None = None
     user_agent: Text | None = None
     occurred_at: Moment | None = None
 

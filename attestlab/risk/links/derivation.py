@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Table, select
 
 from attestlab.core.db.tables import iterate
-from attestlab.risk.links.mentions import Fact, LinkKey
+from attestlab.risk.links.mentions import Fact, LinkKey, respell
 from attestlab.risk.links.recording import see_links
 from attestlab.risk.links.store import links
 from attestlab.risk.normalization.mapping import find_source
@@ -19,7 +19,9 @@ from attestlab.risk.tallies import ROWS_PER_FETCH, FactTally, find_differences, 
 
 def find_wrong_links(connection: Connection) -> Iterator[tuple[str, str]]:
     """Yield the links that do not follow from the facts as (place, problem)."""
-    return find_differences(connection, links, LinkKey, lambda is_wanted: derive_links(connection, is_wanted))
+    return find_differences(
+        connection, links, LinkKey, lambda is_wanted: derive_links(connection, is_wanted), respell=respell
+    )
 
 
 def derive_links(connection: Connection, is_wanted: Callable[[LinkKey], bool]) -> Mapping[LinkKey, FactTally]:

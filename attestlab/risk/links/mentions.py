@@ -1,6 +1,7 @@
 """The entities that a fact names: its own, and those in well-known members of its details.
 
-Only members of the details' outermost object count, because what is nested deeper describes something else.
+Only members of the details' outermost object count, because what is nested deeper describes something else. Ids have
+one spelling, and placeholders link nothing: thousands share the device `unknown`, and no one else's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from uuid import UUID
 
 import orjson
 
-from attestlab.risk.rules import ENTITY_ID
+from attestlab.risk.rules import ENTITY_ID, names_nothing, spell_id
 
 MEMBERS = {
     "user": "user",
@@ -51,6 +52,18 @@ class LinkKey(NamedTuple):
     kind: str
 
 
+def respell(key: LinkKey) -> LinkKey | None:
+    """Return a link of two ids as they were sent, in their one spelling; None if one is a placeholder, or both are one.
+
+    Links that older versions recorded stay as they are in the records, and are read with this.
+    """
+    ends = ((key.first_type, key.first_id), (key.second_type, key.second_id))
+    if any(names_nothing(*end) for end in ends):
+        return None
+    first, second = sorted((kind, spell_id(kind, each)) for kind, each in ends)
+    return None if first == second else LinkKey(key.tenant_id, *first, *second, key.kind)
+
+
 class Fact(NamedTuple):
     """What links are made of: a signal or a raw event. `details` is JSON as stored."""
 
@@ -72,8 +85,10 @@ def find_links(fact: Fact) -> Iterator[LinkKey]:
     if not may_mention(fact.details):
         return
     named = dict.fromkeys([(fact.entity_type, fact.entity_id), *_find_mentions(fact.details)])
-    for first, second in combinations(sorted([*named][:MAX_ENTITIES]), 2):
-        yield LinkKey(fact.tenant_id, *first, *second, fact.source)
+    for first, second in combinations([*named][:MAX_ENTITIES], 2):
+        link = respell(LinkKey(fact.tenant_id, *first, *second, fact.source))
+        if link is not None:
+            yield link
 
 
 def _find_mentions(details: str) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Integer, Select, bindparam, select, union_all
 
 from attestlab.core.db.tables import Execute, fetch_all, table_of
+from attestlab.risk.links.mentions import LinkKey, respell
 from attestlab.risk.links.tables import RiskLink, RiskLinkRecord
 from attestlab.risk.rules import Entity
 from attestlab.risk.tallies import make_tally_upsert
@@ -37,8 +38,9 @@ def list_newest(execute: Execute, tenant_id: UUID, entity: Entity, *, limit: int
     """List the links of an entity, those that were last seen most recently first.
 
     Of an entity with more than `MAX_LINKS_READ` links in a direction, that many are read in the order of the other
-    entities' names, so that the time of a query has a bound.
+    entities' names, so that the time of a query has a bound. Those of placeholders, which older versions recorded,
+    are left out.
     """
     bounds = {"read": MAX_LINKS_READ, "limit": limit}
     found = execute(_NEWEST, {"tenant_id": tenant_id, "type": entity.type.value, "id": entity.id, **bounds})
-    return fetch_all(found, RiskLinkRecord)
+    return [link for link in fetch_all(found, RiskLinkRecord) if respell(LinkKey._make(link[: len(LinkKey._fields)]))]

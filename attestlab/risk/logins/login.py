@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Final
 
 from attestlab.core.addresses import parse_address
-from attestlab.core.countries import LOCATIONS
+from attestlab.core.countries import parse_location
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.placeholders import is_placeholder
+from attestlab.risk.rules import Entity, EntityType, names_nothing, require_named
 
 MAX_VALUE_CHARS = 512
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,7 +54,8 @@ class LoginOutcome(StrEnum):
 class Login:
     """One attempt to log in; every value but subject, outcome and time may be missing.
 
-    `country` is an ISO 3166-1 alpha-2 code, or XK for Kosovo, and wins over the country of the address.
+    A placeholder, such as the device `unknown` or the country ZZ, counts as missing. `country` is an ISO 3166-1 alpha-2
+    code in either case, or XK for Kosovo, and wins over the country of the address.
 
     Raises:
         ValidationFailed: a value is malformed, or the time has no offset.
@@ -73,11 +78,10 @@ class Login:
             raise ValidationFailed.of("/subject_id", "invalid", "subject_id is empty.")
         for name in ("subject_id", "device_id", "user_agent"):
             _require_short(name, getattr(self, name))
-        if self.ip is not None:
-            object.__setattr__(self, "ip", _spell_address(self.ip))
-        if self.country is not None and self.country not in LOCATIONS:
-            message = f"country is {self.country!r}; send an ISO 3166-1 alpha-2 code in upper case, or XK."
-            raise ValidationFailed.of("/country", "invalid", message)
+        require_named(Entity(EntityType.USER, self.subject_id), "/subject_id")
+        for name, read in _READERS.items():
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else read(value))
 
     @property
     def at_ms(self) -> int:
@@ -102,12 +106,33 @@ def _require_short(name: str, value: str | None) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _spell_address(ip: str) -> str:
+def _spell_address(ip: str) -> str | None:
     """Return the one spelling of an address, so that a network or device is known again however clients write it."""
-    address = parse_address(ip)
+    if names_nothing(EntityType.IP, ip):
+        return None
+    address = parse_address(ip.strip())
     if address is None:
         raise ValidationFailed.of("/ip", "invalid", f"ip is {ip[:60]!r}; send an IPv4 or IPv6 address.")
     return str(address)
+
+
+def _read_country(text: str) -> str | None:
+    try:
+        return parse_location(text)
+    except ValueError as error:
+        raise ValidationFailed.of("/country", "invalid", f"country: {error}") from None
+
+
+def _read_text(text: str) -> str | None:
+    return None if is_placeholder(text) else text
+
+
+_READERS: Final[Mapping[str, Callable[[str], str | None]]] = {
+    "ip": _spell_address,
+    "device_id": _read_text,
+    "country": _read_country,
+    "user_agent": _read_text,
+}
 
 
 @lru_cache(maxsize=16_384)

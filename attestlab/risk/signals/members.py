@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from attestlab.core.encoding import parse_time
+from attestlab.core.encoding import parse_sent_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.rules import MAX_DETAILS_BYTES, Entity, Factor, ScoreScale, require_name, settle_time, to_percent
 
@@ -46,14 +46,15 @@ def read_members(members: Mapping[str, object], *, now: datetime) -> SignalMembe
     details = members.get("details")
     if details is not None and not isinstance(details, dict):
         raise ValidationFailed.of("/details", "type", "`details` must be an object.")
-    occurred_at = _take(members, "occurred_at", str)
+    sent = _take(members, "occurred_at", str)
+    occurred_at = None if sent is None else parse_sent_time(sent, field="/occurred_at")
     return SignalMembers(
         source=require_name("source", _take(members, "source", str) or ""),
         signal_type=require_name("signal_type", _take(members, "signal_type", str) or ""),
         score=_parse_score(members),
         entity=Entity.of(_take(members, "entity_type", str) or "", _take(members, "entity_id", str) or ""),
         details=details,
-        occurred_at=settle_time(None if occurred_at is None else parse_time(occurred_at, field="/occurred_at"), now),
+        occurred_at=settle_time(occurred_at, now),
     )
 
 

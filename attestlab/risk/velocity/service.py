@@ -16,7 +16,7 @@ from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement.lists import add_deny_factor
-from attestlab.risk.rules import Entity, Factor, sum_factors
+from attestlab.risk.rules import Entity, Factor, require_named, sum_factors
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal, record_score
 from attestlab.risk.velocity import store
@@ -57,8 +57,10 @@ class Velocity:
         """Count an occurrence of an action, and score the windows that end with it.
 
         Raises:
-            ValidationFailed: the occurrence is too old: its windows are no longer complete.
+            ValidationFailed: the entity's id is a placeholder, or the occurrence is so old that its windows are no
+                longer complete.
         """
+        require_named(entity)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             _require_recent(occurred_at, now)

@@ -101,7 +101,7 @@ def test_an_unknown_kind_of_document_is_refused():
         ("/subject_id", {"subject_id": ""}),
         ("/subject_id", {"subject_id": "x" * 513}),
         ("/ip", {"ip": "10.0.0.256"}),
-        ("/country", {"country": "de"}),
+        ("/country", {"country": "deu"}),
         ("/user_agent", {"user_agent": "x" * 513}),
     ],
 )

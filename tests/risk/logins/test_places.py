@@ -44,7 +44,9 @@ def test_without_a_table_the_network_is_the_prefix():
     assert PrefixLocator().locate("2001:db8:1:2::3").network == "2001:db8:1::/48"
 
 
-@pytest.mark.parametrize(("first", "second", "km"), [("DE", "SG", 9500), ("US", "GB", 4400), ("FR", "DE", 0)])
+@pytest.mark.parametrize(
+    ("first", "second", "km"), [("DE", "SG", 9500), ("US", "GB", 4400), ("FR", "DE", 0), ("XK", "SG", 9300)]
+)
 def test_distances_are_less_than_between_centres(first: str, second: str, km: int):
     """Two countries may be near at their borders: only the distance beyond both radii is certain."""
     assert min_distance_km(first, second) == pytest.approx(km, abs=700)
