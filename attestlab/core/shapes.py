@@ -7,6 +7,7 @@ parsed by the strict parsers of `core.encoding`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, cast
 from uuid import UUID
@@ -17,12 +18,16 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     PlainSerializer,
     StringConstraints,
+    TypeAdapter,
     WithJsonSchema,
 )
 from pydantic.config import JsonDict, JsonValue
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from attestlab.core.encoding import format_time, parse_sent_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
@@ -77,6 +82,19 @@ def one_of(values: Iterable[str]) -> FieldInfo:
     listed: list[JsonValue] = [str(value) for value in values]
     extra: JsonDict = {"enum": listed}
     return cast("FieldInfo", Field(json_schema_extra=extra))
+
+
+@dataclass(frozen=True)
+class DescribedAs:
+    """Describes a value in OpenAPI as another type, which reads it later: in another process, or not at all.
+
+    It changes nothing about the validation of the value.
+    """
+
+    kind: object
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(TypeAdapter(cast("type[object]", self.kind)).core_schema)
 
 
 def omit_default(schema: JsonDict) -> None:

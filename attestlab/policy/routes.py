@@ -35,6 +35,7 @@ from attestlab.policy.shapes import (
     PolicySummaryOut,
     PolicyVersionOut,
     PolicyVersionSummaryOut,
+    WrittenPolicy,
 )
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, PageQuery, decode_id, decode_number, split_page
@@ -236,7 +237,7 @@ def list_policies(query: PageQuery, caller: Caller, policies: Policies) -> Page[
     return Page[PolicySummaryOut](items=[rendering.render_summary(*pair) for pair in shown], next_cursor=cursor)
 
 
-@routes.get("/v1/policies/{id}", scope=Scope.POLICIES_READ, produces={JSON: PolicyOut | dict[str, object], _TOML: str})
+@routes.get("/v1/policies/{id}", scope=Scope.POLICIES_READ, produces={JSON: PolicyOut | WrittenPolicy, _TOML: str})
 async def get_policy(
     request: Request,
     id: UUID,

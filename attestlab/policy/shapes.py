@@ -13,7 +13,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.shapes import DescribedAs, In, Moment, Out, Uuid
 from attestlab.core.text_forms import describe_form
 from attestlab.policy.language.attributes import (
     MAX_ATTRIBUTES,
@@ -22,7 +22,14 @@ from attestlab.policy.language.attributes import (
     TEXT_LENGTH,
     AttributeType,
 )
-from attestlab.policy.language.document import Category, TargetType
+from attestlab.policy.language.document import (
+    MAX_DOCUMENT_BYTES,
+    Category,
+    Document,
+    PolicyTest,
+    RuleDoc,
+    TargetType,
+)
 
 Statuses = Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"]
 Categories = Literal["MINT", "VERIFY", "BUNDLE_EXPORT"]
@@ -33,8 +40,20 @@ Modes = Literal["ENFORCE", "MONITOR"]
 _DIGEST = describe_form("^[0-9a-f]{64}$", "Send the digest of a simulation: 64 hex digits in lower case.")
 
 
-class PolicyIn(RootModel[dict[str, object]]):
+class PolicyToml(In):
+    """A policy document as TOML."""
+
+    toml: Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES)]
+
+
+class PolicyIn(RootModel[Annotated[dict[str, object], DescribedAs(Document | PolicyToml)]]):
     """A policy document (docs/policies.md), or `{"toml": "..."}`."""
+
+
+SentPolicy = Annotated[dict[str, object], DescribedAs(PolicyIn)]
+WrittenPolicy = Annotated[dict[str, object], DescribedAs(Document)]
+WrittenRule = Annotated[dict[str, object], DescribedAs(RuleDoc)]
+WrittenTest = Annotated[dict[str, object], DescribedAs(PolicyTest)]
 
 
 class ActivateIn(In):
@@ -121,9 +140,9 @@ class EvaluateIn(In):
 class AnalyzeIn(In):
     """A document, or the id of a policy whose newest version is analyzed; `against` is compared with it."""
 
-    policy: dict[str, object] | None = None
+    policy: SentPolicy | None = None
     policy_id: Uuid | None = None
-    against: Uuid | dict[str, object] | None = None
+    against: Uuid | SentPolicy | None = None
 
     @model_validator(mode="after")
     def _says_one(self) -> "AnalyzeIn":
@@ -155,8 +174,8 @@ class PolicyOut(PolicySummaryOut):
 
     mode: Modes
     default_effect: Effects
-    rules: list[dict[str, object]]
-    tests: list[dict[str, object]] | None
+    rules: list[WrittenRule]
+    tests: list[WrittenTest] | None
 
 
 class PolicyVersionSummaryOut(Out):
@@ -173,7 +192,7 @@ class PolicyVersionSummaryOut(Out):
 class PolicyVersionOut(PolicyVersionSummaryOut):
     """One version of a policy with its document, which never changes."""
 
-    document: dict[str, object]
+    document: WrittenPolicy
 
 
 class AttributeOut(Out):

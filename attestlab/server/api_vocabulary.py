@@ -36,8 +36,9 @@ from attestlab.policy import routes as policy_routes
 from attestlab.policy import rules as policy_rules
 from attestlab.policy import shapes as policy_shapes
 from attestlab.policy.analysis.analyzer import FindingKind
+from attestlab.policy.language import document as policy_document
 from attestlab.policy.language.ast import Effect, Mode
-from attestlab.policy.language.attributes import AttributeType
+from attestlab.policy.language.attributes import AttributeType, Op
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
@@ -172,6 +173,14 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "month_count": governance_shapes.MonthCountOut,
     "recipient_count": governance_shapes.RecipientCountOut,
     "policy_input": policy_shapes.PolicyIn,
+    "policy_toml": policy_shapes.PolicyToml,
+    "policy_document": policy_document.Document,
+    "policy_rule": policy_document.RuleDoc,
+    "policy_test": policy_document.PolicyTest,
+    "policy_comparison": policy_document.ComparisonDoc,
+    "policy_all": policy_document.AllDoc,
+    "policy_any": policy_document.AnyDoc,
+    "policy_not": policy_document.NotDoc,
     "policy": policy_shapes.PolicyOut,
     "policy_query": policy_routes.FormatQuery,
     "policy_summary": policy_shapes.PolicySummaryOut,
@@ -340,6 +349,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "PolicyTarget": TargetType,
     "PolicyEffect": Effect,
     "PolicyMode": Mode,
+    "PolicyOperator": Op,
     "PolicyFormat": ["json", "toml"],
     "PolicyAttributeType": AttributeType,
     "PolicyFindingKind": FindingKind,

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
 from attestlab.policy.language.attributes import PATH_LENGTH
-from attestlab.policy.shapes import Categories, CounterfactualOut, Effects, Targets
+from attestlab.policy.shapes import Categories, CounterfactualOut, Effects, SentPolicy, Targets
 
 Paths = Annotated[list[Annotated[str, Field(max_length=PATH_LENGTH)]], Field(max_length=3, default_factory=list)]
 
@@ -30,7 +30,7 @@ class SimulateIn(In):
     policy.
     """
 
-    policy: dict[str, object] | None = None
+    policy: SentPolicy | None = None
     policy_id: Uuid | None = None
     from_: Annotated[Moment | None, Field(alias="from")] = None
     to: Moment | None = None

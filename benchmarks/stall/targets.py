@@ -117,7 +117,7 @@ def _fill_path(world: AttackedInstallation, path: str) -> str:
 
 
 def _handwritten_cases(method: str, path: str) -> list[Case]:
-    """Return cases for values that no schema describes: policy documents, contexts and rules over signals."""
+    """Return cases that no schema suggests: the worst policy documents, contexts and rules over signals."""
     if (method, path) in _DOCUMENTS:
         put = _DOCUMENTS[method, path]
         return [*policies.cases(put), *policies.toml_cases(put)]

@@ -15,7 +15,17 @@ from attestlab.policy.language.attributes import (
     Registry,
     ValueProblem,
 )
-from attestlab.policy.language.document import Condition, Document, RuleDoc, invalid_policy, json_pointer
+from attestlab.policy.language.document import (
+    AllDoc,
+    AnyDoc,
+    ComparisonDoc,
+    Condition,
+    Document,
+    NotDoc,
+    RuleDoc,
+    invalid_policy,
+    json_pointer,
+)
 
 Place = tuple[int | str, ...]
 
@@ -49,19 +59,21 @@ class _Binder:
         return Rule(written.id, written.effect, written.priority, written.mode, reason, when)
 
     def _tree(self, written: Condition, place: Place) -> Tree:
-        if written.all is not None:
-            return AllOf(self._parts(written.all, (*place, "all")))
-        if written.any is not None:
-            return AnyOf(self._parts(written.any, (*place, "any")))
-        if written.not_ is not None:
-            return Not(self._tree(written.not_, (*place, "not")))
-        return self._leaf(written, place)
+        match written:
+            case AllDoc():
+                return AllOf(self._parts(written.all, (*place, "all")))
+            case AnyDoc():
+                return AnyOf(self._parts(written.any, (*place, "any")))
+            case NotDoc():
+                return Not(self._tree(written.not_, (*place, "not")))
+            case ComparisonDoc():
+                return self._leaf(written, place)
 
     def _parts(self, written: Iterable[Condition], place: Place) -> tuple[Tree, ...]:
         return tuple(self._tree(part, (*place, index)) for index, part in enumerate(written))
 
-    def _leaf(self, written: Condition, place: Place) -> Tree:
-        path, op, value = str(written.attr), Op(str(written.op)), written.value
+    def _leaf(self, written: ComparisonDoc, place: Place) -> Tree:
+        path, op, value = written.attr, written.op, written.value
         attribute = self._registry.get(path)
         if attribute is None:
             self._refuse((*place, "attr"), "unknown_attribute", self._unknown(path))

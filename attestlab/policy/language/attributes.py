@@ -60,6 +60,15 @@ MEMBERSHIP = frozenset({Op.IN, Op.NOT_IN})
 NUMERIC = frozenset({AttributeType.NUMBER, AttributeType.INTEGER})
 
 
+def list_operators(kind: AttributeType) -> frozenset[Op]:
+    """Return the operators that are defined for a type of attributes."""
+    if kind in NUMERIC:
+        return frozenset(Op)
+    if kind is AttributeType.BOOLEAN:
+        return frozenset({Op.EQ, Op.NE, Op.EXISTS})
+    return frozenset(Op) - ORDERING
+
+
 @dataclass(frozen=True, slots=True)
 class ValueProblem:
     """The reason why a value was rejected; `code` is stable, `message` is for people.
@@ -107,11 +116,7 @@ class Attribute:
 
     def ops(self) -> frozenset[Op]:
         """Return the operators that are defined for the attribute's type."""
-        if self.type in NUMERIC:
-            return frozenset(Op)
-        if self.type is AttributeType.BOOLEAN:
-            return frozenset({Op.EQ, Op.NE, Op.EXISTS})
-        return frozenset(Op) - ORDERING
+        return list_operators(self.type)
 
 
 class Registry(Mapping[str, Attribute]):
@@ -193,7 +198,7 @@ def _enum_parser(attribute: Attribute) -> Parse:
     def parse(raw: object) -> AttributeValue | ValueProblem:
         if not isinstance(raw, str):
             return _wrong_type("a text", raw)
-        found = spelt.get(raw) or spelt.get(raw[:TEXT_LENGTH].casefold())
+        found = spelt.get(raw) or (spelt.get(raw.casefold()) if len(raw) <= TEXT_LENGTH else None)
         if found is None:
             return ValueProblem("out_of_domain", f"{raw[:64]!r} is not a value.", raw, values)
         return found

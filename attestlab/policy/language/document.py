@@ -13,8 +13,21 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import ErrorDetails
+from typing_extensions import TypeAliasType
 
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
@@ -23,6 +36,7 @@ from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.core.text_forms import describe_form, explain_form
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import Op
+from attestlab.policy.language.document_schema import COMBINATION, describe_comparison, describe_path
 
 MAX_RULES = 1_000
 MAX_TESTS = 1_000
@@ -62,6 +76,11 @@ class SourceModel(In):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+def list_members(model: type[SourceModel]) -> list[str]:
+    """List the names that the fields of a model have in a document."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 RuleId = Annotated[str, Field(pattern=_ID, max_length=64)]
 # A word of JSON or TOML is a text; it becomes the enum's member.
@@ -73,25 +92,61 @@ Values = Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MAX_VALUES
 Parts = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MAX_OPERANDS, strict=False)]
 
 
-class Condition(SourceModel):
-    """One of `{all: [...]}`, `{any: [...]}`, `{not: ...}`, `{attr, op, value}`."""
+class AllDoc(SourceModel):
+    """Holds if each of the conditions holds."""
 
-    all: Parts | None = None
-    any: Parts | None = None
-    not_: Condition | None = Field(default=None, alias="not")
-    attr: str | None = None
-    op: Annotated[Op, Word] | None = None
-    value: Scalar | Values | None = None
-
-    @model_validator(mode="after")
-    def _is_one_form(self) -> Condition:
-        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
-        if given != self.model_fields_set or given not in _FORMS:
-            raise ValueError("Invalid condition. Expected {all: [...]}, {any: [...]}, {not: ...} or {attr, op, value}.")
-        return self
+    all: Parts
 
 
-_FORMS = ({"all"}, {"any"}, {"not_"}, {"attr", "op", "value"})
+class AnyDoc(SourceModel):
+    """Holds if one of the conditions holds."""
+
+    any: Parts
+
+
+class NotDoc(SourceModel):
+    """Holds if the condition does not."""
+
+    not_: Condition = Field(alias="not")
+
+
+class ComparisonDoc(SourceModel):
+    """Compares an attribute with a value; the operator determines which values it takes."""
+
+    model_config = ConfigDict(json_schema_extra=describe_comparison)
+
+    attr: Annotated[str, Field(json_schema_extra=describe_path)]
+    op: Annotated[Op, Word]
+    value: Scalar | Values
+
+
+def _find_form(written: object) -> str | None:
+    """Return the tag of the form that has exactly these members, or None; a condition that was read has its own."""
+    if isinstance(written, SourceModel):
+        return type(written).__name__
+    return _FORMS.get(frozenset(written)) if isinstance(written, Mapping) else None
+
+
+Condition = TypeAliasType(
+    "Condition",
+    Annotated[
+        Annotated[ComparisonDoc, Tag("ComparisonDoc")]
+        | Annotated[AllDoc, Tag("AllDoc")]
+        | Annotated[AnyDoc, Tag("AnyDoc")]
+        | Annotated[NotDoc, Tag("NotDoc")],
+        Discriminator(
+            _find_form,
+            custom_error_type="condition",
+            custom_error_message="Invalid condition. "
+            "Expected {all: [...]}, {any: [...]}, {not: ...} or {attr, op, value}.",
+        ),
+        Field(
+            title="PolicyCondition", description="A comparison, or a combination of conditions.", examples=[COMBINATION]
+        ),
+    ],
+)
+_FORMS = {frozenset(list_members(form)): form.__name__ for form in (ComparisonDoc, AllDoc, AnyDoc, NotDoc)}
+_CONDITION_MEMBERS = sorted(member for form in _FORMS for member in form)
 
 
 class RuleDoc(SourceModel):
@@ -115,8 +170,20 @@ class PolicyTest(SourceModel):
     matched_rules: Annotated[tuple[RuleId, ...], Field(strict=False)] | None = None
 
 
+def _describe_document(schema: JsonSchemaValue) -> None:
+    """Describe in JSON Schema for which types of target a `target_id` is named, with an example."""
+    schema["if"] = {"properties": {"target_type": {"const": TargetType.TENANT_DEFAULT.value}}}
+    schema["then"] = {"properties": {"target_id": {"type": "null"}}}
+    schema["else"] = {"properties": {"target_id": {"type": "string"}}, "required": ["target_id"]}
+    rule = {"id": "trusted", "effect": "ALLOW", "priority": 20, "when": COMBINATION}
+    head = {"name": "Minting by verified issuers", "category": "MINT", "target_type": "TENANT_DEFAULT"}
+    schema["examples"] = [{**head, "default_effect": "DENY", "rules": [rule]}]
+
+
 class Document(SourceModel):
     """A complete policy. The service sets `version` and `status`, which are not part of its meaning."""
+
+    model_config = ConfigDict(json_schema_extra=_describe_document)
 
     name: Name
     category: Annotated[Category, Word]
@@ -234,6 +301,7 @@ def _to_validation_failed(faults: ValidationError) -> ValidationFailed:
 
 def _error_with_suggestion(fault: ErrorDetails) -> FieldError:
     """Convert a pydantic error, with a suggestion for a misspelt word."""
+    fault = _name_unknown_member(fault)
     plain = _to_field_error(fault)
     word, known = fault["input"], _KNOWN_WORDS.findall(plain.message)
     if fault["type"] == "extra_forbidden":
@@ -242,11 +310,22 @@ def _error_with_suggestion(fault: ErrorDetails) -> FieldError:
     return FieldError(plain.field, plain.code, f"{plain.message}; did you mean {close}?") if close else plain
 
 
+def _name_unknown_member(fault: ErrorDetails) -> ErrorDetails:
+    """Return the error about a condition of no form at its first member that no form has, if there is one."""
+    members = fault["input"] if fault["type"] == "condition" and isinstance(fault["input"], Mapping) else {}
+    unknown = next((str(name) for name in members if name not in _CONDITION_MEMBERS), None)
+    if unknown is None:
+        return fault
+    return {**fault, "type": "extra_forbidden", "loc": (*fault["loc"], unknown), "msg": "Unknown member"}
+
+
 def _to_field_error(fault: ErrorDetails) -> FieldError:
     """Convert a pydantic error. Each member of a union reports its own error; the pointer ends where the document
     does.
     """
-    parts, code, message = list(fault["loc"]), fault["type"], fault["msg"]
+    *before, last = ("", *fault["loc"])  # a tag is never the last
+    parts = [*(part for part in before if part not in _FORMS.values()), last][1:]
+    code, message = fault["type"], fault["msg"]
     if "value" in parts[:-1]:
         parts = parts[: parts.index("value") + 1]
         if code == "too_long":
@@ -256,6 +335,8 @@ def _to_field_error(fault: ErrorDetails) -> FieldError:
             message = "A value is a text, a number, true, false, or a list of them that is not empty."
     elif code == "string_pattern_mismatch":
         message = explain_form(fault["ctx"]["pattern"])
+    elif code == "tuple_type":
+        message = "This is not a list."
     elif code == "too_short":
         message = "This list must not be empty: omit it, or add an element."
     return FieldError(json_pointer(*parts), code, message.removeprefix(_OWN_PREFIX))
@@ -263,10 +344,11 @@ def _to_field_error(fault: ErrorDetails) -> FieldError:
 
 def _member_names(place: tuple[int | str, ...]) -> list[str]:
     """Return the allowed member names of the part of a document at `place`."""
-    model: type[SourceModel] = {0: Document, 2: PolicyTest if place[:1] == ("tests",) else RuleDoc}.get(
-        len(place), Condition
-    )
-    return [field.alias or name for name, field in model.model_fields.items()]
+    if len(place) > 2:
+        return _CONDITION_MEMBERS
+    if not place:
+        return list_members(Document)
+    return list_members(PolicyTest if place[0] == "tests" else RuleDoc)
 
 
 def json_pointer(*parts: int | str) -> str:

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.shapes import DescribedAs, In, Moment, Out, Uuid
+from attestlab.policy.language.document import Condition
 from attestlab.risk.shapes import EntityTypeName
 from attestlab.simulation.risk.metrics import COST_OF_FALSE_ALARM, COST_OF_MISSED_FRAUD, MAX_COST
 from attestlab.simulation.shapes import ThresholdIn, WindowOut
@@ -22,7 +23,7 @@ class RiskRuleIn(In):
     """A rule: signals for which its condition holds are escalated. Conditions are those of policies."""
 
     id: Annotated[str, Field(max_length=64)]
-    when: dict[str, object]
+    when: Annotated[dict[str, object], DescribedAs(Condition)]
 
 
 class CostsIn(In):

@@ -19,7 +19,7 @@ from attestlab.web.openapi.vocabulary import JsonObject, Vocabulary
 
 REFERENCE = "#/components/schemas/{model}"
 _MAPS = ("properties", "patternProperties", "$defs")
-_PARTS = ("items", "additionalProperties", "not", "propertyNames")
+_PARTS = ("items", "additionalProperties", "not", "propertyNames", "if", "then", "else")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _MAX_INT32 = 2**31 - 1
 _NULL = {"type": "null"}
@@ -111,7 +111,9 @@ def _drop_object_default(schema: JsonObject) -> JsonObject:
 
 
 def _widen(schema: JsonObject) -> JsonObject:
-    """Add the format of 64 bits to an integer that 32 may not hold. Without a format, generators of clients use 32."""
+    """Add the format of 64 bits to a number that 32 may not hold. Without a format, generators of clients use 32."""
+    if schema.get("type") == "number":
+        return {**schema, "format": "double"}
     if schema.get("type") != "integer" or schema.get("maximum", _MAX_INT32 + 1) <= _MAX_INT32:
         return schema
     return {**schema, "format": "int64"}

@@ -1,0 +1,77 @@
+"""What the JSON Schema (2020-12) of a policy document says beyond the fields of its models.
+
+The operators and types of attributes determine it, so that a schema and the parser refuse the same documents as far as
+a schema can. Generators of clients ignore `if`, `then` and `else`, and make one class of each model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic.json_schema import JsonSchemaValue
+
+from attestlab.policy.language.attributes import (
+    MEMBERSHIP,
+    PATH,
+    PATH_LENGTH,
+    TEXT_LENGTH,
+    AttributeType,
+    Op,
+    list_operators,
+)
+
+COMPARISON: JsonSchemaValue = {"attr": "risk_rating", "op": "eq", "value": "CRITICAL"}
+COMBINATION: JsonSchemaValue = {
+    "all": [{"attr": "trust_tier", "op": "in", "value": ["VERIFIED", "ENTERPRISE"]}, {"not": COMPARISON}]
+}
+"""Examples of conditions."""
+_TEXT: JsonSchemaValue = {"type": "string", "maxLength": TEXT_LENGTH}
+_NUMBER: JsonSchemaValue = {"type": "number"}  # JSON has one type of number: 3.0 is an integer
+_BOOLEAN: JsonSchemaValue = {"type": "boolean"}
+_VALUES = {
+    AttributeType.ENUM: _TEXT,
+    AttributeType.TEXT: _TEXT,
+    AttributeType.NUMBER: _NUMBER,
+    AttributeType.INTEGER: _NUMBER,
+    AttributeType.BOOLEAN: _BOOLEAN,
+}
+
+
+def describe_path(schema: JsonSchemaValue) -> None:
+    """Describe the path of an attribute; the parser looks the path up, and names the nearest one instead."""
+    schema.update(pattern=f"^{PATH.pattern}$", maxLength=PATH_LENGTH)
+
+
+def describe_comparison(schema: JsonSchemaValue) -> None:
+    """Describe which values each operator takes; `schema` is that of a comparison with any value."""
+    value = schema["properties"]["value"]
+    [array] = [each for each in value["anyOf"] if each.get("type") == "array"]
+    by_operator = {op: _describe_value(op, array) for op in Op}
+    value["anyOf"] = [*_distinct(_VALUES.values()), by_operator[Op.IN]]
+    rules: JsonSchemaValue = {}
+    for described in reversed(_distinct(by_operator.values())):
+        operators = [{"const": op.value} for op in Op if by_operator[op] == described]
+        rules = {
+            "if": {"properties": {"op": {"anyOf": operators}}},
+            "then": {"properties": {"value": described}},
+            **({"else": rules} if rules else {}),
+        }
+    schema.update(rules, examples=[COMPARISON])
+
+
+def _describe_value(op: Op, array: JsonSchemaValue) -> JsonSchemaValue:
+    """Describe the values of one operator: those of each type that has it, or a list of them."""
+    if op is Op.EXISTS:
+        return _BOOLEAN
+    kinds = _distinct(schema for kind, schema in _VALUES.items() if op in list_operators(kind))
+    one = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    return {**array, "items": one} if op in MEMBERSHIP else one
+
+
+def _distinct(schemas: Iterable[JsonSchemaValue]) -> list[JsonSchemaValue]:
+    """List each schema once, in the order of their first occurrences."""
+    found: list[JsonSchemaValue] = []
+    for schema in schemas:
+        if schema not in found:
+            found.append(schema)
+    return found
