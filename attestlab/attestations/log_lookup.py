@@ -18,7 +18,7 @@ def find_by_id(connection: Connection, text: str) -> int | None:
     try:
         attestation_id = parse_uuid(text)
     except ValidationFailed as error:
-        raise ValidationFailed.of("attestation_id", "uuid", error.message) from error
+        raise ValidationFailed.of("/attestation_id", "uuid", error.message) from error
     indexes = store.find_log_indexes(connection, attestation_id=attestation_id, document_hash=None)
     return indexes[0] if indexes else None
 

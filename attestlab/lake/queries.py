@@ -125,7 +125,9 @@ def translate_resource_errors() -> Iterator[None]:
 
 def _encode_arrow_stream(relation: duckdb.DuckDBPyRelation | None) -> bytes:
     if relation is None:
-        raise ValidationFailed("Send one query that reads `this`, such as `select count(*) from this`.")
+        raise ValidationFailed.of(
+            "/sql", "query", "Send one query that reads `this`, such as `select count(*) from this`."
+        )
     sink, size = pa.BufferOutputStream(), 0
     reader = relation.arrow()
     with pa.ipc.new_stream(sink, reader.schema) as writer:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.ordered_bounds import find_reversed_bounds
 
 REPORT_TTL = timedelta(hours=24)
 
@@ -64,7 +65,9 @@ def require_window(start: datetime | None, end: datetime | None) -> None:
     for field, moment in (("/from", start), ("/to", end)):
         if moment is not None and moment.utcoffset() is None:
             raise ValidationFailed.of(field, "no_time_zone", f"{moment} has no time zone; add one, such as UTC.")
-    if start is not None and end is not None and start >= end:
+    if fault := find_reversed_bounds("from", start, "to", end):
+        raise ValidationFailed(fault.message, [fault])
+    if start is not None and start == end:
         raise ValidationFailed.of("/to", "window", "The window is empty; `from` must be before `to`.")
 
 

@@ -310,11 +310,11 @@ class RequestHandler:
         if sent is None:
             if route.body_optional:
                 return None
-            raise ValidationFailed("A JSON body is required.")
+            raise ValidationFailed.of("", "missing", "A JSON body is required.")
         request.document, request.payload = sent.document, sent.payload
         if route.body is None:
             if sent.document != {}:
-                raise ValidationFailed("This route takes no body; send none, or {}.")
+                raise ValidationFailed.of("", "unexpected", "This route takes no body; send none, or {}.")
             return None
         if not body_reader.is_large(sent):
             return validate_body(route.body, sent.text, sent.document)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import Any, TypeVar, cast, get_args
@@ -13,8 +12,8 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from attestlab.core.encoding import format_time
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
+from attestlab.core.ordered_bounds import find_reversed_bounds
 from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.core.text_forms import explain_form
 
@@ -68,11 +67,9 @@ def _require_ordered_bounds(where: str, found: BaseModel) -> None:
     fields = type(found).model_fields.items()
     values = {field.alias or name: getattr(found, name) for name, field in fields}
     for low, high in _BOUNDS:
-        first, last = values.get(low), values.get(high)
-        if first is not None and last is not None and first > last:
-            shown = [format_time(each) if isinstance(each, datetime) else each for each in (first, last)]
-            message = f"{low}={shown[0]} is after {high}={shown[1]}. Exchange them, or leave one out."
-            raise _error_of_faults(where, [FieldError(_pointer((low,)), "bounds", message)], 1)
+        fault = find_reversed_bounds(low, values.get(low), high, values.get(high))
+        if fault is not None:
+            raise _error_of_faults(where, [fault], 1)
 
 
 def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) -> None:

@@ -174,7 +174,7 @@ def record_event(
         event_type=event_type,
         entity_type=entity.type.value,
         entity_id=entity.id,
-        data=encode_details(data),
+        data=encode_details(data, member="data"),
         occurred_at=occurred_at,
         created_at=at,
     )
@@ -216,7 +216,7 @@ def _build_signal(event: RiskEventRecord, mapping: EventMapping, replaces: UUID 
         signal_type=normalized.signal_type,
         score=normalized.score,
         entity=Entity(EntityType(event.entity_type), event.entity_id),
-        details=encode_details(details, normalized.factors),
+        details=encode_details(details, normalized.factors, member="data"),
         occurred_at=event.occurred_at,
         event_id=event.id,
         replaces=replaces,

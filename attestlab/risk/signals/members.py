@@ -58,8 +58,12 @@ def read_members(members: Mapping[str, object], *, now: datetime) -> SignalMembe
     )
 
 
-def encode_details(details: Mapping[str, object] | None, factors: Sequence[Factor] = ()) -> str:
+def encode_details(
+    details: Mapping[str, object] | None, factors: Sequence[Factor] = (), *, member: str = "details"
+) -> str:
     """Return a signal's details as stored: canonical JSON, with the factors that explain the score.
+
+    `member` is the part of the request that they come from.
 
     Raises:
         ValidationFailed: they are too long.
@@ -69,8 +73,8 @@ def encode_details(details: Mapping[str, object] | None, factors: Sequence[Facto
         content["factors"] = [factor.content() for factor in factors]
     text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
     if len(text) > MAX_DETAILS_BYTES:
-        message = f"The details take {len(text):,} characters as JSON, and at most {MAX_DETAILS_BYTES:,} are kept."
-        raise ValidationFailed.of("/details", "too_large", message)
+        message = f"The {member} take {len(text):,} characters as JSON, and at most {MAX_DETAILS_BYTES:,} are kept."
+        raise ValidationFailed.of(f"/{member}", "too_large", message)
     return text
 
 

@@ -107,7 +107,8 @@ class RiskSimulations:
                 connection.execute, Position(caller.tenant_id, limit=MAX_LABEL_CASES + 1), {}
             )
         if len(cases) > MAX_LABEL_CASES:
-            raise ValidationFailed(f"The tenant has over {MAX_LABEL_CASES:,} cases, more than a simulation reads.")
+            message = f"The tenant has over {MAX_LABEL_CASES:,} cases, more than a simulation reads."
+            raise ValidationFailed.of("", "too_many_cases", message)
         load = partial(load_signals, encode_cases(cases), SignalWindow(start, end))
         session = QuerySession(self.lake(caller).signals.connect())
         return RiskSimulation(session, candidate, live_rules(threshold), load, threshold)

@@ -56,7 +56,8 @@ def find_boundary(declared: str) -> bytes | None:
         return None
     boundary = header.get_param("boundary")
     if not isinstance(boundary, str) or not _BOUNDARY.fullmatch(boundary):
-        raise ValidationFailed("multipart/form-data must declare a boundary of 1-70 characters (RFC 2046).")
+        message = "multipart/form-data must declare a boundary of 1-70 characters (RFC 2046)."
+        raise ValidationFailed.of("/Content-Type", "boundary", message)
     return boundary.encode()
 
 

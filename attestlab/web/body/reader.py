@@ -116,7 +116,7 @@ def _join_form(form: Form, member: LargeMember) -> ParsedBody:
     """Parses the JSON part and adds what the file says, so that equal contents have one canonical form."""
     document = _parse_text(form.text)
     if not isinstance(document, dict):
-        raise ValidationFailed("The first part of the form must be a JSON object.")
+        raise ValidationFailed.of("", "type", "The first part of the form must be a JSON object.")
     if member.name in document:
         raise ValidationFailed.of(member.field, "sent_twice", f"Send the file as a part, or as {member.name}.")
     if document.get("content_type", form.content_type) != form.content_type:
@@ -141,9 +141,10 @@ async def read_web_form(body: RequestBody, *, limit_bytes: int) -> ParsedBody:
             collected.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FORM_FIELDS
         )
     except ValueError:
-        raise ValidationFailed(f"The form must be URL-encoded UTF-8 with at most {MAX_FORM_FIELDS} fields.") from None
+        message = f"The form must be URL-encoded UTF-8 with at most {MAX_FORM_FIELDS} fields."
+        raise ValidationFailed.of("", "malformed", message) from None
     if len(dict(pairs)) < len(pairs):
-        raise ValidationFailed("The form has a field twice. Send each field once.")
+        raise ValidationFailed.of("", "duplicate", "The form has a field twice. Send each field once.")
     text = json.dumps(dict(pairs)).encode()
     return ParsedBody(text, _parse_text(text), None)
 

@@ -122,14 +122,19 @@ def _decode_segments(path: str) -> tuple[str, ...]:
     if "%" not in path:
         return tuple(segments)
     if _BAD_ESCAPE.search(path):
-        raise ValidationFailed("The path has a % that is not followed by two hexadecimal digits.")
+        raise _invalid_path("The path has a % that is not followed by two hexadecimal digits.")
     try:
         decoded = tuple(unquote(segment, errors="strict") for segment in segments)
     except UnicodeDecodeError:
-        raise ValidationFailed("The path is not UTF-8.") from None
+        raise _invalid_path("The path is not UTF-8.") from None
     if any(map(_CONTROL.search, decoded)):
-        raise ValidationFailed("The path has a control character.")
+        raise _invalid_path("The path has a control character.")
     return decoded
+
+
+def _invalid_path(message: str) -> ValidationFailed:
+    """Build the error for a path that cannot be read, which has no part to point at."""
+    return ValidationFailed.of("", "path", message)
 
 
 def _parse_values(route: Route, texts: tuple[str, ...]) -> dict[str, object]:
