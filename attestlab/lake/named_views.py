@@ -16,6 +16,7 @@ import duckdb
 
 from attestlab.core.errors import PermissionDenied
 from attestlab.lake import views
+from attestlab.lake.dataset_listing import add_dataset_list, lists_datasets
 from attestlab.lake.relations import TenantLake
 from attestlab.lake.sealed_connections import open_sealed, require_one_query
 from attestlab.lake.views import LakeView
@@ -47,10 +48,14 @@ def run_on_needed_views(
     """
     with open_parser() as parser:
         require_one_query(parser, query, example=EXAMPLE)
+        has_list = lists_datasets(parser, query)
         wanted = [view for view in _guess_views(parser, query) if is_readable(view, scopes)]
     while True:
         try:
-            return run(lake.open_views(wanted, has_plain_types=has_plain_types))
+            connection = lake.open_views(wanted, has_plain_types=has_plain_types)
+            if has_list:
+                add_dataset_list(connection, (view.name for view in views.ALL if is_readable(view, scopes)))
+            return run(connection)
         except duckdb.CatalogException as error:
             missing = _find_missing_view(error)
             if missing is None or missing in wanted:

@@ -30,8 +30,21 @@ _SEALED_CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TIMES = ("now", "get_current_timestamp", "transaction_timestamp")  # `current_timestamp` is the second
-_DATES = ("today", "current_date")
+_TIMES = (
+    *("now", "get_current_timestamp", "transaction_timestamp"),  # `current_timestamp` is the second
+    *("pg_conf_load_time", "pg_postmaster_start_time"),
+)
+_TIME_FUNCTIONS = {
+    **{f"{name}()": "{now}" for name in _TIMES},
+    **dict.fromkeys(("today()", "current_date()"), "{now}::DATE"),
+    "get_current_time()": "{now}::TIMETZ",  # `current_time`
+    "current_localtime()": "{now}::TIMETZ::TIME",  # `localtime`
+    "current_localtimestamp()": "{now}::TIMESTAMP",  # `localtimestamp`
+    "ago(duration)": "{now} - duration::INTERVAL",
+    "age(moment)": "system.main.age({now}::DATE::TIMESTAMP, moment), "
+    "(later, earlier) AS system.main.age(later, earlier)",
+}
+"""DuckDB's functions that read the clock, and what they return instead, as of the time `now`."""
 
 Tables = list[pa.Table | datasets.Dataset]
 """pyarrow tables and data sets; all rows are the caller's, each once."""
@@ -102,10 +115,10 @@ def _add_views(
 
 
 def _set_time(connection: duckdb.DuckDBPyConnection, now: datetime) -> None:
-    """Let the functions of the current time and date return this time, in UTC."""
+    """Let the functions of the current time and date use this time, in UTC."""
     time = f"make_timestamptz({(now - _EPOCH) // timedelta(microseconds=1)})"
-    values = {**dict.fromkeys(_TIMES, time), **dict.fromkeys(_DATES, f"{time}::DATE")}
-    connection.execute(";".join(f"CREATE TEMP MACRO {name}() AS {value}" for name, value in values.items()))
+    macros = (f"CREATE TEMP MACRO {name} AS {value.format(now=time)}" for name, value in _TIME_FUNCTIONS.items())
+    connection.execute(";".join(macros))
 
 
 @contextmanager
@@ -159,4 +172,4 @@ def require_one_query(connection: duckdb.DuckDBPyConnection, query: str, *, exam
     except duckdb.Error as error:
         raise explain_error(error, query) from error
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-        raise ValidationFailed(f"Send one query that reads, such as `{example}`.")
+        raise ValidationFailed.of("/sql", "query", f"Send one query that reads, such as `{example}`.")

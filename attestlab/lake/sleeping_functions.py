@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import duckdb
-import orjson
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.lake.query_trees import Node, iterate_nodes, parse_query
 
 SLEEPING: Final = frozenset({"sleep_ms", "pg_sleep"})
 """The functions of the pinned DuckDB that sleep."""
@@ -21,8 +21,6 @@ SLEEPING: Final = frozenset({"sleep_ms", "pg_sleep"})
 _RUNNING_TEXT: Final = "query"
 _REFUSED: Final = SLEEPING | {"json_execute_serialized_sql"}
 _WORDS: Final = re.compile("|".join(rf"\b{name}\b" for name in sorted(_REFUSED | {_RUNNING_TEXT})), re.IGNORECASE)
-
-Node = Any  # of parsed JSON
 
 
 def refuse_sleeping_functions(connection: duckdb.DuckDBPyConnection, query: str) -> None:
@@ -49,9 +47,8 @@ def _parse(connection: duckdb.DuckDBPyConnection, query: str) -> Node:
     Raises:
         ValidationFailed: DuckDB gives no tree, as for a PIVOT, so its calls are unknown.
     """
-    (text,) = connection.execute("SELECT json_serialize_sql($1)", [query]).fetchall()[0]
     try:
-        tree = orjson.loads(text)
+        tree = parse_query(connection, query)
     except ValueError:  # it is nested too deeply
         raise _refuse(_WORDS.findall(query)[0]) from None
     if tree["error"] and tree["error_type"] != "parser":
@@ -60,15 +57,9 @@ def _parse(connection: duckdb.DuckDBPyConnection, query: str) -> Node:
 
 
 def _list_calls(tree: Node) -> Iterator[tuple[str, Node]]:
-    nodes = [tree]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, dict):
-            if "function_name" in node:
-                yield str(node["function_name"]).lower(), node
-            nodes += node.values()
-        elif isinstance(node, list):
-            nodes += node
+    for node in iterate_nodes(tree):
+        if "function_name" in node:
+            yield str(node["function_name"]).lower(), node
 
 
 def _read_literal(argument: Node) -> str:

@@ -37,6 +37,7 @@ class RowQuery(NamedTuple):
 
 
 ALL_ROWS = "SELECT * FROM this"
+_NOT_AFTER_WITH = ("describe", "desc", "show", "summarize")  # words that begin a query, but none with a WITH
 
 
 @contextmanager
@@ -131,12 +132,18 @@ def _name_this(query: RowQuery) -> str:
 
     >>> _name_this(RowQuery("with a as (select 1) select * from this", None, "signals"))
     'WITH this AS (SELECT * FROM signals), a as (select 1) select * from this'
+    >>> _name_this(RowQuery("describe this;", None, "signals"))
+    'WITH this AS (SELECT * FROM signals) SELECT * FROM (describe this)'
     """
     if query.dataset is None:
         return query.sql
-    this, text = f"WITH this AS (SELECT * FROM {query.dataset})", query.sql.lstrip()
-    word, _, rest = text.partition(" ")
-    return f"{this}, {rest}" if word.lower() == "with" else f"{this} {text}"
+    this, text = f"WITH this AS (SELECT * FROM {query.dataset})", query.sql.strip()
+    word, *_ = text.lower().split(maxsplit=1)
+    if word == "with":
+        return f"{this}, {text[len(word) :].lstrip()}"
+    if word in _NOT_AFTER_WITH:
+        text = f"SELECT * FROM ({text.rstrip('; ')})"
+    return f"{this} {text}"
 
 
 def _read_parameters(parameters: Parameters) -> Parameters:
