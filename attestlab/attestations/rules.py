@@ -201,7 +201,7 @@ def require_future(expiry_at: datetime | None, *, now: datetime) -> None:
 
 
 def sha256(raw: bytes) -> bytes:
-    """Return the SHA-256 digest (32 bytes).
+    """Return the SHA-256 digest of `raw`, 32 bytes.
 
     >>> import attestlab
     >>> attestlab.sha256(b"any file will do").hex()[:16]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from time import sleep as system_sleep
 from typing import TypedDict
@@ -18,7 +16,7 @@ from attestlab.client.arguments import show
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import quote
-from attestlab.core.errors import PermissionDenied, ServiceFailed, ValidationFailed
+from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.version import VERSION
 
 CONNECT_TIMEOUT_S = 5.0
@@ -79,21 +77,6 @@ class HttpDoor:
                     f"This lab's API key does not act for {str(tenant)[:60]!r}; connect with a key of that tenant."
                 )
         return self._headers
-
-    def now(self) -> datetime:
-        """Return the time of an answer (RFC 9110, `Date`), in whole seconds.
-
-        Raises:
-            ServiceFailed: the answer has no such time.
-        """
-        answered = self._client.send("GET", "/healthz").headers.get("Date", "")
-        try:
-            return parsedate_to_datetime(answered).astimezone(UTC)
-        except ValueError:
-            raise ServiceFailed(
-                f"{self.place} answered with the Date {show(answered)}, which is no time of RFC 9110. "
-                "Let its proxy pass the header on."
-            ) from None
 
     def close(self) -> None:
         """Close the connections."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -35,10 +34,6 @@ class Door(Protocol):
             PermissionDenied: the door's credential is another tenant's.
             NotFound: there is no such tenant.
         """
-        ...
-
-    def now(self) -> datetime:
-        """Return the current time of the service, in UTC."""
         ...
 
     def close(self) -> None:

@@ -94,6 +94,8 @@ class Lab:
             issuer: its name, domain or id, or the object. Its active key signs, unless `kid` names another one.
             schema: the kind of credential, such as `degree`.
             claims: what the issuer states, by name.
+            options: `kid` and `alg` of another key, `expiry_at`, `metadata`, `recipient_email`, `pack_id` and others;
+                `signature`, `id` and `created_at` with a key of your own.
 
         Raises:
             ValidationFailed: an argument is not acceptable; the message names the remedy.
@@ -147,6 +149,8 @@ class Lab:
     def sql(self, query: str, parameters: Parameters = None, **frames: object) -> Rows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment.
 
+        `show tables` lists them, `describe signals` the columns of one, and `summarize signals` its values.
+
         The service runs it each time that the rows are read: over HTTP bounded in time and memory, in process not.
 
         Args:
@@ -178,14 +182,17 @@ class Lab:
         return MeHandle.parse(self._client, self._client.get("/v1/me"))
 
     def now(self) -> datetime:
-        """Return the current time of the service, in UTC; `now()` in SQL is the same time.
+        """Return the time of the service in UTC, to the second; in a demo, that of its world.
 
-        Of `attestlab.demo()` it is the time of its world. Over HTTP it comes in whole seconds.
+        `now()` is the same time in SQL.
 
-        >>> lab.now().date().isoformat()
-        '2026-11-02'
+        Raises:
+            Unavailable: the service does not answer.
+
+        >>> lab.now().date()
+        datetime.date(2026, 11, 2)
         """
-        return self._door.now()
+        return self._client.now()
 
     def as_(self, who: UUID | str, *, password: str | None = None) -> Lab:
         """Return this lab for another caller; the lab that it came from stays open and closes both.

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 from uuid import uuid4
@@ -105,6 +106,16 @@ class ServiceClient:
     def get(self, path: str, parameters: Parameters | None = None) -> Json:
         """Read a JSON object."""
         return self._read_object(self.send("GET", path, parameters=parameters))
+
+    def now(self) -> datetime:
+        """Return the time of the service, to the second: each of its responses has it (RFC 9110, section 6.6.1)."""
+        response = self.send("GET", "/healthz")
+        answered = response.headers.get("Date", "")
+        try:
+            return parsedate_to_datetime(answered).astimezone(UTC)
+        except ValueError:
+            message = f"The answer has the Date {show(answered)}, which is no time of RFC 9110. "
+            raise ServiceFailed(f"{message}Let the proxy of {response.url.host} pass that header on.") from None
 
     def get_text(self, path: str, parameters: Parameters | None = None) -> str:
         """Read a text."""

@@ -17,7 +17,7 @@ _RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NO
 
 
 def steps(report: VerificationResult | OfflineReport) -> pd.DataFrame:
-    """Show the steps of a verification as a table.
+    """Show the steps of a verification, of which `report` is the result, as a table.
 
     Returns:
         One row for each step, indexed by its name; columns `result` (ok, FAILED, open, not checked or skipped) and

@@ -116,7 +116,7 @@ def demo_world(
     mint_times: int = 1,
     report_progress: ReportProgress = ignore_progress,
 ) -> DemoWorld:
-    """Create a demo installation in `folder`, by default a temporary one; takes some twenty seconds.
+    """Create a demo installation in `folder`, by default a temporary one, in the time of `clock`; takes some 20 s.
 
     Its issuers are older than a year, in which they minted 1,300 attestations. Others verified them, and some failed.
     There are 5,200 policy decisions, 100,000 risk signals with their cases, raw events, and changes that one person

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from os import PathLike, fspath
 from pathlib import Path
 from typing import cast
@@ -66,11 +65,6 @@ class EmbeddedDoor:
         caller = self.installation.orgs.service_caller(UUID(headers[KEY_HEADER]))
         given = cast("local_rows.Parameters", parameters)
         return local_rows.open_local_rows(self.installation.lake(caller), query, given, frames)
-
-    def now(self) -> datetime:
-        """Return the current time of the installation."""
-        self._require_open()
-        return self.installation.clock.now()
 
     def close(self) -> None:
         """Commit what was accepted, stop the service's thread, and close the installation."""

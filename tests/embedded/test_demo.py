@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from attestlab.core.crypto import keyring
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.version import VERSION
 from attestlab.demos.world import demo_world
 from attestlab.embedded.demo import WORLD_END, demo
@@ -248,7 +249,15 @@ def test_a_second_person_can_sign_in_and_approve(caches: Path, temporary: Path) 
         assert lab.as_("rita@demo.example", password="only for the demo").me().roles == ["reviewer"]
 
 
-TIMES = ("now()", "current_timestamp", "get_current_timestamp()", "transaction_timestamp()", "today()", "current_date")
+TIMES = (
+    "now()",
+    "localtimestamp",
+    "current_timestamp",
+    "get_current_timestamp()",
+    "transaction_timestamp()",
+    "today()",
+    "current_date",
+)
 
 
 @pytest.mark.parametrize("by_a_person", [False, True], ids=["in this process", "over HTTP"])
@@ -263,3 +272,14 @@ def test_the_time_in_sql_is_that_of_the_world(by_a_person: bool, caches: Path, t
     assert all(WORLD_END <= before <= each < WORLD_END + timedelta(hours=1) for each in times)
     assert today == date == WORLD_END.replace(hour=0)
     assert of_one == {"new": True}
+
+
+def test_the_time_of_a_lab_is_that_of_its_world(caches: Path, temporary: Path) -> None:
+    """The machine's clock is later: `strict` once accepted rows of the world's future, which the service rejects."""
+    tomorrow = WORLD_END + timedelta(days=1)
+    signal = {"source": "s", "signal_type": "behavior", "score": 1, "entity_type": "user", "entity_id": "u"}
+    with demo(history=False) as lab:
+        assert WORLD_END <= lab.now() < WORLD_END + timedelta(hours=1)
+        with pytest.raises(ValidationFailed, match=r"The first is row 2: .* is later than now, 2026-11-02"):
+            lab.signals.add_many([signal, signal | {"occurred_at": tomorrow}], strict=True)
+        assert lab.signals.add_many([signal | {"occurred_at": WORLD_END}], strict=True).accepted == 1

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import typer
 from attestlab.cli import commands, python_reference
 from attestlab.cli.access_table import replace_table
 from attestlab.client.lab import Lab
+from attestlab.core import errors
 from attestlab.core.events import Event
 from attestlab.orgs.plans import ADJUSTABLE, PLANS
 from attestlab.server.app import all_routes
@@ -19,6 +21,8 @@ from attestlab.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+REFERENCE = re.compile(r"`([\w.]+)` explains the arguments and errors\.")
+WITHOUT_ERRORS = {"count_flips", "sha256", "steps"}  # they compute from what they are given
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -80,6 +84,32 @@ def test_every_public_verb_shows_an_example():
     assert len(verbs) > 100
     without = [name for name, verb in verbs.items() if ">>> " not in (inspect.getdoc(verb) or "")]
     assert without == ["attestlab.demo_world"]
+
+
+def test_every_public_verb_explains_its_arguments_and_errors():
+    """`help(lab.signals.add)` says what each argument is and which of our errors it raises, or which verb says so."""
+    verbs = python_reference.list_public_verbs()
+    faults = {name: found for name, verb in verbs.items() if (found := list_gaps(verb, verbs))}
+
+    assert faults == {}
+
+
+def list_gaps(verb: Any, verbs: Mapping[str, object]) -> list[str]:
+    """What the docstring of a verb leaves out: a parameter, its errors, or the verb or error that it names."""
+    text = (inspect.getdoc(verb) or "").partition(">>> ")[0]
+    if referred := REFERENCE.search(text):
+        return [] if referred[1] in verbs else [referred[1]]
+    parameters = [name for name in inspect.signature(verb).parameters if name not in ("self", "cls")]
+    gaps = [name for name in parameters if not re.search(rf"\b{name.rstrip('_')}\b", text)]
+    named = re.findall(r"^    ([A-Z]\w+(?:, [A-Z]\w+)*):", text.partition("Raises:")[2], re.MULTILINE)
+    if parameters and not named and verb.__name__ not in WITHOUT_ERRORS:
+        gaps.append("Raises")
+    return gaps + [each for names in named for each in names.split(", ") if not is_error(each)]
+
+
+def is_error(name: str) -> bool:
+    """Whether a name is that of an error of ours."""
+    return issubclass(getattr(errors, name, object), errors.AttestLabError)
 
 
 def test_every_command_is_documented():

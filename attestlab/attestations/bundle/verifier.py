@@ -110,8 +110,17 @@ def examine_bundle(
 ) -> tuple[StepResult, ...]:
     """Run steps 2 to 7 offline, each on its own: this shows what a change of the bundle breaks.
 
-    The arguments are those of `verify_bundle`, which alone gives a verdict. If parts of the bundle contradict each
-    other before a step can run, the result of the step that they break is the only one.
+    `verify_bundle` alone gives a verdict. If parts of the bundle contradict each other before a step can run, the
+    result of the step that they break is the only one.
+
+    Args:
+        bundle: a parsed bundle.
+        trust: the pinned log and its witnesses.
+        now: the time at which an attestation counts as expired.
+        file_sha256: the SHA-256 of the document, 32 bytes; None leaves it out.
+
+    Raises:
+        NewerFormat: the log has entries about the attestation that this version does not know.
 
     >>> bundle = Bundle.parse(next(lab.attestations.list(schema="degree")).bundle().document)
     >>> trust = TrustPolicy.parse(lab.log.vkey().trust_policy)

@@ -1,4 +1,4 @@
-"""Frames of the caller that a query joins: pandas, Polars and Arrow, read as Arrow tables."""
+"""Frames of the caller, which a query joins, a replay reads or signals are: pandas, Polars and Arrow, as Arrow."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from attestlab.core.extras import naming_extras
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MAX_REASON_CHARACTERS = 200  # of what Arrow says about a frame
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -26,17 +27,27 @@ def read_frames(frames: Mapping[str, object]) -> dict[str, pa.Table]:
     return {name: _read_frame(name, frame) for name, frame in frames.items()}
 
 
-def _read_frame(name: str, frame: object) -> pa.Table:
-    if not _IDENTIFIER.fullmatch(name):
-        raise ValidationFailed(f"{quote(name)} is no name for a frame. Use letters, digits and `_`, such as `mine`.")
+def open_frame(frame: object, *, name: str) -> pa.RecordBatchReader:
+    """Open a frame of pandas, Polars or Arrow, or rows of a lab, as batches of Arrow; `name` is what messages call it.
+
+    Raises:
+        ValidationFailed: it is no frame, or a column has values of several types.
+    """
     if not hasattr(frame, "__arrow_c_stream__"):
         raise _refuse(name, arguments.show(frame))
     with naming_extras():
         import pyarrow as pa
     try:
-        return pa.table(frame)
+        return pa.RecordBatchReader.from_stream(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise _refuse(name, f"not readable as a table ({error})") from None
+        reason = " ".join(str(error).split())[:_MAX_REASON_CHARACTERS]
+        raise _refuse(name, f"not readable as a table ({reason})") from None
+
+
+def _read_frame(name: str, frame: object) -> pa.Table:
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValidationFailed(f"{quote(name)} is no name for a frame. Use letters, digits and `_`, such as `mine`.")
+    return open_frame(frame, name=name).read_all()
 
 
 def _refuse(name: str, what: str) -> ValidationFailed:

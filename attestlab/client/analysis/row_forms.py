@@ -65,6 +65,13 @@ class RowForms:
     def sql(self, query: str, parameters: Parameters = None) -> Rows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`.
 
+        Args:
+            query: one SELECT, or `describe this`, `summarize this`.
+            parameters: values for `?` (a list) or `$name` (a dict).
+
+        Raises:
+            ValidationFailed: it is no such query; when the rows are read.
+
         >>> lab.signals.sql("select count(*) as n from this where source = 'media'").df()
             n
         0  60
@@ -73,6 +80,12 @@ class RowForms:
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number.
+
+        Args:
+            path: of the file, which is replaced when all rows are written.
+
+        Raises:
+            ValidationFailed: the file cannot be written.
 
         >>> lab.cases.to_parquet("cases.parquet") == len(lab.cases)
         True

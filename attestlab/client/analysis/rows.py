@@ -105,6 +105,13 @@ class Rows:
         The service runs it: over HTTP bounded in time and memory, in process not. Pass values as `parameters`, for `?`
         or `$name`.
 
+        Args:
+            query: one SELECT, or `describe this`, `summarize this`.
+            parameters: values for `?` (a list) or `$name` (a dict).
+
+        Raises:
+            ValidationFailed: these rows are a query already; or, when the rows are read, it is no such query.
+
         >>> query = "select count(*) > 0 as some from this where verdict = ?"
         >>> list(lab.verifications.sql(query, ["VALID"]))
         [{'some': True}]
@@ -117,6 +124,12 @@ class Rows:
         """Write the rows as one Parquet file, in bounded memory; returns their number.
 
         A file that was there before is replaced when all rows are written, and otherwise stays as it is.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            ValidationFailed: the file cannot be written.
 
         >>> lab.sql("select * from signals where source = 'media'").to_parquet("media.parquet")
         60
@@ -138,6 +151,12 @@ class Rows:
 
     def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
         """Read the first rows; of a data set the newest.
+
+        Args:
+            count: how many at most.
+
+        Raises:
+            ValidationFailed: `count` is no number from 0.
 
         >>> media = lab.sql("select source, score from signals where source = 'media' order by score")
         >>> media.head(2)

@@ -21,6 +21,7 @@ from attestlab.client.handles.attestations import MintResults
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import PAGE_ROWS
 from attestlab.core.errors import Conflict
+from attestlab.core.strict_json import MAX_DEPTH
 
 # A twin, or what a verb returned: verbs are found by name, so their types are lost.
 Found = Any
@@ -167,14 +168,19 @@ _TWINS: dict[type, type[AsyncTwin]] = {
 }
 
 
-def find_held(value: object) -> object:
-    """Return the object that a twin holds, also inside of lists and dicts; other values as they are."""
+def find_held(value: object, depth: int = 0) -> object:
+    """Return the object that a twin holds, also inside of lists and dicts; other values as they are.
+
+    What nests deeper than JSON may is returned as it is: the verb refuses it.
+    """
     if isinstance(value, AsyncTwin | AsyncRecords):
         return value._held
+    if depth > MAX_DEPTH:
+        return value
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
-        return type(value)(find_held(each) for each in value)
+        return type(value)(find_held(each, depth + 1) for each in value)
     if isinstance(value, Mapping) and type(value) is dict:
-        return {name: find_held(each) for name, each in value.items()}
+        return {name: find_held(each, depth + 1) for name, each in value.items()}
     return value
 
 

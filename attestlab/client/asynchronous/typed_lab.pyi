@@ -120,7 +120,7 @@ class AsyncAttestation(AttestationHandle):
     async def bundle(self) -> AsyncBundle:
         """Fetch the proof bundle, which verifies offline."""
     async def revoke(self, reason: str) -> RevocationHandle:
-        """Revoke the attestation permanently."""
+        """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters."""
     async def verify(self, *, file: File | None = None) -> VerificationHandle:
         """Verify the attestation, with its document or without."""
 
@@ -181,7 +181,7 @@ class AsyncMint(MintHandle):
     async def bundle(self) -> AsyncBundle:
         """Fetch the proof bundle, which verifies offline."""
     async def revoke(self, reason: str) -> RevocationHandle:
-        """Revoke the attestation permanently."""
+        """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters."""
     async def verify(self, *, file: File | None = None) -> VerificationHandle:
         """Verify the attestation, with its document or without."""
 
@@ -202,7 +202,7 @@ class AsyncNewWebhookEndpoint(NewWebhookEndpointHandle):
         mode: str = "failed",
         dry_run: bool = False,
     ) -> WebhookRecoveryHandle:
-        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments."""
+        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments and errors."""
     async def rotate(self, *, overlap_s: int = 0) -> WebhookRotationHandle:
         """Replace the secret; the old one stops working at once, or after `overlap_s` seconds, at most a day."""
     async def test(self, event_type: str | None = None, payload: object = None) -> WebhookTestHandle:
@@ -311,7 +311,7 @@ class AsyncWebhookEndpoint(WebhookEndpointHandle):
         mode: str = "failed",
         dry_run: bool = False,
     ) -> WebhookRecoveryHandle:
-        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments."""
+        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments and errors."""
     async def rotate(self, *, overlap_s: int = 0) -> WebhookRotationHandle:
         """Replace the secret; the old one stops working at once, or after `overlap_s` seconds, at most a day."""
     async def test(self, event_type: str | None = None, payload: object = None) -> WebhookTestHandle:
@@ -987,7 +987,7 @@ class AsyncLab:
     ) -> AsyncMint:
         """Attest a document, or claims alone."""
     async def now(self) -> datetime:
-        """Return the current time of the service, in UTC; `now()` in SQL is the same time."""
+        """Return the time of the service in UTC, to the second; in a demo, that of its world."""
     def sql(self, query: str, parameters: Parameters = None, **frames: object) -> AsyncRows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from typing import TypedDict, Unpack, cast
 from uuid import UUID
 
@@ -116,6 +116,14 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
         """Revoke an attestation permanently.
 
+        Args:
+            what: the attestation, its id or the address of its page.
+            reason: for people and the audit trail, 1 to 1,024 characters.
+
+        Raises:
+            NotFound: the tenant has no such attestation.
+            Conflict: it is not VALID any more.
+
         >>> badge = next(lab.attestations.list(schema="skill-badge", status="VALID"))
         >>> lab.attestations.revoke(badge, "earned by another person").status.value
         'REVOKED'
@@ -134,6 +142,20 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     ) -> MintHandle:
         """Mint an attestation that replaces another one, by default of the same issuer.
 
+        Args:
+            what: the attestation to replace, its id or the address of its page.
+            document: the new file: a path, its bytes, or an open binary file. It is hashed here and sent nowhere.
+            schema: the kind of credential.
+            claims: what the issuer states, by name.
+            issuer: its name, domain or id, or the object.
+            options: those of `lab.mint`, such as `expiry_at`.
+
+        Raises:
+            NotFound: the tenant has no such attestation or issuer.
+            Conflict: it is not VALID any more, or the key is not active.
+            ValidationFailed: an argument is not acceptable; the message names the remedy.
+            PermissionDenied: the issuer is not active, or a policy denies the mint.
+
         >>> badge = next(lab.attestations.list(schema="skill-badge", status="VALID"))
         >>> parts = {"schema": badge.schema, "claims": badge.claims}
         >>> better = lab.attestations.supersede(badge, b"a better picture", **parts)
@@ -149,6 +171,13 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def bundle(self, what: AttestationLike) -> BundleHandle:
         """Fetch the proof bundle of an attestation, which verifies offline.
 
+        Args:
+            what: the attestation, its id or the address of its page.
+
+        Raises:
+            NotFound: the tenant has no such attestation.
+            PermissionDenied: a policy denies the export.
+
         >>> bundle = lab.attestations.bundle(next(lab.attestations.list(schema="degree")))
         >>> bundle.verify().verdict.value
         'VALID'
@@ -161,7 +190,9 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def _get(self, attestation_id: UUID) -> Json:
         return self._client.get(path_of("v1", "attestations", attestation_id))
 
-    def _mint_bodies(self, bodies: Sequence[dict[str, object]], done: list[MintHandle | AttestLabError]) -> None:
+    def _mint_bodies(
+        self, bodies: Sequence[dict[str, object]], done: MutableSequence[MintHandle | AttestLabError]
+    ) -> None:
         """Mint bodies, and append the result of each to `done`."""
         with show_progress("Minting", len(bodies)) as bar:
             for start in range(0, len(bodies), MAX_BATCH):

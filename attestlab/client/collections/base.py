@@ -122,6 +122,12 @@ class DatasetCollection(RowForms, Collection[Item]):
     def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
         """Read the newest rows as a data frame.
 
+        Args:
+            count: how many at most.
+
+        Raises:
+            ValidationFailed: `count` is no number from 0.
+
         >>> len(lab.cases.head(3))
         3
         """

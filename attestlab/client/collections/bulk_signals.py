@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
@@ -75,7 +75,7 @@ def record_signals(
     zone, opened = read_zone(tz), open_rows(signals)
     lines = compose_lines(opened.rows, zone=zone)
     if strict:
-        lines = iter(_require_all(lines))
+        lines = iter(_require_all(lines, now=client.now()))
     totals = BulkTotals()
     with show_progress("Recording signals", opened.total) as bar:
         for request in _divide(lines, totals):
@@ -106,13 +106,12 @@ def _advance(bar: ProgressBar, request: Sequence[SignalLine]) -> None:
         bar.advance(request[-1].number - bar.done)
 
 
-def _require_all(lines: Iterable[SignalLine]) -> list[SignalLine]:
-    """Return the lines, if the service would accept each of them.
+def _require_all(lines: Iterable[SignalLine], *, now: datetime) -> list[SignalLine]:
+    """Return the lines, if the service would accept each of them; `now` is its time.
 
     Raises:
         ValidationFailed: it would not; the error names the first rows.
     """
-    now = datetime.now(UTC)
     checked = [check_line(line, now=now) for line in lines]
     bad = [line for line in checked if line.fault is not None]
     if bad:

@@ -43,6 +43,16 @@ class CaseCollection(DatasetCollection[CaseHandle]):
     def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> CaseHandle:
         """Resolve a case as `fraud`, `legitimate` or `inconclusive`.
 
+        Args:
+            case: the case or its id.
+            outcome: the label of the case's signals, with which rules are compared later.
+            note: for people, at most 2,000 characters.
+
+        Raises:
+            NotFound: the tenant has no such case.
+            Conflict: it is resolved already.
+            ValidationFailed: the outcome is another word.
+
         >>> case = next(lab.cases.list(status="open"))
         >>> lab.cases.resolve(case, "legitimate", "a new phone").outcome
         'legitimate'
@@ -79,6 +89,18 @@ class ChallengeCollection(DatasetCollection[ChallengeHandle]):
         self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
     ) -> ChallengeHandle:
         """Decide that a subject must prove who it is.
+
+        Args:
+            subject_id: the id of the subject, 1 to 256 characters.
+            reason: for people and the audit trail.
+            subject_type: the type of the subject.
+            risk_score: the score behind it, a whole number from 0 to 100.
+
+        Returns:
+            The decision; `challenge_required` is False for a subject on the allow list.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable; the message names the limit.
 
         >>> lab.challenges.create("u-1", "24 failed logins from one device").challenge_required
         True
@@ -130,6 +152,18 @@ class ListCollection(Collection[ListEntryHandle]):
     ) -> ListEntryHandle:
         """Put an entity on the `allow` or the `deny` list.
 
+        Args:
+            list_name: `allow` or `deny`.
+            entity: `"user:u-1"`, an object about one, or a type with `entity_id` after it: user, device, ip, document,
+                session, issuer or attestation.
+            entity_id: the id, where `entity` is a type; of an `ip` also a network, such as `192.0.2.0/24`.
+            reason: for people and the audit trail, 1 to 1,024 characters.
+            expires_at: the end of the entry, in the future; by default it has none.
+
+        Raises:
+            Conflict: the entity is on the list already.
+            ValidationFailed: an argument is not acceptable; the message names the limit.
+
         >>> entry = lab.lists.add("deny", "device:pc-0", reason="lost", expires_at="2026-12-01")
         >>> entry.list, entry.expires_at.isoformat()
         ('deny', '2026-12-01T00:00:00+00:00')
@@ -140,6 +174,12 @@ class ListCollection(Collection[ListEntryHandle]):
 
     def remove(self, entry: UUID | str | ListEntryHandle) -> None:
         """Take an entity off its list.
+
+        Args:
+            entry: the entry of `lab.lists`, or its id.
+
+        Raises:
+            NotFound: the tenant has no such entry, or it was removed already.
 
         >>> entry = lab.lists.add("allow", "ip:192.0.2.7", reason="our own monitoring")
         >>> lab.lists.remove(entry)

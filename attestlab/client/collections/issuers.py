@@ -46,6 +46,18 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         Args:
             profile: `legal_name`, `display_name`, `jurisdiction`, `primary_color`, `accent_color`, `logo_url`.
 
+        Args:
+            name: 1 to 200 characters.
+            domain: a DNS name, such as `registrar.example`.
+            alg: the algorithm of the first key, such as `Ed25519`, `ES256` or `PS256`.
+            kid: the id of the first key; by default the service makes one.
+            profile: `legal_name`, `display_name`, `jurisdiction`, `primary_color`, `accent_color`, `logo_url`.
+
+        Raises:
+            ValidationFailed: a part of the profile is not acceptable.
+            Conflict: another key of the tenant has this `kid`.
+            QuotaExceeded: the tenant has as many issuers as its plan allows.
+
         >>> registrar = lab.issuers.create("London Registrar", "registrar.example", jurisdiction="GB")
         >>> registrar.trust_tier, registrar.active_key.alg
         ('SELF_SIGNED', 'Ed25519')
@@ -57,6 +69,15 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     def update(self, issuer: IssuerLike, **profile: str | None) -> IssuerHandle:
         """Change an issuer's profile; None removes a value.
 
+        Args:
+            issuer: its name, domain or id, or the object.
+            profile: `name`, `domain` and what `create` takes.
+
+        Raises:
+            NotFound: the tenant has no such issuer.
+            ValidationFailed: a part of the profile is not acceptable.
+            Conflict: the domain is proven, so it cannot change.
+
         >>> lab.issuers.update("Maker Guild", display_name="The Guild of Makers").display_name
         'The Guild of Makers'
         """
@@ -64,6 +85,12 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
     def keys(self, issuer: IssuerLike) -> Records[KeyHandle]:
         """List an issuer's keys, newest first.
+
+        Args:
+            issuer: its name, domain or id, or the object.
+
+        Raises:
+            NotFound: the tenant has no such issuer.
 
         >>> [(key.alg, key.status) for key in lab.issuers.keys("Maker Guild")]
         [('PS256', 'active')]
@@ -82,6 +109,20 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     ) -> KeyHandle:
         """Add a key: one that the service makes and holds, or your own by its public half.
 
+        Args:
+            issuer: its name, domain or id, or the object.
+            kid: the id of the key, 1 to 64 characters, unique in the tenant.
+            alg: its algorithm.
+            public_key_b64url: the public half of your own key, base64url of its DER SubjectPublicKeyInfo (an Ed25519
+                key may also be its 32 bytes); then you sign, and the service cannot.
+            status: `active`, or `pending` for a key that a rotation puts into use.
+
+        Raises:
+            NotFound: the tenant has no such issuer.
+            ValidationFailed: the key is not acceptable, such as RSA under 2,048 bits.
+            Conflict: another key of the tenant has this `kid`.
+            QuotaExceeded: the issuer has as many keys as the plan allows.
+
         >>> key = lab.issuers.add_key("Delta Clinics", "delta-es384", alg="ES384")
         >>> key.status, key.custody
         ('active', 'managed')
@@ -95,6 +136,15 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     def rotate_key(self, key: KeyLike, *, new_kid: str | None = None, alg: str | None = None) -> RotationHandle:
         """Replace a key with a new key that the service holds.
 
+        Args:
+            key: the key or its id.
+            new_kid: the id of the new key; by default the old one with the next number.
+            alg: the algorithm of the old key, by default looked up.
+
+        Raises:
+            NotFound: the tenant has no such key.
+            Conflict: the key is not active, or another key has the new id.
+
         >>> rotation = lab.issuers.rotate_key("aare-1")
         >>> rotation.old_key.status, rotation.new_kid
         ('rotated', 'aare-2')
@@ -107,6 +157,14 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     def revoke_key(self, key: KeyLike, reason: str) -> WithdrawnKeyHandle:
         """Revoke a key permanently; what is in the log already stays valid and is flagged.
 
+        Args:
+            key: the key or its id.
+            reason: for people and the audit trail, 1 to 1,024 characters.
+
+        Raises:
+            NotFound: the tenant has no such key.
+            Conflict: it is revoked or compromised already.
+
         >>> key = lab.issuers.add_key("Orchard Press", "orchard-2")
         >>> lab.issuers.revoke_key(key, "the token is lost").affected_attestations
         0
@@ -115,6 +173,16 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
     def compromise_key(self, key: KeyLike, reason: str, *, compromised_at: When | None = None) -> WithdrawnKeyHandle:
         """Report a key as compromised: attestations logged since then become INVALID.
+
+        Args:
+            key: the key or its id.
+            reason: for people and the audit trail, 1 to 1,024 characters.
+            compromised_at: since when, in the past; by default now.
+
+        Raises:
+            NotFound: the tenant has no such key.
+            Conflict: it is reported as compromised already.
+            ValidationFailed: `compromised_at` is in the future.
 
         >>> key = lab.issuers.add_key("Ana's Workshop", "ana-2")
         >>> lab.issuers.compromise_key(key, "laptop stolen", compromised_at="2026-11-01").status
@@ -134,6 +202,19 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     ) -> IssuerRequestHandle:
         """Request a change of an issuer's standing, such as `SUSPEND_ISSUER`, for another person to approve.
 
+        Args:
+            type: `SUSPEND_ISSUER`, `REVOKE_ISSUER`, `REINSTATE_ISSUER`, `CHANGE_TRUST_TIER` or `CHANGE_RISK_RATING`.
+            issuer: its name, domain or id, or the object.
+            reason: for people and the audit trail, 1 to 1,024 characters.
+            new_trust_tier: for CHANGE_TRUST_TIER: `SELF_SIGNED`, `BASIC`, `VERIFIED` or `ENTERPRISE`.
+            new_risk_rating: for CHANGE_RISK_RATING: `LOW`, `MEDIUM`, `HIGH` or `CRITICAL`.
+
+        Raises:
+            PermissionDenied: the caller is no owner or admin who signed in (`lab.as_(email, password=...)`).
+            NotFound: the tenant has no such issuer.
+            Conflict: the issuer's status does not allow the change.
+            ValidationFailed: the new value is missing, or belongs to another type.
+
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> request = ann.issuers.request("SUSPEND_ISSUER", "Maker Guild", "no answer since May")
         >>> request.status, request.impact.attestations
@@ -147,6 +228,14 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     def requests(self, issuer: IssuerLike | None = None, *, status: str | None = None) -> Records[IssuerRequestHandle]:
         """List the requests about an issuer, or all, newest first; for a person who signed in.
 
+        Args:
+            issuer: its name, domain or id, or the object.
+            status: `PENDING`, `APPROVED`, `REJECTED` or `EXECUTED`.
+
+        Raises:
+            PermissionDenied: the caller is no person who signed in.
+            NotFound: the tenant has no such issuer.
+
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> made = ann.issuers.request("SUSPEND_ISSUER", "Orchard Press", "60 generated pictures")
         >>> ann.issuers.requests("Orchard Press", status="PENDING").df()["reason"].to_list()
@@ -159,6 +248,14 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     def approve(self, request: RequestLike) -> IssuerRequestHandle:
         """Approve a request, as another person than the requester.
 
+        Args:
+            request: the request or its id.
+
+        Raises:
+            PermissionDenied: it is the own request, or the caller may not approve it.
+            NotFound: there is no such request that the caller may see.
+            Conflict: the request is final, or the caller has approved it already.
+
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> ben = lab.as_("ben@demo.example", password="only for the demo")
         >>> request = ann.issuers.request("SUSPEND_ISSUER", "Ana's Workshop", "no answer since May")
@@ -170,6 +267,15 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
     def reject(self, request: RequestLike, reason: str) -> IssuerRequestHandle:
         """Reject a request.
 
+        Args:
+            request: the request or its id.
+            reason: for people and the audit trail, 1 to 1,024 characters.
+
+        Raises:
+            PermissionDenied: the caller has not made the request, and may not approve it.
+            NotFound: there is no such request that the caller may see.
+            Conflict: the request is final.
+
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> request = ann.issuers.request("SUSPEND_ISSUER", "Rowing Club Aare", "no answer since May")
         >>> ann.issuers.reject(request, "they have answered").status
@@ -179,6 +285,15 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
     def execute(self, request: RequestLike) -> IssuerRequestHandle:
         """Make the change of an approved request.
+
+        Args:
+            request: the request or its id.
+
+        Raises:
+            PermissionDenied: the caller is no owner or admin who signed in.
+            NotFound: there is no such request that the caller may see.
+            Conflict: approvals are missing, the request is final, or the issuer's status does not allow the change any
+                more.
 
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> ben = lab.as_("ben@demo.example", password="only for the demo")
@@ -193,6 +308,13 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
     def blast_radius(self, issuer: IssuerLike, kid: str | None = None) -> BlastRadiusHandle:
         """Count the attestations that depend on an issuer, or on one of its keys.
+
+        Args:
+            issuer: its name, domain or id, or the object.
+            kid: the id of one of its keys; by default all count.
+
+        Raises:
+            NotFound: the tenant has no such issuer, or the issuer no such key.
 
         >>> lab.issuers.blast_radius("Northfield University").by_schema.df()["schema"].to_list()
         ['degree', 'membership-card']

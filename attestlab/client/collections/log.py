@@ -79,7 +79,12 @@ class LogCollection(RowForms):
     def proof(self, what: int | str | UUID | object, *, tree_size: int | None = None) -> InclusionHandle:
         """Prove that the log has an entry: its index, or an attestation or its id.
 
+        Args:
+            what: the index, from 0, or an attestation, or its id.
+            tree_size: the number of entries of the log that has it; by default those of now.
+
         Raises:
+            NotFound: the log has no such entry.
             ProofInvalid: the proof of the service does not hold.
 
         >>> proof = lab.log.proof(0, tree_size=8)
@@ -98,7 +103,12 @@ class LogCollection(RowForms):
 
         Two sizes prove that the service agrees with itself. A head that you kept proves that this is the log you saw.
 
+        Args:
+            older: a number of entries, or a head.
+            newer: a number of entries, or a head.
+
         Raises:
+            ValidationFailed: the log never had one of the sizes, or `older` is larger.
             ProofInvalid: the larger tree does not begin with the smaller one; or the log has another root than a head
                 that you kept (a fork), or fewer entries (it was rolled back).
 
@@ -118,6 +128,13 @@ class LogCollection(RowForms):
 
     def lookup(self, what: str | UUID | object) -> EntryHandle:
         """Find the entry of an attestation, of a leaf hash (`sha256:<hex>`), or of a document's SHA-256 (hex).
+
+        Args:
+            what: an attestation, its id, `sha256:` with 64 hex digits, or 64 hex digits alone.
+
+        Raises:
+            NotFound: the log has no such entry.
+            ValidationFailed: it is none of these.
 
         >>> lab.log.lookup(next(lab.attestations.list(schema="degree"))).type
         'attestation.minted'

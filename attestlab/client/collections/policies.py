@@ -12,6 +12,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import MAX_COMPLETIONS, DatasetCollection
 from attestlab.client.collections.decisions import read_decision_id
+from attestlab.client.collections.thresholds import read_thresholds
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle, decide_context
 from attestlab.client.handles.policies import (
     AnalysisHandle,
@@ -36,7 +37,6 @@ from attestlab.core.errors import ValidationFailed
 
 # A stored policy, or a document: a dict, TOML text, or the path of a TOML or JSON file.
 PolicyOrDocument = PolicyLike | arguments.PolicyDocument
-MAX_THRESHOLDS = 2
 
 
 class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
@@ -52,6 +52,14 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     def create(self, policy: arguments.PolicyDocument) -> PolicyHandle:
         """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file.
 
+        Args:
+            policy: the document; docs/policies.md describes its members.
+
+        Raises:
+            ValidationFailed: the document is not valid; the error has the place of each fault.
+            NotFound: the tenant has no such target.
+            QuotaExceeded: the tenant has as many policies as its plan allows.
+
         >>> far = {"attr": "jurisdiction", "op": "eq", "value": "AQ"}
         >>> rule = {"id": "far-away", "effect": "DENY", "priority": 1, "when": far}
         >>> target = {"target_type": "TENANT_DEFAULT", "default_effect": "ALLOW"}
@@ -63,6 +71,16 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     def update(self, policy: PolicyLike, document: arguments.PolicyDocument) -> PolicyHandle:
         """Write a new version; the active one remains active.
 
+        Args:
+            policy: its name or id, or the object.
+            document: the new document, as for `create`, for the same category and target.
+
+        Raises:
+            NotFound: the tenant has no such policy.
+            ValidationFailed: the document is not valid, or for another category or target.
+            Conflict: the policy is archived.
+            QuotaExceeded: the policy has as many versions as the plan allows.
+
         >>> active = lab.policies.get("Employment checks")
         >>> copy = lab.policies.create(active.document | {"name": "Employment checks, second"})
         >>> lab.policies.update(copy, copy.document | {"default_effect": "ALLOW"}).version
@@ -73,6 +91,12 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
 
     def get(self, policy: PolicyLike) -> PolicyHandle:
         """Return a policy with its newest document.
+
+        Args:
+            policy: its name or id, or the object.
+
+        Raises:
+            NotFound: the tenant has no such policy.
 
         >>> [rule["id"] for rule in lab.policies.get("Employment checks").rules]
         ['old-key', 'proven-issuer', 'known-domain']
@@ -90,6 +114,16 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     ) -> DecisionHandle:
         """Let the policies in force decide; the decision is recorded.
 
+        Args:
+            action: `MINT`, `VERIFY` or `BUNDLE_EXPORT`.
+            context: the attributes, by path or nested; what is left out, or None, is missing.
+            target_type: `TENANT_DEFAULT`, `ISSUER` or `VERIFICATION_PROFILE`.
+            target_id: the issuer or profile, for the last two.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable.
+            NotFound: the tenant has no such target.
+
         >>> active = lab.policies.get("Employment checks")
         >>> guild = {"jurisdiction": "DE", "trust_tier": "BASIC", "key.age_days": 365}
         >>> target = {"target_type": active.target_type, "target_id": active.target_id}
@@ -104,6 +138,12 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
 
     def explain(self, decision: str | DecisionHandle) -> ExplanationHandle:
         """Explain a decision, and what would have to change for the opposite result.
+
+        Args:
+            decision: the decision or its id, `dec_...`.
+
+        Raises:
+            NotFound: the tenant has no such decision.
 
         >>> denied = next(lab.decisions.list(allowed=False, until="2026-11-02"))
         >>> explained = lab.policies.explain(denied)
@@ -134,6 +174,11 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
                 once, and their results are in `sweeps` in the same order.
             points: how many values each sweep has at most.
 
+        Raises:
+            NotFound: the tenant has no such policy.
+            ValidationFailed: the draft, an attribute or a threshold is not valid; or `since` is not before `until`.
+            Unavailable: the simulation took too long.
+
         >>> active = lab.policies.get("Employment checks")
         >>> draft = active.document | {"default_effect": "ALLOW"}
         >>> report = lab.policies.simulate(draft, replaces=active, until="2026-11-02")
@@ -142,7 +187,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         """
         body = self._name_draft(policy, replaces)
         wanted = arguments.iterate(sweeps, name="sweeps", of="sweeps, each a list of thresholds")
-        options = {"sweeps": list(map(_read_thresholds, wanted)), "points": points}
+        options = {"sweeps": list(map(read_thresholds, wanted)), "points": points}
         return simulate(self._client, body, since=since, until=until, by=by, options=options)
 
     def sweep(
@@ -159,6 +204,13 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         Args:
             thresholds: each `(rule_id, attribute)`, or an `op` (`lt`, `gte`, ...) where a rule has several.
             points: how many values at most.
+            policy: a stored policy, or a draft, which may take the place of the stored policy `replaces`.
+            since: of the first decision; `until` of the first one that is left out.
+
+        Raises:
+            NotFound: the tenant has no such policy.
+            ValidationFailed: the draft or a threshold is not valid; or `since` is not before `until`.
+            Unavailable: the simulation took too long.
 
         >>> active = lab.policies.get("Employment checks")
         >>> bound = ("old-key", "key.age_days")
@@ -171,12 +223,24 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         3  243.0     104       0
         4  364.0     458       0
         """
-        options = {"sweep": _read_thresholds(thresholds), "points": points}
+        options = {"sweep": read_thresholds(thresholds), "points": points}
         body = self._name_draft(policy, replaces)
         return simulate(self._client, body, since=since, until=until, by=(), options=options)
 
     def analyze(self, policy: PolicyOrDocument, *, against: PolicyOrDocument | None = None) -> AnalysisHandle:
         """Analyze a policy for every possible context; `against` compares it with another one.
+
+        Args:
+            policy: a stored policy, or a draft.
+            against: a stored policy, or a draft.
+
+        Returns:
+            The dead, shadowed and contradicting rules, each with an example; with `against` whether both always agree.
+
+        Raises:
+            NotFound: the tenant has no such policy.
+            ValidationFailed: a draft is not valid.
+            Unavailable: the proof takes over 20 seconds, or too many are running.
 
         >>> active = lab.policies.get("Employment checks").document
         >>> lab.policies.analyze(active).findings
@@ -214,6 +278,10 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
             policy: a stored policy, of which the newest version decides, or a draft.
             context: the attributes by path; what is left out, or None, is missing.
 
+        Raises:
+            NotFound: the tenant has no such policy.
+            ValidationFailed: the draft is not valid, or the context is no dict.
+
         >>> decided = lab.policies.decide("Employment checks", {"key.age_days": 300, "trust_tier": "BASIC"})
         >>> decided.decision, decided.matched_rule
         ('DENY', 'old-key')
@@ -233,6 +301,13 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     def shadow(self, policy: PolicyLike) -> PolicyHandle:
         """Evaluate and record the newest version next to the active ones, without effect.
 
+        Args:
+            policy: its name or id, or the object.
+
+        Raises:
+            NotFound: the tenant has no such policy.
+            Conflict: it is archived, or its newest version is active.
+
         >>> active = lab.policies.get("Employment checks")
         >>> copy = lab.policies.create(active.document | {"name": "Shadowed checks"})
         >>> lab.policies.shadow(copy).status
@@ -250,6 +325,18 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     ) -> PolicyHandle:
         """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`).
 
+        Args:
+            policy: its name or id, or the object.
+            simulation: the simulation of exactly this version over all past decisions, or its `report_digest`.
+            acknowledge: the ids of dead rules that are meant to be dead.
+            note: for the audit trail, at most 1,024 characters.
+
+        Raises:
+            PermissionDenied: the caller is no owner or admin who signed in, or is the author while another one could.
+            NotFound: the tenant has no such policy.
+            Conflict: a test fails, a dead rule is not acknowledged, the simulation is missing or stale, or the policy
+                is archived; `details["reason"]` says which.
+
         >>> target = {"target_type": "ISSUER", "target_id": lab.issuers["Maker Guild"].id}
         >>> checks = lab.policies.get("Employment checks").document
         >>> draft = lab.policies.create(checks | target | {"name": "Guild checks", "category": "MINT"})
@@ -262,6 +349,14 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
 
     def archive(self, policy: PolicyLike) -> PolicyHandle:
         """Archive a policy permanently; by a signed-in owner or admin.
+
+        Args:
+            policy: its name or id, or the object.
+
+        Raises:
+            PermissionDenied: the caller is no owner or admin who signed in.
+            NotFound: the tenant has no such policy.
+            Conflict: it is archived already.
 
         >>> active = lab.policies.get("Employment checks")
         >>> copy = lab.policies.create(active.document | {"name": "Former checks"})
@@ -286,18 +381,3 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
                 raise ValidationFailed("`replaces` belongs to a draft. Pass a stored policy alone.")
             body["policy_id"] = find_policy_id(self._client, replaces)
         return body
-
-
-def _read_thresholds(thresholds: object) -> list[dict[str, object]]:
-    if not isinstance(thresholds, list | tuple) or not 1 <= len(thresholds) <= MAX_THRESHOLDS:
-        given = len(thresholds) if isinstance(thresholds, list | tuple) else arguments.show(thresholds)
-        raise ValidationFailed(f"A sweep varies 1 or 2 thresholds, not {given}. Pass ('rule', 'attribute').")
-    return list(map(_read_threshold, thresholds))
-
-
-def _read_threshold(threshold: object) -> dict[str, object]:
-    if isinstance(threshold, Mapping):
-        return dict(threshold)
-    if not isinstance(threshold, tuple) or len(threshold) not in (2, 3):
-        raise ValidationFailed(f"{arguments.show(threshold)} is no threshold. Pass ('rule', 'attribute').")
-    return dict(zip(("rule_id", "attribute", "op"), threshold, strict=False))

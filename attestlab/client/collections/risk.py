@@ -12,6 +12,7 @@ from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.bulk_signals import record_signals
 from attestlab.client.collections.filters import SignalFilterArgs
+from attestlab.client.collections.thresholds import read_threshold
 from attestlab.client.handles.risk import (
     BulkHandle,
     DriftHandle,
@@ -35,7 +36,6 @@ from attestlab.client.handles.risk import (
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import b64url_encode
-from attestlab.core.errors import ValidationFailed
 
 if TYPE_CHECKING:
     from attestlab.client.collections.signal_rows import Signals
@@ -81,16 +81,26 @@ class SignalCollection(DatasetCollection[SignalHandle]):
     ) -> SignalHandle:
         """Record a signal about an entity, with a score from 0 to 100.
 
+        Args:
+            source: the system that scored, 1 to 64 characters of a-z, 0-9 and _.
+            signal_type: the kind of the signal, in the same form.
+            score: from 0 to 100.
+            entity: `"user:u-1"`, an object about one, or a type with `entity_id` after it: user, device, ip, document,
+                session, issuer or attestation.
+            entity_id: the id, where `entity` is a type.
+            details: further facts, at most 8 KiB as JSON.
+            occurred_at: by default now; never in the future.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable; the message names the limit.
+
         >>> signal = lab.signals.add("gateway", "behavior", 41, "user:u-1", details={"page": "/me"})
         >>> signal.score, signal.entity_id
         (41.0, 'u-1')
         """
         body = compose_facts(entity, entity_id, occurred_at, source=source, signal_type=signal_type, score=score)
-        return self._parse(
-            self._client.post(
-                self.path, body | ({"details": arguments.read_mapping(details, name="details")} if details else {})
-            )
-        )
+        body |= {"details": arguments.read_mapping(details, name="details")} if details else {}
+        return self._parse(self._client.post(self.path, body))
 
     def add_many(
         self, signals: Signals, *, backfill: bool = False, strict: bool = False, tz: str | tzinfo | None = None
@@ -133,6 +143,15 @@ class SignalCollection(DatasetCollection[SignalHandle]):
     ) -> NormalizedHandle:
         """Record a raw event, which becomes a signal by the tenant's mapping.
 
+        Args:
+            event_type: dotted words, such as `login.failed.repeated`.
+            entity: as for `add`, with `entity_id` where it is a type.
+            data: further facts.
+            occurred_at: by default now; never in the future.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable; the message names the limit.
+
         >>> lab.signals.record_event("login.failed.repeated", "user:u-1").normalized
         True
         """
@@ -144,6 +163,14 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         self, action: str, entity: object, entity_id: str | None = None, *, occurred_at: When | None = None
     ) -> VelocityHandle:
         """Record that an entity did something, and score how often it did.
+
+        Args:
+            action: what it did, 1 to 64 characters of a-z, 0-9 and _; each action is counted on its own.
+            entity: as for `add`, with `entity_id` where it is a type.
+            occurred_at: by default now; never in the future, nor so old that its windows are over.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable; the message names the limit.
 
         >>> round(lab.signals.record_velocity("upload", "user:u-4").score)
         12
@@ -158,6 +185,11 @@ class SignalCollection(DatasetCollection[SignalHandle]):
 
         Args:
             circumstances: `ip`, `device_id`, `country`, `user_agent`, as far as they are known.
+            subject_id: who signs in, 1 to 256 characters.
+            occurred_at: by default now; never in the future, nor too old to be compared.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable; the message names the limit.
 
         >>> lab.signals.evaluate_login("u-1", "failure", ip="192.0.2.1", country="GB").level
         'normal'
@@ -180,6 +212,11 @@ class SignalCollection(DatasetCollection[SignalHandle]):
             subject_ref: the id of the document that it belongs to.
             media: a path, its bytes, or an open binary file.
             indicators: what your own detectors found.
+            content_type: of the media; by default found from its first bytes.
+
+        Raises:
+            ValidationFailed: there is neither media nor indicator, or an indicator is no number from 0 to 1 or boolean.
+            PayloadTooLarge: the file has over 39,321,600 bytes.
 
         >>> lab.signals.scan("upload-1", indicators={"face_swap": 0.2}).verdict
         'clean'
@@ -193,6 +230,12 @@ class SignalCollection(DatasetCollection[SignalHandle]):
     def entity(self, entity: object, entity_id: str | None = None) -> EntityHandle:
         """Return what is known about an entity.
 
+        Args:
+            entity: as for `add`, with `entity_id` where it is a type.
+
+        Raises:
+            NotFound: the tenant knows nothing about it.
+
         >>> lab.signals.entity("user:user-00225").cases[0].max_score
         99.625
         """
@@ -200,6 +243,14 @@ class SignalCollection(DatasetCollection[SignalHandle]):
 
     def graph(self, entity: object, entity_id: str | None = None, *, depth: int | None = None) -> GraphHandle:
         """Return the entities around one, up to `depth` links away, and the rings that they form.
+
+        Args:
+            entity: as for `add`, with `entity_id` where it is a type.
+            depth: 1 to 3 links.
+
+        Raises:
+            NotFound: the tenant knows nothing about it.
+            ValidationFailed: `depth` is another number.
 
         >>> graph = lab.signals.graph("device:device-73d1efba", depth=1)
         >>> [len(ring.users) for ring in graph.rings]
@@ -209,6 +260,13 @@ class SignalCollection(DatasetCollection[SignalHandle]):
 
     def drift(self, *, since: When | None = None, until: When | None = None) -> DriftHandle:
         """Compare the scores of a window, by default the last seven days, with those before.
+
+        Args:
+            since: the begin of the window, by default seven days before its end.
+            until: its end, by default now.
+
+        Raises:
+            ValidationFailed: the window is empty or too long.
 
         >>> drift = lab.signals.drift(since="2026-10-26", until="2026-11-02")
         >>> drift.items.df()[["source", "level"]].head(3)
@@ -316,6 +374,12 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         Args:
             rules: each `{"id": ..., "when": condition}`; conditions are those of policies.
             threshold: `(rule_id, attribute)` of the number that the curve varies.
+            since: of the first signal, by its time; `until` of the first one that is left out.
+            points: how many values the curve has at most, 1 to 1,000.
+
+        Raises:
+            ValidationFailed: a rule is not valid, `since` is not before `until`, or there are too many signals.
+            Unavailable: the simulation took too long.
 
         >>> high = {"attr": "signal.score", "op": "gte", "value": 95}
         >>> report = lab.signals.simulate([{"id": "high", "when": high}], since="2026-10-26")
@@ -330,14 +394,6 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         body: dict[str, object] = {"rules": given, "points": points}
         body |= {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
         if threshold is not None:
-            body["threshold"] = _read_threshold(threshold)
+            body["threshold"] = read_threshold(threshold)
         with show_progress("Simulating the rules"):
             return RiskSimulationHandle.parse(self._client, self._client.post("/v1/risk/simulate", body, is_read=True))
-
-
-def _read_threshold(threshold: object) -> dict[str, object]:
-    if isinstance(threshold, Mapping):
-        return arguments.read_mapping(threshold, name="threshold")
-    if not isinstance(threshold, tuple) or len(threshold) != 2:
-        raise ValidationFailed(f"{arguments.show(threshold)} is no threshold. Pass ('rule', 'attribute').")
-    return {"rule_id": threshold[0], "attribute": threshold[1]}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from attestlab.client import arguments
+from attestlab.client.analysis.caller_frames import open_frame
 from attestlab.client.json_values import encode_body
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
@@ -171,12 +172,7 @@ def _open_parquet(path: Path) -> SignalRows:
 
 
 def _open_arrow(frame: object) -> SignalRows:
-    with naming_extras():
-        import pyarrow as pa
-    try:
-        table = pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise ValidationFailed(f"The frame is not readable as a table: {_shorten(error)}.") from None
+    table = open_frame(frame, name="signals").read_all()
     _require_columns(table.column_names)
     return SignalRows(_iterate_batches(table.to_batches()), table.num_rows)
 

@@ -88,6 +88,17 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
     ) -> WebhookEndpointHandle:
         """Change an endpoint; what is None is unchanged. The status is `active` or `disabled`.
 
+        Args:
+            endpoint: its name, URL or id, or the object.
+            name: one line.
+            url: https, at a public address.
+            events: types or categories, which replace those before.
+            status: `active`, also for one that failures disabled, or `disabled`.
+
+        Raises:
+            NotFound: the tenant has no such endpoint.
+            ValidationFailed: an argument is not acceptable; the message names the remedy.
+
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/renamed", events="key.*")
         >>> lab.webhooks.update(endpoint, name="Ledger").name
         'Ledger'
@@ -96,6 +107,12 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
 
     def delete(self, endpoint: EndpointLike) -> None:
         """Delete an endpoint; it receives nothing more.
+
+        Args:
+            endpoint: its name, URL or id, or the object.
+
+        Raises:
+            NotFound: the tenant has no such endpoint.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/removed", events="key.*")
         >>> lab.webhooks.delete("https://receiver.invalid/removed")
@@ -107,6 +124,11 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
 
         Args:
             overlap_s: seconds for which deliveries are signed with the old secret too, at most a day.
+            endpoint: its name, URL or id, or the object.
+
+        Raises:
+            NotFound: the tenant has no such endpoint.
+            ValidationFailed: `overlap_s` is no number from 0 to 86,400.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/turned", events="key.*")
         >>> lab.webhooks.rotate(endpoint).secret == endpoint.secret
@@ -120,6 +142,11 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
         Args:
             event_type: any lowercase type with a dot; by default `webhook.test`.
             payload: a dict, which becomes the event's `data`.
+            endpoint: its name, URL or id, or the object.
+
+        Raises:
+            NotFound: the tenant has no such endpoint.
+            ValidationFailed: the type or the payload is not acceptable.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/tried", events="key.*")
         >>> test = lab.webhooks.test(endpoint, "ledger.ping", {"number": 7})
@@ -143,6 +170,12 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
         Args:
             status: `pending`, `retrying`, `delivered` or `failed`.
             limit: how many at most, and `truncated` says whether there are more; None reads all.
+            endpoint: its name, URL or id, or the object.
+            event_type: such as `attestation.created`.
+
+        Raises:
+            NotFound: the tenant has no such endpoint.
+            ValidationFailed: there is no such status, or `limit` is no number from 0.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/seen", events="key.*")
         >>> test = endpoint.test("ledger.ping")
@@ -153,6 +186,13 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
 
     def resend(self, delivery: UUID | str | WebhookDeliveryHandle) -> WebhookDeliveryHandle:
         """Deliver the event of a delivery again; the result is the new delivery.
+
+        Args:
+            delivery: the delivery or its id.
+
+        Raises:
+            NotFound: the tenant has no such delivery, or its endpoint is deleted.
+            Conflict: the endpoint is disabled.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/again", events="key.*")
         >>> test = endpoint.test()
@@ -179,6 +219,12 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
             events: types or categories; by default those of the endpoint.
             mode: `failed` takes events whose deliveries failed, `missing` those that were never tried here, `all` both.
             dry_run: True counts the events and delivers none.
+            endpoint: its name, URL or id, or the object.
+
+        Raises:
+            NotFound: the tenant has no such endpoint.
+            Conflict: the endpoint is disabled.
+            ValidationFailed: `until` is not after `since`, or a type or the mode is unknown.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/late", events="verification.*")
         >>> recovery = lab.webhooks.recover(endpoint, "2026-11-01", mode="missing", dry_run=True)
@@ -191,6 +237,12 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
 
     def event_types(self, category: str | None = None) -> Records[EventTypeHandle]:
         """List the types of events, of one category or all.
+
+        Args:
+            category: the part of the types before the dot, such as `key`.
+
+        Raises:
+            ValidationFailed: there is no such category.
 
         >>> lab.webhooks.event_types("key").df()["type"].to_list()
         ['key.created', 'key.rotated', 'key.revoked', 'key.compromised']
@@ -208,6 +260,7 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
         Raises:
             Conflict: some of the events after that one are older, so you would miss them; the message names the
                 position of the first that is listed.
+            ValidationFailed: `after` is no number from 0.
 
         >>> event = next(lab.webhooks.events())
         >>> next(lab.webhooks.events(after=event.sequence)).sequence - event.sequence

@@ -61,6 +61,9 @@ class _AttestationVerbs(Handle):
         Args:
             file: the document: a path, its bytes, or an open binary file. It is hashed here and sent nowhere.
 
+        Raises:
+            ValidationFailed: `file` cannot be read.
+
         >>> diploma = next(lab.attestations.list(schema="degree"))
         >>> diploma.verify().verdict.value, diploma.verify(file=b"another file").verdict.value
         ('VALID', 'ALTERED')
@@ -76,7 +79,7 @@ class _AttestationVerbs(Handle):
         return fetch_bundle(self._client, self.id)
 
     def revoke(self, reason: str) -> RevocationHandle:
-        """Revoke the attestation permanently.
+        """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters.
 
         Raises:
             Conflict: it is not VALID any more.

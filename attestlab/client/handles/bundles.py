@@ -85,6 +85,12 @@ class BundleHandle(Handle):
 
         A file that was there before is replaced by the whole bundle, and otherwise stays as it is.
 
+        Args:
+            path: of the file, which is replaced.
+
+        Raises:
+            ValidationFailed: it cannot be written.
+
         >>> bundle = next(lab.attestations.list(schema="degree")).bundle()
         >>> lab.verify(bundle.save("diploma.json")).verdict.value
         'VALID'

@@ -74,6 +74,8 @@ class IssuerRequestHandle(IssuerRequestOut, Handle):
     def reject(self, reason: str) -> IssuerRequestHandle:
         """Reject the request.
 
+        `lab.issuers.reject` explains the arguments and errors.
+
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> issuer = lab.issuers.create("Night School", "night.example")
         >>> ann.issuers.request("SUSPEND_ISSUER", issuer, "closed").reject("it is open again").status
@@ -140,6 +142,8 @@ class IssuerHandle(IssuerOut, Handle):
     def rotate_key(self, kid: str | None = None, *, new_kid: str | None = None) -> RotationHandle:
         """Replace a key, by default the active one, with a new key that the service holds.
 
+        `lab.issuers.rotate_key` explains the arguments and errors.
+
         >>> lab.issuers["Northfield University"].rotate_key().new_kid
         'northfield-2'
         """
@@ -147,6 +151,8 @@ class IssuerHandle(IssuerOut, Handle):
 
     def blast_radius(self, kid: str | None = None) -> BlastRadiusHandle:
         """Count the attestations that depend on the issuer, or on one of its keys.
+
+        `lab.issuers.blast_radius` explains the arguments and errors.
 
         >>> northfield = lab.issuers["Northfield University"]
         >>> northfield.blast_radius("northfield-1").valid

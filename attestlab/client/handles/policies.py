@@ -204,6 +204,8 @@ class SimulationHandle(SimulationOut, Handle):
     def count_flips(self, before: str, after: str) -> int:
         """Count the decisions with one result before and another after.
 
+        `before` and `after` are `ALLOW` or `DENY`.
+
         >>> report = lab.policies["Employment checks"].simulate(until="2026-11-02")
         >>> report.count_flips("ALLOW", "DENY")
         0
@@ -220,6 +222,8 @@ class _PolicyVerbs(Handle):
         self, *, since: When | None = None, until: When | None = None, by: Iterable[str] | str = ()
     ) -> SimulationHandle:
         """Replay the newest version over the tenant's past decisions; its digest is what `activate` needs.
+
+        `lab.policies.simulate` explains the arguments and errors.
 
         >>> lab.policies["Employment checks"].simulate(until="2026-11-02").decided
         5192
@@ -262,6 +266,8 @@ class _PolicyVerbs(Handle):
         note: str | None = None,
     ) -> PolicyHandle:
         """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`).
+
+        `lab.policies.activate` explains the arguments and errors.
 
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> target = {"target_type": "ISSUER", "target_id": lab.issuers["Orchard Press"].id}

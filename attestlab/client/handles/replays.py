@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from attestlab.client import arguments
+from attestlab.client.analysis.caller_frames import open_frame
 from attestlab.client.analysis.records import Records
 from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.policies import name_policy
@@ -118,6 +119,12 @@ class ContextReplay:
 
         A file that was there before is replaced when all of them are written, and otherwise stays as it is.
 
+        Args:
+            path: of the file.
+
+        Raises:
+            ValidationFailed: it cannot be written.
+
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
         >>> lab.policies.replay("Employment checks", past).to_parquet("decided.parquet")
         5192
@@ -193,16 +200,15 @@ def _place_contexts(contexts: Contexts) -> ContextsPlace:
             f"A value of type {type(contexts).__name__} has no contexts. Pass a Parquet file or a data frame with a "
             "column for each attribute, such as key.age_days."
         )
+    reader = open_frame(contexts, name="contexts")
     folder = Path(tempfile.mkdtemp(prefix="attestlab-replay-"))
-    _write_parquet(contexts, folder / "contexts.parquet")
+    _write_parquet(reader, folder / "contexts.parquet")
     return ContextsPlace(str(folder / "contexts.parquet"), folder)
 
 
-def _write_parquet(contexts: ArrowTable, path: Path) -> None:
+def _write_parquet(reader: pa.RecordBatchReader, path: Path) -> None:
     with naming_extras():
-        import pyarrow as pa
         from pyarrow import parquet
-    reader: pa.RecordBatchReader = pa.RecordBatchReader.from_stream(contexts)
     with parquet.ParquetWriter(path, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)

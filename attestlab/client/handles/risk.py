@@ -78,6 +78,8 @@ class SignalHandle(SignalOut, Handle):
     def graph(self, *, depth: int | None = None) -> GraphHandle:
         """Return the entities around the signal's entity.
 
+        `lab.signals.graph` explains the arguments and errors.
+
         >>> lab.signals.add("gateway", "behavior", 41, "user:u-3").graph(depth=1).nodes
         Records(1 Node)
         """
@@ -94,6 +96,8 @@ class CaseHandle(CaseOut, Handle):
 
     def resolve(self, outcome: str, note: str | None = None) -> CaseHandle:
         """Resolve the case as `fraud`, `legitimate` or `inconclusive`.
+
+        `lab.cases.resolve` explains the arguments and errors.
 
         >>> case = next(lab.cases.list(status="open"))
         >>> case.resolve("fraud").status

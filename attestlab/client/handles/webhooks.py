@@ -97,6 +97,8 @@ class WebhookEndpointHandle(WebhookEndpointOut, Handle):
     ) -> WebhookEndpointHandle:
         """Change the endpoint; what is None is unchanged.
 
+        `lab.webhooks.update` explains the arguments and errors.
+
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/changed", events="key.*")
         >>> endpoint.update(events=["key.*", "issuer.suspended"], status="disabled").disabled_reason
         'requested'
@@ -113,6 +115,8 @@ class WebhookEndpointHandle(WebhookEndpointOut, Handle):
     def rotate(self, *, overlap_s: int = 0) -> WebhookRotationHandle:
         """Replace the secret; the old one stops working at once, or after `overlap_s` seconds, at most a day.
 
+        `lab.webhooks.rotate` explains the arguments and errors.
+
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/rotated", events="key.*")
         >>> endpoint.rotate(overlap_s=3_600).secret == endpoint.secret
         False
@@ -121,6 +125,8 @@ class WebhookEndpointHandle(WebhookEndpointOut, Handle):
 
     def test(self, event_type: str | None = None, payload: object = None) -> WebhookTestHandle:
         """Send a test event at once, signed like any other, and return what the receiver responded.
+
+        `lab.webhooks.test` explains the arguments and errors.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/tested", events="key.*")
         >>> endpoint.test().status_code
@@ -134,6 +140,8 @@ class WebhookEndpointHandle(WebhookEndpointOut, Handle):
         """List the deliveries to the endpoint, newest first; `truncated` if there are more than the limit.
 
         None as the limit reads all.
+
+        `lab.webhooks.deliveries` explains the arguments and errors.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/listed", events="key.*")
         >>> test = endpoint.test()
@@ -151,7 +159,7 @@ class WebhookEndpointHandle(WebhookEndpointOut, Handle):
         mode: str = "failed",
         dry_run: bool = False,
     ) -> WebhookRecoveryHandle:
-        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments.
+        """Deliver past events of the last 30 days; `lab.webhooks.recover` explains the arguments and errors.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/recovered", events="risk.*")
         >>> endpoint.recover("2026-11-01", mode="failed", dry_run=True).matched
