@@ -20,7 +20,6 @@ phished password, at a usual time and without failures, looks like the user with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import NamedTuple
 
 from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence, describe_login, find_keys
@@ -29,7 +28,7 @@ from attestlab.risk.logins.evidence.persistence import ECHO, NO_ECHO, find_echo,
 from attestlab.risk.logins.evidence.strangeness import Strangeness, explain_strangeness, measure_strangeness
 from attestlab.risk.logins.evidence.travel import find_impossible_travel
 from attestlab.risk.logins.learning import learn_confirmation, learn_failure, learn_flagged_success, learn_success
-from attestlab.risk.logins.login import Login, count_ms
+from attestlab.risk.logins.login import Login
 from attestlab.risk.logins.parameters import (
     ELEVATED,
     FLAGGED_PROBATION_MS,
@@ -39,9 +38,10 @@ from attestlab.risk.logins.parameters import (
 )
 from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.scoring import LoginAssessment, assess_evidence, read_ladder
-from attestlab.risk.logins.state.documents import Document, DocumentStore, Key
+from attestlab.risk.logins.state.documents import Document, DocumentStore, Key, find_current
 from attestlab.risk.logins.state.failure_history import FailureHistory
 from attestlab.risk.logins.state.user_profile import UserProfile
+from attestlab.risk.logins.trace import LoginTrace, trace_login
 
 
 class LoginEvaluation(NamedTuple):
@@ -61,39 +61,45 @@ class LoginDetector:
         """Return the keys of the documents that `evaluate` needs, at most eight."""
         return tuple(find_keys(login, self._locator).values())
 
+    def trace(self, login: Login) -> LoginTrace:
+        """Return the trace of a login, which `evaluate_trace` takes now or later."""
+        return trace_login(login, find_keys(login, self._locator))
+
     def evaluate(self, login: Login, documents: Mapping[Key, Document]) -> LoginEvaluation:
         """Assess a login and return what is learnt from it; the documents given are not changed.
 
         Args:
             documents: those of `keys(login)` that exist; another key is ignored.
         """
-        return _evaluate(login, find_keys(login, self._locator), documents)
+        return evaluate_trace(self.trace(login), documents)
 
     def assess(self, login: Login, store: DocumentStore) -> LoginAssessment:
         """Load the documents, evaluate, and save what changed."""
-        keys = find_keys(login, self._locator)
-        evaluation = _evaluate(login, keys, store.load(tuple(keys.values())))
+        trace = self.trace(login)
+        evaluation = evaluate_trace(trace, store.load(tuple(trace.keys.values())))
         store.save(evaluation.changed)
         return evaluation.assessment
 
-    def confirm(self, subject_id: str, at: datetime, store: DocumentStore) -> None:
-        """End the flags on a user's logins: the successes until then were the user's own."""
-        user, history = Key("user", subject_id), Key("failures", subject_id)
-        found = store.load((user, history))
-        profile, failures = found.get(user), found.get(history)
-        if isinstance(profile, UserProfile):
-            failures = failures if isinstance(failures, FailureHistory) else FailureHistory()
-            profile, failures = learn_confirmation(profile, failures, count_ms(at))
-            store.save({user: profile, history: failures})
 
-
-def _evaluate(login: Login, keys: dict[str, Key], documents: Mapping[Key, Document]) -> LoginEvaluation:
-    at = describe_login(login, keys, documents)
+def evaluate_trace(login: LoginTrace, documents: Mapping[Key, Document]) -> LoginEvaluation:
+    """Assess a login of which only the trace is known; see `LoginDetector.evaluate`."""
+    at = describe_login(login, documents)
     strangeness = measure_strangeness(at)
     failures = at.failures.times.count(at.at_ms) + login.is_failure
     evidence = _collect_evidence(at, strangeness, failures)
     assessment = assess_evidence(failures, evidence)
     return LoginEvaluation(assessment, _learn(at, strangeness, assessment, evidence, failures))
+
+
+def confirm_trace(confirmation: LoginTrace, documents: Mapping[Key, Document]) -> dict[Key, Document]:
+    """Return what is learnt from the confirmation of a user; nothing of a user without a profile."""
+    user, history = confirmation.keys["user"], confirmation.keys["failures"]
+    profile, failures = (find_current(documents, key, confirmation.at_ms) for key in (user, history))
+    if not isinstance(profile, UserProfile):
+        return {}
+    failures = failures if isinstance(failures, FailureHistory) else FailureHistory()
+    profile, failures = learn_confirmation(profile, failures, confirmation.at_ms)
+    return {user: profile, history: failures}
 
 
 def _collect_evidence(at: Circumstances, strangeness: Strangeness, failures: int) -> list[LoginEvidence]:

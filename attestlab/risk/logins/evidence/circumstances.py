@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attestlab.risk.logins.login import Login, classify_client, fingerprint
+from attestlab.risk.logins.login import Login, classify_client
 from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.state.crowd_activity import CrowdActivity
-from attestlab.risk.logins.state.documents import Document, Key
+from attestlab.risk.logins.state.documents import Document, Key, find_current
 from attestlab.risk.logins.state.failure_history import FailureHistory
 from attestlab.risk.logins.state.source_activity import SourceActivity
 from attestlab.risk.logins.state.user_profile import MISSING, UserProfile
+from attestlab.risk.logins.trace import LoginTrace
 
 SOURCES_OF_ONE = ("device", "address")
 SOURCES = (*SOURCES_OF_ONE, "network")
@@ -36,7 +37,7 @@ class LoginEvidence(NamedTuple):
 class Circumstances:
     """A login, the fingerprints of its values, and its documents; a missing document is an empty one."""
 
-    login: Login
+    login: LoginTrace
     at_ms: int
     user: int
     country: str | None
@@ -72,24 +73,21 @@ def find_keys(login: Login, locator: Locator) -> dict[str, Key]:
     return {**{kind: Key(kind, value) for kind, value in found.items() if value}, "tenant": _TENANT}
 
 
-def describe_login(login: Login, keys: dict[str, Key], documents: Mapping[Key, Document]) -> Circumstances:
-    """Assemble the circumstances of a login."""
-    values = {kind: fingerprint(key.value) for kind, key in keys.items() if kind not in ("user", "failures", "tenant")}
-    profile, failures = documents.get(keys["user"]), documents.get(keys["failures"])
+def describe_login(login: LoginTrace, documents: Mapping[Key, Document]) -> Circumstances:
+    """Assemble the circumstances of a login; a document that had expired by then is a missing one."""
+    found = {kind: find_current(documents, key, login.at_ms) for kind, key in login.keys.items()}
+    profile, failures = found["user"], found["failures"]
     return Circumstances(
         login=login,
         at_ms=login.at_ms,
-        user=fingerprint(login.subject_id),
-        country=keys["country"].value if "country" in keys else None,
-        values={
-            "device": values.get("device", MISSING),
-            **{name: values.get(name) for name in ("address", "network", "country", "client")},
-        },
-        keys=keys,
+        user=login.user,
+        country=login.country,
+        values=login.values,
+        keys=login.keys,
         profile=profile if isinstance(profile, UserProfile) else UserProfile(),
         failures=failures if isinstance(failures, FailureHistory) else FailureHistory(),
-        sources={kind: _source(documents.get(keys[kind])) for kind in SOURCES if kind in keys},
-        crowds={kind: _crowd(documents.get(keys[kind])) for kind in CROWDS if kind in keys},
+        sources={kind: _source(found[kind]) for kind in SOURCES if kind in found},
+        crowds={kind: _crowd(found[kind]) for kind in CROWDS if kind in found},
     )
 
 

@@ -62,6 +62,16 @@ def expires_at(document: Document) -> datetime:
     return datetime.fromtimestamp(document.expires_at_ms / 1000, UTC)
 
 
+def find_current(documents: Mapping[Key, Document], key: Key, at_ms: int) -> Document | None:
+    """Return the document of a key, unless it had expired at that moment: who was away for so long is new.
+
+    The time is that of the login, so a past that is learnt today gives the documents of a life through it. When a
+    store deletes an expired document makes no difference.
+    """
+    document = documents.get(key)
+    return None if document is None or document.expires_at_ms < at_ms else document
+
+
 class MemoryDocuments:
     """Documents in a dict, for backtests and tests."""
 
