@@ -18,7 +18,7 @@ from benchmarks.detection.report import (
     render_tables,
     run_worlds,
 )
-from benchmarks.detection.runs import run_logins
+from benchmarks.detection.runs import add_before, run_logins, save_scores
 from benchmarks.detection.signal_attacks import measure_rules, render_rules
 
 
@@ -43,8 +43,8 @@ def main() -> None:
 def _measure_worlds(seeds: tuple[int, ...], save: Path | None, before: Path | None) -> None:
     column = run_worlds(seeds)
     if save:
-        column.save_scores(save)
-    print(render_tables(column.with_before(before) if before else column, seeds))
+        save_scores(column, save)
+    print(render_tables(add_before(column, before) if before else column, seeds))
 
 
 if __name__ == "__main__":

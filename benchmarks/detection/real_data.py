@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from river import anomaly, datasets, linear_model, preprocessing
 
-from benchmarks.detection.measures import Sample, average_precision, recall_at_false_positives
-from benchmarks.detection.runs import Flags, Floats
+from attestlab.risk.judgement.measures import Sample, average_precision, recall_at_false_positives
+from attestlab.risk.judgement.scored_logins import Flags, Floats
 from benchmarks.figures import Figure
 
 _TREES, _SUBSAMPLE = 100, 256  # of the isolation forest, as in Liu, Ting and Zhou (ICDM 2008)

@@ -12,7 +12,7 @@ from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.scoring import read_ladder
 
 
-class Rival(Protocol):
+class Baseline(Protocol):
     """Gives a login a score; higher is more suspicious."""
 
     def score(self, login: Login) -> float:
@@ -57,6 +57,7 @@ class LikelihoodRatio:
         self._of_all: Counter[tuple[str, str]] = Counter()
         self._of_user: Counter[tuple[str, str, str]] = Counter()
         self._successes: Counter[str] = Counter()
+        self._total = 0
 
     def score(self, login: Login) -> float:
         """Return the logarithm of the ratio; 0 for a user without a success."""
@@ -86,13 +87,14 @@ class LikelihoodRatio:
 
     def _smooth(self, user: str, name: str, values: dict[str, str], prior: float) -> float:
         """Return share of all / share of the user, where `prior` is the inverse ratio of the next wider feature."""
-        value, total = values[name], self._successes.total()
-        of_all = (self._of_all[name, value] + 0.5) / (total + 1)
+        value = values[name]
+        of_all = (self._of_all[name, value] + 0.5) / (self._total + 1)
         of_user = self._of_user[user, name, value] / self._successes[user]
         return 1 / (0.7 * of_user / of_all + 0.3 * (1 / prior if name in ("network", "address") else prior / 0.3))
 
     def _learn(self, user: str, values: dict[str, str]) -> None:
         self._successes[user] += 1
+        self._total += 1
         for name, value in values.items():
             self._of_all[name, value] += 1
             self._of_user[user, name, value] += 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.detection.runs import KINDS, OURS, Column, Flags, Floats, LoginKind
+from attestlab.risk.judgement.scored_logins import BASELINES, OURS, Flags, Floats, ScoredLogins
 
 ROUNDS = 100
 FALSE_POSITIVES = 0.01
@@ -59,6 +60,9 @@ def recall_at_false_positives(sample: Sample) -> float:
     return float(attacks[allowed][-1] / attacks[-1]) if allowed.any() else 0.0
 
 
+RANKING: Mapping[str, Measure] = {"area": average_precision, "recall": recall_at_false_positives}
+
+
 def precision_at(threshold: float) -> Measure:
     """Return the measure of the share of attacks among the logins with at least this score."""
 
@@ -85,20 +89,20 @@ def recall_at(threshold: float) -> Measure:
 
 
 def measure_with_intervals(
-    column: Column,
+    logins: ScoredLogins,
     detector: str,
     measures: Mapping[str, Measure],
     *,
-    attack: LoginKind | None = None,
+    attack: str | None = None,
     rounds: int = ROUNDS,
 ) -> dict[str, Interval]:
     """Take measures of one kind of attack, or of all, against all innocent logins.
 
     Each round draws campaigns and users with replacement, because the logins of one campaign resemble each other.
     """
-    chosen = ~column.is_attack | (column.kind == KINDS.index(attack) if attack else True)
-    order = np.flatnonzero(chosen)[np.argsort(-column.scores[detector][chosen], kind="stable")]
-    is_attack, scores, groups = column.is_attack[order], column.scores[detector][order], column.group[order]
+    chosen = ~logins.is_attack | (logins.is_of(attack) if attack else True)
+    order = np.flatnonzero(chosen)[np.argsort(-logins.scores[detector][chosen], kind="stable")]
+    is_attack, scores, groups = logins.is_attack[order], logins.scores[detector][order], logins.group[order]
     exact = {name: measure(Sample(is_attack, scores, np.ones(len(order)))) for name, measure in measures.items()}
     drawn: dict[str, list[float]] = {name: [] for name in measures}
     for weights in _draw_weights(groups, is_attack, rounds):
@@ -107,12 +111,12 @@ def measure_with_intervals(
     return {name: _interval(exact[name], drawn[name]) for name in measures}
 
 
-def compare_areas(column: Column, rival: str, *, rounds: int = ROUNDS) -> Interval:
-    """Return how many times the rival's area under precision-recall ours is; both see the same draws."""
+def compare_areas(logins: ScoredLogins, other: str, *, rounds: int = ROUNDS) -> Interval:
+    """Return how many times another detector's area under precision-recall ours is; both see the same draws."""
     areas = []
-    for detector in (OURS, rival):
-        order = np.argsort(-column.scores[detector], kind="stable")
-        attack, scores, groups = column.is_attack[order], column.scores[detector][order], column.group[order]
+    for detector in (OURS, other):
+        order = np.argsort(-logins.scores[detector], kind="stable")
+        attack, scores, groups = logins.is_attack[order], logins.scores[detector][order], logins.group[order]
         weights = [np.ones(len(order)), *_draw_weights(groups, attack, rounds)]
         areas.append(np.array([average_precision(Sample(attack, scores, each)) for each in weights]))
     ratios = areas[0] / areas[1]
@@ -137,6 +141,29 @@ def _draw_weights(groups: np.ndarray, is_attack: Flags, rounds: int) -> Iterator
         yield weights[groups]
 
 
+class KindMeasures(NamedTuple):
+    """How well one kind of attack is found, and the baseline with the best recall at 1 % false positives."""
+
+    area: Interval | None = None
+    recall: Interval | None = None
+    best_baseline: str | None = None
+    best_baseline_recall: float | None = None
+
+
+NO_KIND = KindMeasures()
+
+
+def measure_kind(logins: ScoredLogins, attack: str) -> KindMeasures:
+    """Measure ours on one kind of attack, and find the best baseline."""
+    found = measure_with_intervals(logins, OURS, RANKING, attack=attack)
+    recalls = {
+        name: measure_with_intervals(logins, name, RANKING, attack=attack, rounds=1)["recall"].value
+        for name in BASELINES
+    }
+    best = max(recalls, key=recalls.__getitem__)
+    return KindMeasures(found["area"], found["recall"], best, recalls[best])
+
+
 @dataclass(frozen=True)
 class Detections:
     """How soon campaigns of one kind are detected at a threshold."""
@@ -147,16 +174,38 @@ class Detections:
     median_minutes: float
 
 
-def find_detections(column: Column, detector: str, attack: LoginKind, threshold: float) -> Detections:
+def find_detections(logins: ScoredLogins, detector: str, attack: str, threshold: float) -> Detections:
     """Count campaigns with a login at or above the threshold, and the tries and minutes until the first."""
     tries, minutes = [], []
-    of_kind = column.kind == KINDS.index(attack)
-    campaigns = np.unique(column.group[of_kind])
+    of_kind = logins.is_of(attack)
+    campaigns = np.unique(logins.group[of_kind])
     for campaign in campaigns:
-        members = np.flatnonzero(of_kind & (column.group == campaign))
-        hits = np.flatnonzero(column.scores[detector][members] >= threshold)
+        members = np.flatnonzero(of_kind & (logins.group == campaign))
+        hits = np.flatnonzero(logins.scores[detector][members] >= threshold)
         if hits.size:
             tries.append(int(hits[0]) + 1)
-            minutes.append(float(column.at_s[members[hits[0]]] - column.at_s[members[0]]) / 60)
+            minutes.append(float(logins.at_s[members[hits[0]]] - logins.at_s[members[0]]) / 60)
     middle = (float(np.median(tries)), float(np.median(minutes))) if tries else (float("nan"), float("nan"))
     return Detections(len(campaigns), len(tries), *middle)
+
+
+@dataclass(frozen=True)
+class ThresholdCount:
+    """What happens at a threshold: how many logins of each truth have at least that score."""
+
+    threshold: float
+    found: int
+    missed: int
+    false_alarms: int
+    let_through: int
+
+
+def count_at_thresholds(logins: ScoredLogins, detector: str, thresholds: Sequence[float]) -> list[ThresholdCount]:
+    """Count attacks and innocent logins at and below each threshold."""
+    scores = {is_attack: np.sort(logins.scores[detector][logins.is_attack == is_attack]) for is_attack in (True, False)}
+    counts = []
+    for threshold in thresholds:
+        missed, through = (int(np.searchsorted(scores[is_attack], threshold)) for is_attack in (True, False))
+        found, alarms = len(scores[True]) - missed, len(scores[False]) - through
+        counts.append(ThresholdCount(threshold, found, missed, alarms, through))
+    return counts

@@ -1,0 +1,1 @@
+"""How good a detection of account takeover is on labelled logins: its scores, plain baselines, and measures of both."""
