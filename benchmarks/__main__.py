@@ -59,6 +59,12 @@ def _killed_backfill_figures(folder: Path) -> Iterator[Figure]:
     return killed_backfill.figures(folder)
 
 
+def _login_backfill_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import login_backfill  # loaded late: only this group needs it
+
+    return login_backfill.figures(folder)
+
+
 def _webhook_figures(folder: Path) -> Iterator[Figure]:
     from benchmarks import webhooks  # loaded late: only this group needs it
 
@@ -87,6 +93,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "risk": _risk_figures,
     "risk_lake": _risk_lake_figures,
     "risk_backfill": _killed_backfill_figures,
+    "login_backfill": _login_backfill_figures,
     "facade": _facade_figures,
     "dashboards": _dashboard_figures,
     "webhooks": _webhook_figures,

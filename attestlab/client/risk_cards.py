@@ -9,12 +9,14 @@ from attestlab.client.cards import CardRow, CardTone, Markup, draw_card, join, w
 from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, SIGNAL_THRESHOLD
 
 if TYPE_CHECKING:
+    from attestlab.client.handles.login_judgement import LoginJudgementHandle
     from attestlab.client.handles.risk import (
         BulkHandle,
         CaseHandle,
         DriftHandle,
         EntityHandle,
         GraphHandle,
+        LoginBackfillHandle,
         LoginHandle,
         NormalizedHandle,
         RiskSimulationHandle,
@@ -33,18 +35,31 @@ _DRIFT_TONES = {"major": CardTone.BAD, "moderate": CardTone.WARN}
 
 def draw_bulk(bulk: BulkHandle) -> str:
     """Draw the card of many signals: accepted, rejected, not sent, and the first reasons."""
-    reasons = [CardRow(f"Row {each.line:,}", each.message) for each in bulk.rejected[:MAX_LINES]]
     rows = [
-        CardRow("Accepted", f"{bulk.accepted:,}"),
-        CardRow("Rejected", f"{bulk.rejected_count:,}"),
         CardRow("Not sent", f"{bulk.not_sent:,}"),
-        *reasons,
         *(CardRow("Warning", each) for each in bulk.warnings[:MAX_LINES]),
     ]
+    title = f"{bulk.accepted:,} of {_count_rows(bulk):,} signals were recorded"
+    return _draw_rows_taken(bulk, "BULK", title, rows)
+
+
+def draw_login_backfill(bulk: LoginBackfillHandle) -> str:
+    """Draw the card of a past of logins: accepted, rejected, learnt, and the first reasons."""
+    title = f"{bulk.accepted:,} of {_count_rows(bulk):,} logins were accepted"
+    return _draw_rows_taken(bulk, "LOGINS", title, [CardRow("Learnt", f"{bulk.learnt:,}")])
+
+
+def _draw_rows_taken(bulk: BulkHandle, word: str, title: str, rows: Sequence[CardRow]) -> str:
+    reasons = [CardRow(f"Row {each.line:,}", each.message) for each in bulk.rejected[:MAX_LINES]]
+    counts = [CardRow("Accepted", f"{bulk.accepted:,}"), CardRow("Rejected", f"{bulk.rejected_count:,}")]
     is_whole = not bulk.rejected_count and not bulk.not_sent
-    title = f"{bulk.accepted:,} of {bulk.accepted + bulk.rejected_count + bulk.not_sent:,} signals were recorded"
     foot = None if is_whole else join("All reasons: ", write_code("result.rejected.df()"))
-    return draw_card(CardTone.GOOD if is_whole else CardTone.WARN, "BULK", title, rows, foot=foot)
+    tone = CardTone.GOOD if is_whole else CardTone.WARN
+    return draw_card(tone, word, title, [*counts, *rows, *reasons], foot=foot)
+
+
+def _count_rows(bulk: BulkHandle) -> int:
+    return bulk.accepted + bulk.rejected_count + bulk.not_sent
 
 
 def draw_signal(signal: SignalHandle) -> str:
@@ -150,6 +165,27 @@ def draw_risk_simulation(report: RiskSimulationHandle) -> str:
     return draw_card(tone, word, f"{report.signals:,} signals replayed", rows, foot=foot)
 
 
+def draw_login_judgement(judged: LoginJudgementHandle) -> str:
+    """Draw the card of a judgement: ours, the baselines, and what the best threshold costs."""
+    ours, *others = judged.detectors
+    best = next(each for each in judged.thresholds if each.threshold == judged.best_threshold)
+    rows = [
+        CardRow("Area", _write_interval(ours.area, ours.area_low, ours.area_high)),
+        CardRow("Recall at 1 %", _write_interval(ours.recall, ours.recall_low, ours.recall_high)),
+        *(CardRow(each.detector.replace("_", " "), f"area {_write_number(each.area)}") for each in others),
+        CardRow(
+            f"At {best.threshold:g}",
+            f"{best.attacks_found:,} attacks found, {best.attacks_missed:,} missed, {best.false_alarms:,} false alarms",
+        ),
+        CardRow("Rejected", f"{len(judged.rejected):,} rows" if judged.rejected else None),
+    ]
+    areas = [each.area for each in others if each.area is not None]
+    is_better = ours.area is not None and ours.area > max(areas, default=0)
+    foot = join("By kind: ", write_code("result.kinds.df()"), ". By threshold: ", write_code("result.thresholds.df()"))
+    title = f"{judged.logins:,} logins, {judged.attacks:,} of attacks"
+    return draw_card(CardTone.GOOD if is_better else CardTone.WARN, "JUDGED", title, rows, foot=foot)
+
+
 def draw_score(answer: VelocityHandle | LoginHandle | ScanHandle, word: str, title: str) -> str:
     """Draw the card of a score that the service gave, with the factors that explain it."""
     rows = [CardRow("Score", _write_score(answer.score)), *map(_draw_factor, answer.factors[:MAX_LINES])]
@@ -189,6 +225,14 @@ def _tone_of(score: float) -> CardTone:
 
 def _draw_factor(factor: FactorOut) -> CardRow:
     return CardRow(factor.name.replace("_", " "), f"{factor.contribution:+.1f}: {factor.explanation}")
+
+
+def _write_interval(value: float | None, low: float | None, high: float | None) -> str:
+    return "none observed" if value is None else f"{value:.2f} ({_write_number(low)} to {_write_number(high)})"
+
+
+def _write_number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
 
 
 def _describe_drift(kind: KindDriftOut) -> str:

@@ -19,6 +19,7 @@ from attestlab.embedded.unlimited import UnlimitedRequests
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.app import build_application
+from attestlab.server.login_learner import LoginLearner
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.application import Application
 from attestlab.web.request import Request
@@ -72,8 +73,11 @@ class ServiceThread:
         application = build_application(
             self.installation, write_queue, authenticate=self._authenticate, limiter=limiter
         )
+        learner = LoginLearner(self.installation.risk.logins.backfill, write_queue.executor)
+        learner.start(write_queue.background)
         self._ready.set_result((asyncio.get_running_loop(), stop, application))
         await stop.wait()
+        await learner.finish()
         await self._finish_requests()
         await self.installation.webhook_deliveries.transport.close()
         await write_queue.finish()

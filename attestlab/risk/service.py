@@ -37,6 +37,7 @@ class Risk:
         self.bulk = BulkRecording(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)
         self.logins = AccountTakeover(storage=storage, clock=clock)
+        self.backfill = self.logins.backfill
         confirm_user = self.logins.confirm_user
         self.normalization = Normalization(storage=storage, clock=clock, confirm_user=confirm_user)
         self.media = MediaScans(storage=storage, clock=clock)

@@ -230,6 +230,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "media_scan": media_shapes.ScanOut,
     "login_attempt_input": login_shapes.LoginAttemptIn,
     "login_assessment": login_shapes.LoginOut,
+    "login_backfill": login_shapes.BackfillProgressOut,
     "risk_case": enforcement_shapes.CaseOut,
     "risk_cases_query": enforcement_shapes.CasesQuery,
     "risk_case_outcome_input": enforcement_shapes.ResolveIn,

@@ -121,6 +121,8 @@ VERBS = {
     "GET /v1/risk/signals": "signals.list",
     "POST /v1/risk/signals": "signals.add",
     "POST /v1/risk/signals/bulk": "signals.add_many",
+    "GET /v1/risk/ato/backfill": "signals.backfill_logins",
+    "POST /v1/risk/ato/backfill": "signals.backfill_logins",
     "POST /v1/risk/simulate": "signals.simulate",
     "GET /v1/risk/sources": "signals.sources",
     "POST /v1/risk/velocity/record": "signals.record_velocity",

@@ -50,8 +50,10 @@ MUTATIONS = 100  # of each place in the soak, by chance; here each place is chan
 FLIPS = 300
 CLOCK = FixedClock(datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
 THE_LOG = ("log_head", "log_leaves", "log_tiles", "log_checkpoints")
-# What serves only scores of the next days, and is deleted then; no check covers it.
-SHORT_LIVED = {"risk_bulk_progress", "risk_velocity_events", "risk_login_documents"}
+# What serves only later scores, and is deleted when none depends on it; no check covers it.
+SHORT_LIVED = {"risk_bulk_progress", "risk_velocity_events"} | {
+    f"risk_login_{name}" for name in ("documents", "learning", "backfill")
+}
 # How far deliveries to webhooks are: each request to a receiver changes it, and events can be delivered again.
 OPERATIONAL = {"webhook_endpoint_health", "webhook_deliveries", "webhook_attempts", "webhook_dispatch"}
 COVERED = [*sorted({table.name for table in metadata().sorted_tables} - SHORT_LIVED - OPERATIONAL), VERSION_TABLE]

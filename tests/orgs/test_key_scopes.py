@@ -40,6 +40,8 @@ def go_back_before_revision_25(lab: Installation) -> None:
         forget_group_scopes(lab, tenant.id)
     with lab.storage.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE api_keys DROP COLUMN has_group_scopes")
+        for table in ("risk_login_learning", "risk_login_backfill"):  # of revision 0026, which follows
+            connection.exec_driver_sql(f"DROP TABLE {table}")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0024'")
 
 

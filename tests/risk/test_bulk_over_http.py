@@ -26,7 +26,7 @@ from attestlab.risk.signals.bulk import (
     count_for_one_write,
     identify_request,
 )
-from attestlab.risk.signals.ndjson import SignalLines
+from attestlab.risk.signals.ndjson import read_signal_lines
 from attestlab.risk.signals.routes import BULK_LIMIT_BYTES
 from support import patient_http
 from support.orgs import TenantClients
@@ -196,7 +196,7 @@ def test_many_signals_are_recorded_in_batches_and_slices(key: httpx.Client) -> N
 )
 def test_a_write_takes_fewer_signals_that_are_more_work(changes: dict[str, Any], count: int) -> None:
     text = lines(*numbered(600, **{"score": 1, **changes})).encode()
-    signals = SignalLines(text, now=datetime.now(UTC)).parse_batch() or []
+    signals = read_signal_lines(text, now=datetime.now(UTC)).parse_batch() or []
 
     assert count_for_one_write(signals) == count
     assert count_for_one_write(signals[:7]) == 7

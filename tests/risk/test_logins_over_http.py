@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
-from attestlab.orgs.rules import Plan
-from attestlab.risk.account_takeover.store import documents
+from attestlab.orgs.rules import Plan, Scope
+from support.login_pasts import learn_all
 from support.orgs import TenantClients
 from support.risk import get, list_ids, post
 
@@ -144,20 +145,71 @@ def test_late_login_is_scored_by_its_own_time(key: httpx.Client, clock: FixedClo
     assert evaluate(key, occurred_at=two_hours_ago)["score"] < 50
 
 
+def load(key: httpx.Client, *bodies: dict[str, Any], status: int = 200, **headers: str) -> Any:
+    """The answer to a request that loads a past."""
+    text = "\n".join(json.dumps(body) for body in bodies)
+    headers = {"Content-Type": "application/x-ndjson", **headers}
+    answer = key.post("/v1/risk/ato/backfill", content=text, headers=headers)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def past(clock: FixedClock, days: float, **changes: Any) -> dict[str, Any]:
+    """The body of a login some days ago."""
+    at = format_time(clock.now() - timedelta(days=days))
+    return {"subject_id": "ada", "outcome": "success", **HOME, "occurred_at": at, **changes}
+
+
 @pytest.mark.both_engines
-def test_pruning_deletes_documents_that_no_score_depends_on(
-    lab: Installation, key: httpx.Client, clock: FixedClock
+def test_a_past_is_accepted_line_by_line_and_each_login_counts_once(
+    lab: Installation, tenant_clients: TenantClients, key: httpx.Client, clock: FixedClock
 ) -> None:
-    evaluate(key, outcome="success")
-    clock.advance(timedelta(days=400))
+    bodies = [past(clock, 1_826), past(clock, 2), past(clock, 1_828), past(clock, 3, country="EU"), past(clock, -1)]
+    bodies += [past(clock, 2, outcome="maybe"), past(clock, 2, colour="red"), past(clock, 2, ip=7)]
+    bodies += [
+        {"subject_id": "ada", "outcome": "failure"},
+        past(clock, 4, backfill=True),
+        past(clock, 5, subject_id=""),
+    ]
 
-    with lab.storage.write() as tx:
-        assert lab.risk.prune(tx, at_most=1) is True
-        while lab.risk.prune(tx, at_most=2):
-            pass
+    answer = load(key, *bodies)
+    again = load(key, *bodies[::-1])
 
-    with lab.storage.read() as connection:
-        assert connection.execute(documents.select()).all() == []
+    assert (answer["accepted"], again["accepted"]) == (3, 3)
+    named = {each["line"]: each["message"].split(":")[0] for each in answer["rejected"]}
+    expected = {3: "/occurred_at", 4: "/country", 5: "/occurred_at", 6: "/outcome", 7: "/colour", 8: "/ip"}
+    assert named == expected | {9: "/occurred_at", 11: "/subject_id"}
+    assert get(key, "ato/backfill") == {"accepted": 3, "learnt": 0}
+    learn_all(lab, lab.orgs.service_caller(tenant_clients.tenant.tenant_id))
+    assert get(key, "ato/backfill") == {"accepted": 3, "learnt": 3}
+    assert list_ids(key) == []
+
+
+def test_a_repeated_request_gets_the_first_answer(key: httpx.Client, clock: FixedClock) -> None:
+    bodies = [past(clock, 10), past(clock, 9, outcome="maybe")]
+    sent = {"Idempotency-Key": "past-1"}
+
+    assert load(key, *bodies, **sent) == load(key, *bodies, **sent)
+    load(key, *bodies[:1], status=422, **sent)
+
+
+def test_a_login_of_the_past_is_learnt_without_a_signal(
+    lab: Installation, tenant_clients: TenantClients, key: httpx.Client, clock: FixedClock
+) -> None:
+    tries = [evaluate(key, **past(clock, 300 - n / 1_440, outcome="failure"), backfill=True) for n in range(25)]
+    learn_all(lab, lab.orgs.service_caller(tenant_clients.tenant.tenant_id))
+    again = evaluate(key, **past(clock, 300 - 25 / 1_440, outcome="failure"), backfill=True)
+
+    assert {each["score"] for each in tries} == {tries[0]["score"]}
+    assert (again["level"], again["signal_id"], list_ids(key)) == ("critical", None, [])
+    missing = key.post("/v1/risk/ato/evaluate", json={"subject_id": "ada", "outcome": "failure", "backfill": True})
+    assert (missing.status_code, missing.json()["details"]["fields"][0]["field"]) == (400, "/occurred_at")
+
+
+def test_loading_needs_the_scope_that_writes(tenant_clients: TenantClients, clock: FixedClock) -> None:
+    with tenant_clients.with_key(Scope.RISK_READ) as reader:
+        load(reader, past(clock, 10), status=403)
+        assert get(reader, "ato/backfill") == {"accepted": 0, "learnt": 0}
 
 
 def flag_laptop_abroad(key: httpx.Client, clock: FixedClock) -> dict[str, Any]:

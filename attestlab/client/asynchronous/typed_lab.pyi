@@ -26,6 +26,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
+from attestlab.client.collections.base import Collection
 from attestlab.client.collections.filters import (
     AttestationFilterArgs,
     AuditFilterArgs,
@@ -39,7 +40,7 @@ from attestlab.client.collections.filters import (
 from attestlab.client.collections.issuers import KeyLike, RequestLike
 from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.policies import PolicyOrDocument
-from attestlab.client.collections.signal_rows import Signals
+from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
@@ -68,6 +69,7 @@ from attestlab.client.handles.log import (
     TreeHeadHandle,
     VkeyHandle,
 )
+from attestlab.client.handles.login_judgement import LoginJudgementHandle
 from attestlab.client.handles.policies import (
     AnalysisHandle,
     AttributeHandle,
@@ -90,6 +92,7 @@ from attestlab.client.handles.risk import (
     EntityHandle,
     GraphHandle,
     ListEntryHandle,
+    LoginBackfillHandle,
     LoginHandle,
     MappingHandle,
     NormalizationHandle,
@@ -679,11 +682,15 @@ class AsyncSignalNoun:
     ) -> AsyncSignal:
         """Record a signal about an entity, with a score from 0 to 100."""
     async def add_many(
-        self, signals: Signals, *, backfill: bool = False, strict: bool = False, tz: str | tzinfo | None = None
+        self, signals: BulkRows, *, backfill: bool = False, strict: bool = False, tz: str | tzinfo | None = None
     ) -> BulkHandle:
         """Record many signals, ten thousand in a request; a row that is no signal does not hold back the others."""
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
+    async def backfill_logins(
+        self, logins: BulkRows, *, strict: bool = False, tz: str | tzinfo | None = None
+    ) -> LoginBackfillHandle:
+        """Load logins of the past, in any order, and return when the service has learnt them."""
     async def change_mapping(self, items: Iterable[Mapping[str, object]] | MappingHandle) -> MappingHandle:
         """Replace the mapping by its next version; `normalize` applies it to earlier events."""
     async def change_settings(self, *, escalation_threshold: float) -> RiskSettingsHandle:
@@ -702,6 +709,18 @@ class AsyncSignalNoun:
         """Return the entities around one, up to `depth` links away, and the rings that they form."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
+    async def judge_logins(
+        self,
+        logins: BulkRows,
+        labels: str | None = None,
+        *,
+        campaigns: str | None = None,
+        innocent: Collection[str] = (),
+        missed_attack: float = 10.0,
+        false_alarm: float = 1.0,
+        tz: str | tzinfo | None = None,
+    ) -> LoginJudgementHandle:
+        """Measure the detection on labelled logins of your own, beside plain baselines; the service learns nothing."""
     def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> AsyncIterator[AsyncSignal]:
         """Iterate over the signals that match all filters, newest first."""
     async def mapping(self) -> MappingHandle:

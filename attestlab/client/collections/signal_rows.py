@@ -1,11 +1,11 @@
-"""Signals as people have them, dicts, frames and files, read row by row: a bad row spoils no other."""
+"""Signals or logins as people have them, dicts, frames and files, read row by row: a bad row spoils no other."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from os import PathLike
@@ -20,26 +20,42 @@ from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
 from attestlab.core.strict_json import parse_json
-from attestlab.risk.signals.members import (
-    MAX_LINE_BYTES,
-    MEMBERS,
-    REQUIRED,
-    describe_fault,
-    encode_details,
-    read_members,
-)
+from attestlab.risk.logins import members as login_members
+from attestlab.risk.signals import members as signal_members
+from attestlab.risk.signals.members import MAX_LINE_BYTES, describe_fault
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    Signals = Iterable[Mapping[str, object]] | pd.DataFrame | pa.Table | pl.DataFrame | str | PathLike[str]
+    BulkRows = Iterable[Mapping[str, object]] | pd.DataFrame | pa.Table | pl.DataFrame | str | PathLike[str]
 
 _TIME = "occurred_at"
 
 
-class SignalLine(NamedTuple):
+def _require_signal(members: Mapping[str, object], now: datetime) -> None:
+    signal_members.encode_details(signal_members.read_members(members, now=now).details)
+
+
+def _require_login(members: Mapping[str, object], now: datetime) -> None:
+    login_members.require_within_years(login_members.read_login(members, now=now).occurred_at, now)
+
+
+class BulkKind(NamedTuple):
+    """What rows are: their noun, their columns, and the rules by which the service accepts one."""
+
+    noun: str
+    required: tuple[str, ...]
+    members: frozenset[str]
+    require: Callable[[Mapping[str, object], datetime], None]
+
+
+SIGNALS = BulkKind("signal", signal_members.REQUIRED, signal_members.MEMBERS, _require_signal)
+LOGINS = BulkKind("login", login_members.REQUIRED, login_members.MEMBERS - {"backfill"}, _require_login)
+
+
+class BulkLine(NamedTuple):
     """A row as a line of a request, or why it cannot be one; `number` counts rows from 1."""
 
     number: int
@@ -47,47 +63,48 @@ class SignalLine(NamedTuple):
     fault: str | None = None
 
 
-class SignalRows(NamedTuple):
+class OpenedRows(NamedTuple):
     """Rows to send, and their number where it is known before they are read."""
 
     rows: Iterator[object]
     total: int | None
 
 
-def open_rows(signals: object) -> SignalRows:
-    """Open signals: an iterable of dicts, a frame of pandas, Polars or Arrow, or the path of a CSV or Parquet file.
+def open_rows(given: object, kind: BulkKind) -> OpenedRows:
+    """Open rows: an iterable of dicts, a frame of pandas, Polars or Arrow, or the path of a CSV or Parquet file.
 
     Raises:
-        ValidationFailed: they are none of them, or a column is missing or is no member of a signal.
+        ValidationFailed: they are none of them, or a column is missing or is no member of such a row.
     """
-    if isinstance(signals, str | PathLike):
-        return _open_file(arguments.find_file(signals))
-    if hasattr(signals, "itertuples"):
-        return _open_pandas(cast("pd.DataFrame", signals))
-    if hasattr(signals, "__arrow_c_stream__"):
-        return _open_arrow(signals)
-    rows = arguments.iterate(signals, name="signals", of="dicts, a frame, or the path of a CSV or Parquet file")
-    return SignalRows(rows, len(signals) if isinstance(signals, Sized) else None)
+    if isinstance(given, str | PathLike):
+        return _open_file(arguments.find_file(given), kind)
+    if hasattr(given, "itertuples"):
+        return _open_pandas(cast("pd.DataFrame", given), kind)
+    if hasattr(given, "__arrow_c_stream__"):
+        return _open_arrow(given, kind)
+    name = f"{kind.noun}s"
+    rows = arguments.iterate(given, name=name, of="dicts, a frame, or the path of a CSV or Parquet file")
+    return OpenedRows(rows, len(given) if isinstance(given, Sized) else None)
 
 
-def compose_lines(rows: Iterable[object], *, zone: tzinfo | None) -> Iterator[SignalLine]:
+def compose_lines(rows: Iterable[object], *, zone: tzinfo | None) -> Iterator[BulkLine]:
     """Compose the line of each row; times without an offset are those of a zone."""
     for number, row in enumerate(rows, 1):
         try:
             members = arguments.read_mapping(row, name=f"Row {number}")
-            yield SignalLine(number, encode_body(_settle_time(members, zone)))
+            yield BulkLine(number, encode_body(settle_time(members, zone)))
         except ValidationFailed as error:
-            yield SignalLine(number, b"", describe_fault(error))
+            yield BulkLine(number, b"", describe_fault(error))
 
 
-def check_line(line: SignalLine, *, now: datetime) -> SignalLine:
+def check_line(line: BulkLine, kind: BulkKind, *, now: datetime) -> BulkLine:
     """Check a line by the rules of the service, so that it accepts what passes."""
     if line.fault is not None:
         return line
     try:
         if len(line.content) > MAX_LINE_BYTES:
             raise ValidationFailed(f"A row has at most {MAX_LINE_BYTES:,} bytes as JSON, not {len(line.content):,}.")
-        encode_details(read_members(cast("dict[str, object]", parse_json(line.content)), now=now).details)
+        kind.require(cast("dict[str, object]", parse_json(line.content)), now)
     except ValidationFailed as error:
         return line._replace(fault=describe_fault(error))
     return line
@@ -107,7 +124,7 @@ def read_zone(zone: object) -> tzinfo | None:
         raise ValidationFailed(f"tz={arguments.show(zone)} is no time zone. Pass one like 'Europe/Zurich'.") from None
 
 
-def _settle_time(members: dict[str, object], zone: tzinfo | None) -> dict[str, object]:
+def settle_time(members: dict[str, object], zone: tzinfo | None) -> dict[str, object]:
     """Give the time of a row its offset, and leave out what it lacks."""
     found = {name: value for name, value in members.items() if value is not None}
     time = found.get(_TIME)
@@ -123,20 +140,20 @@ def _settle_time(members: dict[str, object], zone: tzinfo | None) -> dict[str, o
     return found
 
 
-def _open_file(path: Path) -> SignalRows:
+def _open_file(path: Path, kind: BulkKind) -> OpenedRows:
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return SignalRows(_iterate_csv(path), None)
+        return OpenedRows(_iterate_csv(path, kind), None)
     if suffix in (".parquet", ".pq"):
-        return _open_parquet(path)
+        return _open_parquet(path, kind)
     raise ValidationFailed(f"{quote(str(path))} is no .csv or .parquet file. Pass one, or a frame, or dicts.")
 
 
-def _iterate_csv(path: Path) -> Iterator[object]:
+def _iterate_csv(path: Path, kind: BulkKind) -> Iterator[object]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            _require_columns(list(reader.fieldnames or ()))
+            _require_columns(list(reader.fieldnames or ()), kind)
             for row in reader:
                 yield _read_cells(row) if None not in row else [*row.values()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -159,7 +176,7 @@ def _read_details(row: dict[str, object]) -> dict[str, object]:
     return row
 
 
-def _open_parquet(path: Path) -> SignalRows:
+def _open_parquet(path: Path, kind: BulkKind) -> OpenedRows:
     with naming_extras():
         import pyarrow as pa
         from pyarrow import parquet
@@ -167,14 +184,14 @@ def _open_parquet(path: Path) -> SignalRows:
         file = parquet.ParquetFile(os.fspath(path))
     except (pa.ArrowException, OSError) as error:
         raise ValidationFailed(f"{quote(str(path))} cannot be read as Parquet: {_shorten(error)}.") from None
-    _require_columns(file.schema_arrow.names)
-    return SignalRows(_iterate_batches(file.iter_batches()), file.metadata.num_rows)
+    _require_columns(file.schema_arrow.names, kind)
+    return OpenedRows(_iterate_batches(file.iter_batches()), file.metadata.num_rows)
 
 
-def _open_arrow(frame: object) -> SignalRows:
-    table = open_frame(frame, name="signals").read_all()
-    _require_columns(table.column_names)
-    return SignalRows(_iterate_batches(table.to_batches()), table.num_rows)
+def _open_arrow(frame: object, kind: BulkKind) -> OpenedRows:
+    table = open_frame(frame, name=f"{kind.noun}s").read_all()
+    _require_columns(table.column_names, kind)
+    return OpenedRows(_iterate_batches(table.to_batches()), table.num_rows)
 
 
 def _iterate_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[object]:
@@ -182,12 +199,12 @@ def _iterate_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[object]:
         yield from map(_read_details, batch.to_pylist())
 
 
-def _open_pandas(frame: pd.DataFrame) -> SignalRows:
+def _open_pandas(frame: pd.DataFrame, kind: BulkKind) -> OpenedRows:
     """Open a frame by its own values: a column of several types has no Arrow form, and one bad cell makes it one."""
     names = list(map(str, frame.columns))
-    _require_columns(names)
+    _require_columns(names, kind)
     rows = (_read_details(_without_missing(names, row)) for row in frame.itertuples(index=False, name=None))
-    return SignalRows(rows, len(frame))
+    return OpenedRows(rows, len(frame))
 
 
 def _without_missing(names: Sequence[str], row: Sequence[object]) -> dict[str, object]:
@@ -200,14 +217,14 @@ def _is_missing(value: object) -> bool:
     return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _require_columns(names: Sequence[str]) -> None:
-    unknown = sorted(set(names) - MEMBERS)
-    missing = [name for name in REQUIRED if name not in names]
+def _require_columns(names: Sequence[str], kind: BulkKind) -> None:
+    unknown = sorted(set(names) - kind.members)
+    missing = [name for name in kind.required if name not in names]
     if unknown or missing:
         said = [f"lacks {', '.join(missing)}"] * bool(missing)
-        said += [f"has {_shorten(', '.join(unknown))}, which a signal has not"] * bool(unknown)
-        known = ", ".join(sorted(MEMBERS))
-        raise ValidationFailed(f"The table {' and '.join(said)}. Rename or drop columns; a signal has {known}.")
+        said += [f"has {_shorten(', '.join(unknown))}, which a {kind.noun} has not"] * bool(unknown)
+        known = ", ".join(sorted(kind.members))
+        raise ValidationFailed(f"The table {' and '.join(said)}. Rename or drop columns; a {kind.noun} has {known}.")
 
 
 def _shorten(what: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 from uuid import UUID
 
@@ -163,6 +164,21 @@ class BulkHandle(BulkOut, Handle):
         return risk_cards.draw_bulk(self)
 
 
+class LoginBackfillHandle(BulkHandle):
+    """How many rows were accepted as logins of the past, which were rejected and why, and how many logins are learnt.
+
+    `learnt` counts the logins of the tenant's past, each once, those of earlier calls included.
+    """
+
+    learnt: int
+
+    def __repr__(self) -> str:
+        return f"LoginBackfill({self.accepted:,} accepted, {self.rejected_count:,} rejected, {self.learnt:,} learnt)"
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_login_backfill(self)
+
+
 class NormalizedHandle(NormalizedOut, Handle):
     """The signal that a raw event became."""
 
@@ -299,3 +315,16 @@ def compose_facts(
     kind, own = read_entity(entity, entity_id)
     at = arguments.read_time(occurred_at, name="occurred_at")
     return {**fields, "entity_type": kind, "entity_id": own, **({"occurred_at": at} if at else {})}
+
+
+def read_threshold(threshold: object) -> dict[str, object]:
+    """Read the number of a rule that a curve varies: `(rule_id, attribute)`, or the members of the body.
+
+    Raises:
+        ValidationFailed: it is neither.
+    """
+    if isinstance(threshold, Mapping):
+        return arguments.read_mapping(threshold, name="threshold")
+    if not isinstance(threshold, tuple) or len(threshold) != 2:
+        raise ValidationFailed(f"{arguments.show(threshold)} is no threshold. Pass ('rule', 'attribute').")
+    return {"rule_id": threshold[0], "attribute": threshold[1]}

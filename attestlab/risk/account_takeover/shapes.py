@@ -26,6 +26,14 @@ class LoginAttemptIn(In):
     country: Annotated[str, Field(max_length=16)] | None = None
     user_agent: Text | None = None
     occurred_at: Moment | None = None
+    backfill: bool = False
+
+
+class BackfillProgressOut(Out):
+    """How many logins of the past were accepted, each once, and how many of them are learnt."""
+
+    accepted: int
+    learnt: int
 
 
 class LoginOut(Out):

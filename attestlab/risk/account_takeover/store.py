@@ -1,63 +1,165 @@
-"""A tenant's documents about logins, within one transaction."""
+"""A tenant's documents about logins, by generation, and how far they have learnt; within one transaction."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 import orjson
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, or_, select, tuple_, update
 
-from attestlab.core.db.tables import iterate, table_of
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
-from attestlab.risk.account_takeover.tables import LoginDocument, LoginDocumentRecord
+from attestlab.risk.account_takeover.tables import (
+    LoginDocument,
+    LoginDocumentRecord,
+    LoginLearning,
+    LoginLearningRecord,
+)
 from attestlab.risk.logins.state.documents import Document, Key, document_from_json, expires_at
+from attestlab.risk.logins.trace import digest_key
 
 documents = table_of(LoginDocument)
-DIGEST_BYTES = 16
+learning = table_of(LoginLearning)
+MAX_DIGESTS_PER_QUERY = 5_000  # SQLite takes some 32,000 values
+_KEY = (documents.c.tenant_id, documents.c.generation, documents.c.digest)
+_LOAD = select(*documents.c).where(
+    documents.c.tenant_id == bindparam("tenant"),
+    documents.c.generation.in_(bindparam("generations", expanding=True)),
+    documents.c.digest.in_(bindparam("digests", expanding=True)),
+)
+_LEARNING = select(*learning.c).where(learning.c.tenant_id == bindparam("tenant"))
 _SAVE = Upsert(
     documents,
-    key=("tenant_id", "digest"),
+    key=("tenant_id", "generation", "digest"),
     change=lambda new: {"document": new.document, "expires_at": new.expires_at},
+)
+_SAVE_LEARNING = Upsert(
+    learning,
+    key=("tenant_id",),
+    change=lambda new: {name: new[name] for name in LoginLearningRecord._fields if name != "tenant_id"},
 )
 
 
 class StoredDocuments:
-    """The documents of a tenant, read and written in the transaction of a login."""
+    """The documents of a tenant, read and written in one transaction: those of a generation, else those of `base`."""
 
-    def __init__(self, tx: Transaction, tenant_id: UUID) -> None:
+    def __init__(self, tx: Transaction, tenant_id: UUID, *, generation: int = 0, base: int = 0) -> None:
         self._tx, self._tenant_id = tx, tenant_id
+        self._generation, self._base = generation, base
 
     def load(self, keys: tuple[Key, ...]) -> Mapping[Key, Document]:
         """Return the documents of those keys that have one."""
-        by_digest = {_digest(key): key for key in keys}
-        query = select(*documents.c).where(
-            documents.c.tenant_id == self._tenant_id, documents.c.digest.in_(list(by_digest))
-        )
-        rows = iterate(self._tx.exec(query), LoginDocumentRecord)
-        return {by_digest[row.digest]: document_from_json(row.kind, orjson.loads(row.document)) for row in rows}
+        by_digest = {digest_key(key): key for key in keys}
+        return {by_digest[digest]: document for digest, document in self.load_digests([*by_digest]).items()}
+
+    def load_digests(self, digests: Sequence[bytes]) -> dict[bytes, Document]:
+        """Return the documents of those digests that have one."""
+        newest: dict[bytes, LoginDocumentRecord] = {}
+        for start in range(0, len(digests), MAX_DIGESTS_PER_QUERY):
+            for row in self._read(digests[start : start + MAX_DIGESTS_PER_QUERY]):
+                if row.digest not in newest or row.generation == self._generation:
+                    newest[row.digest] = row
+        return {row.digest: document_from_json(row.kind, orjson.loads(row.document)) for row in newest.values()}
 
     def save(self, changed: Mapping[Key, Document]) -> None:
-        """Replace these documents."""
-        rows = [self._record(key, document)._asdict() for key, document in changed.items()]
+        """Replace these documents in the generation."""
+        self.save_digests((digest_key(key), key.kind, document) for key, document in changed.items())
+
+    def save_digests(self, changed: Iterable[tuple[bytes, str, Document]]) -> None:
+        """Replace documents, each with its digest and its kind, in the generation."""
+        rows = [self._record(*each)._asdict() for each in changed]
         if rows:
             self._tx.flush()
-            _SAVE.run(self._tx.connection, rows)
+            _SAVE.run_many(self._tx.connection, rows)
 
-    def _record(self, key: Key, document: Document) -> LoginDocumentRecord:
+    def _read(self, digests: Sequence[bytes]) -> Iterable[LoginDocumentRecord]:
+        values = {"tenant": self._tenant_id, "generations": [self._generation, self._base], "digests": digests}
+        return iterate(self._tx.exec(_LOAD, values), LoginDocumentRecord)
+
+    def _record(self, digest: bytes, kind: str, document: Document) -> LoginDocumentRecord:
         text = orjson.dumps(document.to_json()).decode()
-        return LoginDocumentRecord(self._tenant_id, _digest(key), key.kind, text, expires_at(document))
+        return LoginDocumentRecord(self._tenant_id, self._generation, digest, kind, text, expires_at(document))
 
 
-def delete_expired(tx: Transaction, *, now: datetime, limit: int) -> int:
-    """Delete at most `limit` documents that no score depends on any more; returns their number."""
-    key = (documents.c.tenant_id, documents.c.digest)
-    due = select(*key).where(documents.c.expires_at < now).limit(limit)
-    return tx.exec(delete(documents).where(tuple_(*key).in_(due))).rowcount
+def find_learning(execute: Execute, tenant_id: UUID) -> LoginLearningRecord | None:
+    """Find what a tenant's documents have learnt; None before its first login."""
+    return fetch_one(execute(_LEARNING, {"tenant": tenant_id}), LoginLearningRecord)
 
 
-def _digest(key: Key) -> bytes:
-    return hashlib.blake2b(f"{key.kind}\n{key.value}".encode(errors="replace"), digest_size=DIGEST_BYTES).digest()
+def save_learning(tx: Transaction, changed: LoginLearningRecord) -> None:
+    """Store what a tenant's documents have learnt."""
+    tx.flush()
+    _SAVE_LEARNING.run(tx.connection, changed._asdict())
+
+
+def list_unlearnt(execute: Execute) -> list[LoginLearningRecord]:
+    """List the tenants whose drafts have not learnt every login of the past, or are not published yet."""
+    columns = learning.c
+    is_behind = or_(columns.learnt < columns.accepted, columns.is_stale, columns.draft != columns.published)
+    return fetch_all(execute(select(*columns).where(is_behind).order_by(columns.loaded_at)), LoginLearningRecord)
+
+
+def list_loaded(execute: Execute, *, before: datetime) -> list[LoginLearningRecord]:
+    """List the tenants whose last login of the past came before a moment; it is all learnt, without garbage."""
+    columns = learning.c
+    is_learnt = (columns.learnt == columns.accepted, columns.is_stale.is_(False), columns.draft == columns.published)
+    is_clean = columns.has_garbage.is_(False)
+    query = select(*columns).where(columns.loaded_at < before, *is_learnt, is_clean)
+    return fetch_all(execute(query), LoginLearningRecord)
+
+
+def list_with_garbage(execute: Execute) -> list[LoginLearningRecord]:
+    """List the tenants that have documents of generations that no login reads."""
+    return fetch_all(execute(select(*learning.c).where(learning.c.has_garbage.is_(True))), LoginLearningRecord)
+
+
+def list_unpruned(execute: Execute) -> list[LoginLearningRecord]:
+    """List the tenants with logins since their expired documents were deleted, but none that loads a past."""
+    due = and_(learning.c.loaded_at.is_(None), learning.c.pruned_until < learning.c.newest_at)
+    return fetch_all(execute(select(*learning.c).where(due)), LoginLearningRecord)
+
+
+def delete_expired(tx: Transaction, tenant_id: UUID, *, before: datetime, limit: int) -> int:
+    """Delete at most `limit` documents of a tenant that had expired before a moment; returns their number."""
+    return _delete_some(tx, [documents.c.tenant_id == tenant_id, documents.c.expires_at < before], limit)
+
+
+def delete_garbage(tx: Transaction, of: LoginLearningRecord, *, limit: int) -> int:
+    """Delete at most `limit` documents of a tenant in generations that no login reads; returns their number."""
+    deleted, generation = 0, documents.c.generation
+    for low, high in ((of.base, of.published), (of.published, of.draft)):
+        is_between = [documents.c.tenant_id == of.tenant_id, generation > low, generation < high]
+        if low + 1 < high and deleted < limit:
+            deleted += _delete_some(tx, is_between, limit - deleted)
+    return deleted
+
+
+def fold_base(tx: Transaction, of: LoginLearningRecord, *, limit: int) -> int:
+    """Move at most `limit` documents of `base` into the published generation, unless it has a newer one.
+
+    Returns their number.
+    """
+    chosen = select(documents.c.digest).where(documents.c.tenant_id == of.tenant_id, documents.c.generation == of.base)
+    digests = tx.exec(chosen.order_by(documents.c.digest).limit(limit)).scalars().all()
+    newer = documents.alias()
+    is_old = and_(
+        documents.c.tenant_id == of.tenant_id,
+        documents.c.generation == of.base,
+        documents.c.digest.in_(digests),
+    )
+    has_newer = exists().where(
+        newer.c.tenant_id == documents.c.tenant_id,
+        newer.c.generation == of.published,
+        newer.c.digest == documents.c.digest,
+    )
+    tx.exec(delete(documents).where(is_old, has_newer))
+    tx.exec(update(documents).where(is_old).values(generation=of.published))
+    return len(digests)
+
+
+def _delete_some(tx: Transaction, conditions: Sequence[ColumnElement[bool]], limit: int) -> int:
+    due = select(*_KEY).where(*conditions).limit(limit)
+    return tx.exec(delete(documents).where(tuple_(*_KEY).in_(due))).rowcount

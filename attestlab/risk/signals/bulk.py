@@ -19,7 +19,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.links.mentions import may_mention
 from attestlab.risk.rules import SIGNAL_THRESHOLD
 from attestlab.risk.signals import store
-from attestlab.risk.signals.ndjson import SignalLines
+from attestlab.risk.signals.ndjson import Lines, read_signal_lines
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.tables import BulkProgressRecord
 
@@ -58,9 +58,9 @@ class BulkRecording:
         with self.storage.write(tx) as tx:
             return store.begin_progress(tx, BulkProgressRecord(options.progress_id, 0, now))
 
-    def read_lines(self, text: bytes, *, began_at: datetime) -> SignalLines:
+    def read_lines(self, text: bytes, *, began_at: datetime) -> Lines[NewSignal]:
         """Return the lines of a request, to be parsed batch by batch."""
-        return SignalLines(text, now=began_at)
+        return read_signal_lines(text, now=began_at)
 
     def record_slice(
         self,

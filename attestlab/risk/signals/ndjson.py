@@ -1,4 +1,4 @@
-"""Parsing of signals in NDJSON: one signal a line, each accepted or rejected by itself.
+"""Parsing of rows in NDJSON, such as signals: one a line, each accepted or rejected by itself.
 
 A line is parsed by orjson, which is eight times as fast as the strict parser and accepts more. So a line is parsed
 strictly if it may have what only orjson accepts: two members with one name, because then it has more names than orjson
@@ -8,9 +8,10 @@ found; a number that would lose digits; the character U+0000; or a deep value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -19,8 +20,10 @@ from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
 from attestlab.risk.signals.members import MAX_LINE_BYTES, describe_fault, encode_details, read_members
 from attestlab.risk.signals.recording import NewSignal
 
+Row = TypeVar("Row", covariant=True)  # lines only return rows
+
 BATCH_LINES = 2_000
-MAX_LINES = 700_000  # more than signals fit into the 50 MiB of a request
+MAX_LINES = 700_000  # more than rows fit into the 50 MiB of a request
 MAX_REPORTED_LINES = 1_000  # rejected lines that a response lists; the others are counted
 _MEMBER_NAME = re.compile(rb'"\s*:')
 _NUL = b"\\u0000"
@@ -34,27 +37,27 @@ class RejectedLine(NamedTuple):
     message: str
 
 
-class SignalLines:
+class Lines(Generic[Row]):
     """The lines of a request, parsed batch by batch, so that memory is bounded by the text and one batch.
 
     Every line is read, however many are rejected: `rejected` are the first `MAX_REPORTED_LINES` of those, and
-    `rejected_count` counts all.
+    `rejected_count` counts all. `parse` raises `ValidationFailed` for a line that it rejects.
     """
 
-    def __init__(self, text: bytes, *, now: datetime) -> None:
+    def __init__(self, text: bytes, parse: Callable[[bytes], Row], *, batch_lines: int = BATCH_LINES) -> None:
         self.rejected: list[RejectedLine] = []
         self.rejected_count = 0
-        self._text, self._now = text, now
+        self._text, self._parse_line, self._batch_lines = text, parse, batch_lines
         self._position = self._line = 0
 
-    def parse_batch(self) -> Sequence[NewSignal] | None:
-        """Parse the next `BATCH_LINES` lines, about 15 us each; returns their signals, or None at the end."""
+    def parse_batch(self) -> Sequence[Row] | None:
+        """Parse the next lines, a signal's in about 15 us; returns their rows, or None at the end."""
         if self._position >= len(self._text):
             return None
-        return [signal for line in self._take_lines() if (signal := self._parse(line)) is not None]
+        return [row for line in self._take_lines() if (row := self._parse(line)) is not None]
 
     def _take_lines(self) -> Iterator[bytes]:
-        for _ in range(BATCH_LINES):
+        for _ in range(self._batch_lines):
             if self._position >= len(self._text):
                 return
             end = self._text.find(b"\n", self._position)
@@ -63,11 +66,11 @@ class SignalLines:
             self._position, self._line = end + 1, self._line + 1
             yield line
 
-    def _parse(self, line: bytes) -> NewSignal | None:
+    def _parse(self, line: bytes) -> Row | None:
         if not line.strip():
             return None
         try:
-            return parse_line(line, now=self._now)
+            return self._parse_line(line)
         except ValidationFailed as error:
             self._reject(RejectedLine(self._line, describe_fault(error)))
             return None
@@ -79,7 +82,7 @@ class SignalLines:
 
 
 def require_few_lines(text: bytes) -> None:
-    """Require that a request has no more lines than signals fit into it.
+    """Require that a request has no more lines than rows fit into it.
 
     Raises:
         ValidationFailed: most of its lines are something else.
@@ -90,18 +93,28 @@ def require_few_lines(text: bytes) -> None:
         raise ValidationFailed.of("", "too_many", message)
 
 
+def read_signal_lines(text: bytes, *, now: datetime) -> Lines[NewSignal]:
+    """Return the lines of a request that records signals."""
+    return Lines(text, partial(parse_line, now=now))
+
+
 def parse_line(line: bytes, *, now: datetime) -> NewSignal:
     """Parse a signal.
 
     Raises:
         ValidationFailed: the line is not strict JSON or no signal.
     """
-    found = read_members(_parse_object(line), now=now)
+    found = read_members(parse_object(line), now=now)
     details = encode_details(found.details)
     return NewSignal(found.source, found.signal_type, found.score, found.entity, details, found.occurred_at)
 
 
-def _parse_object(line: bytes) -> Mapping[str, object]:
+def parse_object(line: bytes) -> Mapping[str, object]:
+    """Parse a line as a JSON object.
+
+    Raises:
+        ValidationFailed: it is too long, or not strict JSON, or no object.
+    """
     if len(line) > MAX_LINE_BYTES:
         message = f"A line has at most {MAX_LINE_BYTES:,} bytes, and this one has {len(line):,}."
         raise ValidationFailed.of("", "too_long", message)

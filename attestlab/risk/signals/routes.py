@@ -11,15 +11,14 @@ from attestlab.risk.rules import Entity, ScoreScale, settle_time, spell_filter, 
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.members import encode_details
-from attestlab.risk.signals.ndjson import SignalLines, require_few_lines
+from attestlab.risk.signals.ndjson import Lines, require_few_lines
 from attestlab.risk.signals.recording import NewSignal
-from attestlab.risk.signals.rendering import render_signal
+from attestlab.risk.signals.rendering import render_bulk, render_signal
 from attestlab.risk.signals.service import Signals
 from attestlab.risk.signals.shapes import (
     BulkOut,
     ExportQuery,
     RecordedSignalOut,
-    RejectedLineOut,
     SignalFilters,
     SignalIn,
     SignalOut,
@@ -97,7 +96,7 @@ async def record_risk_signals(
         for each in batch:
             highest[each.source] = max(each.score, highest.get(each.source, 0))
     warn = partial(signals.warn_about_scale, highest, caller=caller)
-    return _render_bulk(lines, accepted, await executor.run_in_thread(warn))
+    return render_bulk(lines, accepted, await executor.run_in_thread(warn))
 
 
 @routes.get("/v1/risk/signals", scope=Scope.RISK_READ)
@@ -171,7 +170,7 @@ def build_filter(query: SignalFilters) -> SignalFilter:
     )
 
 
-async def _parse_batch(lines: SignalLines, owner: str, executor: Executor) -> Sequence[NewSignal] | None:
+async def _parse_batch(lines: Lines[NewSignal], owner: str, executor: Executor) -> Sequence[NewSignal] | None:
     async with executor.bulk.piece():
         return await executor.bodies.run(owner, lines.parse_batch)
 
@@ -185,15 +184,3 @@ def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequenc
         part = part[: count_for_one_write(part)]
         yield part
         start += len(part)
-
-
-def _render_bulk(lines: SignalLines, accepted: int, warnings: list[str]) -> BulkOut:
-    shown = [RejectedLineOut(line=each.line, message=each.message) for each in lines.rejected]
-    return BulkOut(
-        accepted=accepted,
-        rejected=shown,
-        more_rejected=lines.rejected_count - len(shown),
-        not_read=0,  # every line is read
-        stopped_at_line=None,
-        warnings=warnings,
-    )

@@ -24,7 +24,7 @@ def test_a_user_who_was_away_for_200_days_is_new():
     assert come_back(100, subject="ada").score > come_back(100, subject="eve").score
 
 
-def test_an_address_that_nobody_used_for_200_days_has_no_known_users():
+def test_an_address_without_logins_for_200_days_has_no_known_users():
     tenant, other = Tenant(), Tenant()
     for subject in people(6):
         tenant.assess(subject, SUCCESS, MONDAY, "50.0.0.1", f"pc-{subject}")

@@ -239,6 +239,9 @@ def _visit_risk_paths(tour: TourRecorder) -> None:
     tour.call("scan_media", key, {"subject_ref": "passport-7", "indicators": {"face_swap": 0.9}})
     login = {"subject_id": "ada", "outcome": "failure", "ip": "203.0.113.7", "country": "PT"}
     tour.call("evaluate_login", key, login)
+    past = {**login, "occurred_at": "2026-03-01T09:00:00Z"}
+    tour.call("load_past_logins", key, json.dumps(past) + "\n")
+    tour.call("get_backfill_progress", key)
 
 
 def _visit_cases(tour: TourRecorder, case_id: str) -> None:

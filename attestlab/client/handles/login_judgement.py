@@ -1,0 +1,96 @@
+"""How good the detection of account takeover is on the caller's own labelled logins, computed in this process."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attestlab.client import risk_cards
+from attestlab.client.analysis.records import Records
+from attestlab.client.handles.base import Handle
+from attestlab.core.shapes import Out
+from attestlab.risk.signals.shapes import RejectedLineOut
+
+
+class DetectorJudgementOut(Out):
+    """A detector on all attacks; `low` and `high` bound the middle 95 % of the bootstrap.
+
+    `area` is that under precision-recall, `recall` the one at 1 % false positives, and `times_area` how many times the
+    detector's area ours is.
+    """
+
+    detector: str
+    area: float | None
+    area_low: float | None
+    area_high: float | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+    times_area: float | None
+    times_area_low: float | None
+    times_area_high: float | None
+
+
+class KindJudgementOut(Out):
+    """The logins of one kind: how well ours finds an attack, or how many innocent logins it flags.
+
+    `groups` counts campaigns of an attack, and users of innocent logins. Area and recall are null for innocents.
+    """
+
+    kind: str
+    is_attack: bool
+    logins: int
+    groups: int
+    area: float | None
+    area_low: float | None
+    area_high: float | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+    best_baseline: str | None
+    best_baseline_recall: float | None
+    share_at_50: float
+    share_at_60: float
+    share_at_80: float
+    ladder_at_60: float
+
+
+class LoginThresholdOut(Out):
+    """What a threshold costs: the logins with at least that score, by their truth."""
+
+    threshold: float
+    attacks_found: int
+    attacks_missed: int
+    false_alarms: int
+    innocents_passed: int
+    precision: float | None
+    recall: float | None
+    false_alarm_share: float | None
+    cost: float
+
+
+class LoginJudgementHandle(Handle):
+    """The scores of labelled logins by our detector and by plain baselines, which began without any history.
+
+    `truth` says where labels come from: a column, or the outcomes of cases. `not_judged` logins are of cases without
+    a usable outcome; the detectors learn from them.
+    """
+
+    shown_fields: ClassVar = ("logins", "attacks", "best_threshold")
+
+    truth: str
+    logins: int
+    attacks: int
+    not_judged: int
+    detectors: Records[DetectorJudgementOut]
+    kinds: Records[KindJudgementOut]
+    thresholds: Records[LoginThresholdOut]
+    best_threshold: float
+    rejected: Records[RejectedLineOut]
+
+    def __repr__(self) -> str:
+        ours = self.detectors[0]
+        area = "no area" if ours.area is None else f"area {ours.area:.2f}"
+        return f"LoginJudgement({self.logins:,} logins, {self.attacks:,} of attacks, {area})"
+
+    def _repr_html_(self) -> str:
+        return risk_cards.draw_login_judgement(self)
