@@ -1,7 +1,8 @@
-"""Records the policy decisions of reads, which have no transaction of their own."""
+"""Records the policy decisions and the usage of reads, which have no transaction of their own."""
 
 from __future__ import annotations
 
+from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.policy_enforcement import PolicyDecisions
 from attestlab.attestations.results import VerificationOutcome
 from attestlab.attestations.service import Attestations
@@ -21,7 +22,17 @@ async def record_decisions(
     return await executor.write(lambda tx: attestations.record_decisions(policy_decisions, what=what, tx=tx))
 
 
-async def record_or_refund(executor: Executor, attestations: Attestations, verified: VerificationOutcome) -> None:
+async def record_verification(
+    executor: Executor, attestations: Attestations, verifications: WriteBehind, verified: VerificationOutcome
+) -> None:
+    """Record the policy decisions of a metered verification, then its usage; an unknown attestation has neither."""
+    if verified.policy_decisions:
+        await _record_or_refund(executor, attestations, verified)
+    if verified.evidence is not None:
+        verifications.add(verified.metered_verification)
+
+
+async def _record_or_refund(executor: Executor, attestations: Attestations, verified: VerificationOutcome) -> None:
     """Record the policy decisions; if that fails, refund the verification, because the client gets no verdict."""
     try:
         await record_decisions(executor, attestations, verified.policy_decisions, what="this verification")

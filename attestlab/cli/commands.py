@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab.cli import minting, watch, webhooks
+from attestlab.cli import badges, minting, watch, webhooks
 from attestlab.cli.logs import log
 from attestlab.cli.notebooks import notebooks
 from attestlab.cli.numbers import whole_number
@@ -61,6 +61,7 @@ lakes = typer.Typer(no_args_is_help=True, help="The lake: data of the records as
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 _CONTINUE = "Every part of the lake that was written is whole. Run it again to write the rest."
 app.command("mint")(minting.mint)
+app.command("badge")(badges.badge)
 app.command("notebooks")(notebooks)
 app.command("listen")(webhooks.listen)
 app.command("trigger")(webhooks.trigger)
@@ -188,7 +189,9 @@ def openapi() -> None:
 
 @app.command()
 def verify(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE.json", help="A proof bundle.")],
+    bundle: Annotated[
+        Path, typer.Argument(metavar="BUNDLE.json", help="A proof bundle, or an Open Badge: PNG, SVG or JWT.")
+    ],
     file: Annotated[
         Path | None, typer.Option(metavar="DOC", help="The document that was attested, or the payload.")
     ] = None,
@@ -215,9 +218,13 @@ def verify(
             help="Number of log entries that the status must cover, by a status list.",
         ),
     ] = 0,
+    issuer: Annotated[
+        Path | None,
+        typer.Option(metavar="ISSUER.json", help="For an Open Badge: the pinned metadata of its issuer."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Verify a proof bundle offline, against a pinned trust policy.
+    """Verify offline: a proof bundle against a pinned trust policy, or an Open Badge against its issuer's keys.
 
     Exit status: 0 VALID, 1 another verdict, 2 unusable input, 3 could not check.
 
@@ -227,7 +234,14 @@ def verify(
 
     raise typer.Exit(
         verify_command.verify(
-            bundle, file=file, trust=trust, payload=payload, policies=policies or (), as_of=as_of, as_json=as_json
+            bundle,
+            file=file,
+            trust=trust,
+            payload=payload,
+            policies=policies or (),
+            as_of=as_of,
+            issuer=issuer,
+            as_json=as_json,
         )
     )
 

@@ -1,4 +1,4 @@
-"""`attestlab verify`: verifies a bundle without database, server or network.
+"""`attestlab verify`: verifies a bundle or an Open Badge without database, server or network.
 
 A well-formed command line is parsed by argparse, because typer takes longer to load than a verification takes to run.
 Help, completion and errors are typer's, from the same options in `commands`.
@@ -30,6 +30,7 @@ from attestlab.log.note.trust_policy import TrustPolicy
 if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
     from attestlab.attestations.verification.logged_issuer import LoggedIssuer
+    from attestlab.cli.verify_badge import BadgeReport
 
 NO_DOCUMENT = "attestlab: The attestation has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
@@ -46,6 +47,11 @@ NO_TRUST = (
     "No trust policy: a bundle cannot prove its own trustworthiness. Pin the log's key in a file "
     "(`log <vkey>` and `quorum none`) and name it with --trust or ATTESTLAB_TRUST."
 )
+NO_ISSUER = (
+    "No metadata of the issuer: a badge cannot prove its own trustworthiness. Save what "
+    "/.well-known/jwt-vc-issuer/v1/issuers/ID of its service answers, and name the file with --issuer."
+)
+BADGE_OPTIONS = "--file, --payload, --policy and --as-of belong to proof bundles, and this is an Open Badge. Omit them."
 
 
 def command(arguments: list[str]) -> int | None:
@@ -56,6 +62,7 @@ def command(arguments: list[str]) -> int | None:
     parser.add_argument("--file", type=Path)
     parser.add_argument("--payload", type=Path)
     parser.add_argument("--trust", type=Path, default=pinned and Path(pinned))
+    parser.add_argument("--issuer", type=Path)
     parser.add_argument("--policy", dest="policies", action="append", default=[], type=Path)
     parser.add_argument("--as-of", type=_read_size, default=0)
     parser.add_argument("--json", dest="as_json", action="store_true")
@@ -73,14 +80,21 @@ def verify(
     payload: Path | None = None,
     policies: Sequence[Path] = (),
     as_of: int = 0,
+    issuer: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Verify a bundle and print each step with its result; returns the exit status.
+    """Verify a bundle, or an Open Badge, and print each step with its result; returns the exit status.
 
     Whatever this function does not foresee ends with COULD_NOT_CHECK: a traceback has the status of a verdict.
     """
     try:
-        parsed, report = _check(bundle, file=file, trust=trust, payload=payload, policies=policies)
+        with _explain("Unusable input: ", UNUSABLE):
+            content = bundle.read_bytes()  # once, because it may be a pipe
+        badge = _check_badge(content, issuer, is_plain=not (file or payload or policies or as_of))
+        if badge is not None:
+            emit(json.dumps(badge.as_json()) if as_json else badge.as_text())
+            return VALID if badge.verdict is Verdict.VALID else OTHER_VERDICT
+        parsed, report = _check(content, file=file, trust=trust, payload=payload, policies=policies)
         shown = json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report)
     except _NotChecked as error:
         return _fail(str(error), error.exit_status, as_json)
@@ -99,7 +113,7 @@ class _NotChecked(Exception):
 
 
 def _check(
-    bundle: Path, *, file: Path | None, trust: Path | None, payload: Path | None, policies: Sequence[Path]
+    bundle: bytes, *, file: Path | None, trust: Path | None, payload: Path | None, policies: Sequence[Path]
 ) -> tuple[Bundle, OfflineReport]:
     """Read the inputs and verify the bundle.
 
@@ -107,7 +121,7 @@ def _check(
         _NotChecked: an input cannot be used, there is no trust policy, or the bundle needs a newer verifier.
     """
     with _explain("Unusable input: ", UNUSABLE):
-        parsed = Bundle.read(bundle.read_bytes())
+        parsed = Bundle.read(bundle)
         digests = {"file_sha256": _sha256(file), "payload_sha256": _sha256(payload)}
     if trust is None:
         raise _NotChecked(NO_TRUST)
@@ -117,6 +131,31 @@ def _check(
         own = _read_policies(policies)
     with _explain():
         return parsed, verify_bundle(parsed, trust=pinned, now=datetime.now(UTC), policies=own, **digests)
+
+
+def _check_badge(content: bytes, issuer: Path | None, *, is_plain: bool) -> BadgeReport | None:
+    """Verify the Open Badge in a file; None if the file has none, so that it should be a bundle.
+
+    Raises:
+        _NotChecked: the badge cannot be read, an option does not belong to it, or the issuer's metadata is missing.
+    """
+    if content.lstrip().startswith(b"{"):  # most files are bundles, and need not load what badges need
+        return None
+    from attestlab.cli import verify_badge
+    from attestlab.exports.badge_credential import BadgeCredential
+    from attestlab.exports.baking import pictures
+
+    with _explain("Unusable input: ", UNUSABLE):
+        credential = pictures.find_credential(content)
+        if credential is None:
+            return None
+        badge = BadgeCredential.parse(credential)
+    if not is_plain:
+        raise _NotChecked(BADGE_OPTIONS, UNUSABLE)
+    if issuer is None:
+        raise _NotChecked(NO_ISSUER)
+    with _explain("The issuer's metadata cannot be used: "):
+        return verify_badge.verify_offline(badge, issuer, datetime.now(UTC))
 
 
 @contextmanager

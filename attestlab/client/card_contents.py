@@ -23,6 +23,7 @@ from attestlab.client.cards import (
 if TYPE_CHECKING:
     from attestlab.attestations.shapes import LogOut
     from attestlab.client.handles.attestations import AttestationHandle, MintHandle, MintResults, VerificationHandle
+    from attestlab.client.handles.badges import BadgeVerificationHandle
     from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
     from attestlab.client.handles.issuers import IssuerHandle
     from attestlab.client.handles.log import TreeHeadHandle
@@ -129,6 +130,21 @@ def draw_bundle(bundle: BundleHandle) -> str:
     ]
     foot = join("Nothing is verified yet: ", write_code("bundle.verify(file=...)"))
     return draw_card(CardTone.CALM, "BUNDLE", name_schema(bundle.schema_name), rows, foot=foot)
+
+
+def draw_badge_verification(verification: BadgeVerificationHandle) -> str:
+    """Draw the card of a verification of an Open Badge."""
+    verdict, badge, attestation = verification.verdict.value, verification.badge, verification.verification
+    rows = [
+        CardRow("Problem", verification.problem),
+        CardRow("Badge", badge and badge.name),
+        CardRow("Earner", badge and badge.earner),
+        CardRow("Issuer", badge and badge.issuer_name),
+        CardRow("Attestation", attestation and write_code(attestation.attestation_id)),
+        CardRow("Reasons", attestation and ", ".join(attestation.reasons)),
+    ]
+    sentence = _SENTENCES[verdict] if badge else "The badge does not hold"
+    return draw_card(_tone_of(verdict), verdict, sentence, rows)
 
 
 def draw_issuer(issuer: IssuerHandle) -> str:

@@ -33,6 +33,12 @@ from attestlab.client.handles.attestations import (
     read_attestation_id,
     verify_attestation,
 )
+from attestlab.client.handles.badges import (
+    BadgeHandle,
+    BadgeVerificationHandle,
+    find_presented_badge,
+    verify_badge,
+)
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle, read_bundle
 from attestlab.client.handles.issuers import IssuerLike
@@ -110,15 +116,16 @@ class Lab:
 
     def verify(
         self,
-        what: AttestationLike | BundleHandle | Mapping[str, object] | File,
+        what: AttestationLike | BundleHandle | BadgeHandle | Mapping[str, object] | File,
         *,
         file: File | None = None,
         trust: TrustPolicy | str | None = None,
-    ) -> VerificationHandle | OfflineVerificationHandle:
-        """Verify an attestation by the service, or a bundle in this process.
+    ) -> VerificationHandle | OfflineVerificationHandle | BadgeVerificationHandle:
+        """Verify an attestation or an Open Badge by the service, or a bundle in this process.
 
         Args:
-            what: an attestation, its id or the address of its page; or a bundle: a dict, or the path of a JSON file.
+            what: an attestation, its id or the address of its page; a bundle: a dict, or the path of a JSON file; or
+                an Open Badge: the path of its PNG, SVG or JWT, or its bytes.
             file: the document to compare with the attested one: a path, its bytes, or an open binary file.
             trust: for a bundle, the pinned log and witnesses as C2SP tlog-policy text (`BundleHandle.verify`).
 
@@ -133,6 +140,11 @@ class Lab:
         >>> lab.verify(diploma.bundle()).steps["signature"]
         'ok'
         """
+        credential = find_presented_badge(what)
+        if credential is not None:
+            if file is not None or trust is not None:
+                raise ValidationFailed("An Open Badge is verified without `file` and `trust`. Leave them out.")
+            return verify_badge(self._client, credential)
         if _may_be_bundle(what):
             return read_bundle(self._client, what).verify(file=file, trust=trust)
         if trust is not None:
@@ -142,7 +154,7 @@ class Lab:
         except ValidationFailed:
             raise ValidationFailed(
                 f"{_describe(what)} is nothing to verify. Pass an attestation, its id, the address of its page, "
-                "or a bundle (a dict, or the path of its JSON file)."
+                "a bundle (a dict, or the path of its JSON file), or an Open Badge (PNG, SVG)."
             ) from None
         return verify_attestation(self._client, attestation_id, file=file)
 

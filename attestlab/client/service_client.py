@@ -121,6 +121,10 @@ class ServiceClient:
         """Read a text."""
         return self.send("GET", path, parameters=parameters).text
 
+    def get_bytes(self, path: str, parameters: Parameters | None = None) -> bytes:
+        """Read a file."""
+        return self.send("GET", path, parameters=parameters).content
+
     def post(
         self,
         path: str,

@@ -1,13 +1,22 @@
-"""HTTP routes of exports. RSA takes milliseconds and a status list reads many records, so both run in a thread."""
+"""HTTP routes of exports and of the verification of Open Badges.
+
+RSA and pictures take milliseconds and a status list reads many records, so they run in a thread.
+"""
 
 import json
 from uuid import UUID
 
-from attestlab.core.errors import Conflict
+from attestlab.attestations.decision_recording import record_verification
+from attestlab.attestations.metering.write_behind import WriteBehind
+from attestlab.attestations.service import Attestations
+from attestlab.core.errors import BillingLimit, Conflict, SignatureInvalid
+from attestlab.exports import rendering
+from attestlab.exports.baking.pictures import PictureFormat
 from attestlab.exports.rules import TTL
 from attestlab.exports.service import Exports
-from attestlab.exports.shapes import VcIssuerMetadataOut
+from attestlab.exports.shapes import OpenBadgeQuery, OpenBadgeVerifyIn, OpenBadgeVerifyOut, VcIssuerMetadataOut
 from attestlab.issuers.shapes import JwksOut
+from attestlab.log.service import Log
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
@@ -20,6 +29,8 @@ _CACHE_CONTROL = f"public, max-age={int(TTL.total_seconds())}"
 _VC_JWT = "application/vc+jwt"
 _SD_JWT = "application/dc+sd-jwt"
 _JWK = "application/jwk+json"
+# An SVG that a browser opens directly is a page: it may show the logo that it contains, and nothing else.
+_PICTURE_HEADERS = {"Content-Security-Policy": "default-src 'none'; img-src data:; frame-ancestors 'none'; sandbox"}
 
 
 @routes.get("/v1/status-lists/{issuer_id}", scope=PUBLIC, cache_control=_CACHE_CONTROL, produces={_VC_JWT: str})
@@ -47,17 +58,56 @@ async def export_sd_jwt(
 
 
 @routes.get(
-    "/v1/attestations/{id}/open-badge", scope=Scope.ATTESTATIONS_READ, produces={_VC_JWT: str}, raises=(Conflict,)
+    "/v1/attestations/{id}/open-badge",
+    scope=Scope.ATTESTATIONS_READ,
+    produces={_VC_JWT: str, **{form.media_type: bytes for form in PictureFormat}},
+    headers=("Content-Disposition",),
+    raises=(Conflict,),
 )
 async def export_open_badge(
-    request: Request, id: UUID, caller: Caller, exports: Exports, executor: Executor
+    request: Request, id: UUID, query: OpenBadgeQuery, caller: Caller, exports: Exports, executor: Executor
 ) -> RawResponse:
-    """Export a badge-like attestation as Open Badges 3.0 credential, a compact JWT.
+    """Export a badge-like attestation as Open Badges 3.0 credential: a compact JWT, alone or baked into a picture.
 
     Only VALID attestations of achievements, such as degrees, have this form; any other is a 409 that lists the schemas.
+    `format=png` and `format=svg` answer a picture that holds the JWT: the issuer's uploaded PNG logo, or a card with
+    title and issuer.
     """
-    token = await executor.run_in_thread(lambda: exports.open_badge(id, caller=caller, client_address=request.peer))
-    return RawResponse(token.encode(), _VC_JWT)
+    if query.format == "jwt":
+        token = await executor.run_in_thread(lambda: exports.open_badge(id, caller=caller, client_address=request.peer))
+        return RawResponse(token.encode(), _VC_JWT)
+    form = PictureFormat(query.format)
+    picture = await executor.run_in_thread(
+        lambda: exports.baked_badge(id, form, caller=caller, client_address=request.peer)
+    )
+    named = {"Content-Disposition": f'attachment; filename="open-badge-{id}.{form.value}"'}
+    return RawResponse(picture, form.media_type, {**_PICTURE_HEADERS, **named})
+
+
+@routes.post("/v1/open-badges/verify", scope=PUBLIC, idempotency="none", raises=(BillingLimit,))
+async def verify_open_badge(
+    request: Request,
+    body: OpenBadgeVerifyIn,
+    exports: Exports,
+    attestations: Attestations,
+    log: Log,
+    verifications: WriteBehind,
+    executor: Executor,
+) -> OpenBadgeVerifyOut:
+    """Verify an Open Badge of this service: a baked picture, or its JWT. Metered to the issuer's tenant.
+
+    The verdict is that of the badge's attestation now, once a published key of the issuer verifies the badge;
+    INVALID with a `problem` otherwise. Nothing that the badge states is repeated before its signature is verified.
+    """
+    try:
+        badge = await executor.run_in_thread(lambda: exports.verify_badge(rendering.read_presented_badge(body)))
+    except SignatureInvalid as error:
+        return rendering.render_unproven_badge(error)
+    verified = await executor.read(
+        lambda: attestations.verify_metered(badge.attestation_id, client_address=request.peer)
+    )
+    await record_verification(executor, attestations, verifications, verified)
+    return rendering.render_badge_verification(badge, verified, log_id=log.log_id)
 
 
 @routes.get("/v1/issuers/{id}/keys/{kid}/jwk.json", scope=PUBLIC, produces={_JWK: dict[str, str]})

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from attestlab.attestations.rules import Verdict
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict, PermissionDenied
+from attestlab.exports.baking.limits import MAX_CREDENTIAL_BYTES
 from attestlab.issuers.rules import IssuerStatus
 
 MIN_LIST_BITS = 131_072  # 16 KiB; a shorter list would reveal too much about its few attestations
@@ -105,3 +106,18 @@ def require_active(issuer: IssuerStatus) -> None:
             f"The issuer is {issuer.value}; exports are signed for ACTIVE issuers only.",
             details={"reason": "issuer_not_active", "issuer_status": issuer.value},
         )
+
+
+def require_bakeable(credential: str) -> str:
+    """Require that readers of baked pictures would read a credential of this length; return it.
+
+    Raises:
+        Conflict: it is longer.
+    """
+    if len(credential) > MAX_CREDENTIAL_BYTES:
+        raise Conflict(
+            f"The badge has {len(credential):,} characters; a picture holds at most {MAX_CREDENTIAL_BYTES:,}. "
+            "Export it with format=jwt, or attest shorter claims.",
+            details={"reason": "badge_too_long", "limit": MAX_CREDENTIAL_BYTES},
+        )
+    return credential

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.store import CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
@@ -22,11 +23,16 @@ from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.service_key import ServiceKey
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.storage import Storage
-from attestlab.core.errors import Conflict, NotFound
-from attestlab.exports import badges, payloads, rules, store
+from attestlab.core.encoding import parse_uuid, quote
+from attestlab.core.errors import Conflict, NotFound, SignatureInvalid, ValidationFailed
+from attestlab.exports import badge_picture, badges, payloads, rules, store
+from attestlab.exports.badge_credential import BadgeCredential, VerifiedBadge
+from attestlab.exports.badge_picture import BadgeFace
+from attestlab.exports.badges import Achievement
+from attestlab.exports.baking.pictures import PictureFormat
 from attestlab.exports.payloads import ExportableAttestation
 from attestlab.exports.sd_jwt import DisclosureBuilder
-from attestlab.issuers.rules import IssuerStatus, KeyStatus
+from attestlab.issuers.rules import IssuerStatus, KeyStatus, is_uploaded_logo_url
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey, list_keys
 from attestlab.issuers.store import exists as issuer_exists
@@ -132,25 +138,47 @@ class Exports:
             PermissionDenied: the issuer is not ACTIVE.
         """
         exported = self._require_exportable(attestation_id, caller, client_address)
-        row, issuer = exported.attestation, exported.issuer
-        awarded = badges.achievement_of(
-            row.schema_id,
-            json.loads(row.claims),
-            issuer_id=row.issuer_id,
-            issuer_name=issuer.display_name or issuer.name,
+        return self._sign_badge(exported, _award(exported), caller)
+
+    def baked_badge(
+        self, attestation_id: UUID, form: PictureFormat, *, caller: Caller, client_address: str | None = None
+    ) -> bytes:
+        """Export a badge-like attestation as picture that holds its Open Badge: the issuer's logo, or one drawn here.
+
+        Raises:
+            NotFound, Conflict, PermissionDenied: as `open_badge`.
+            Conflict: the badge is too long for a picture.
+        """
+        exported = self._require_exportable(attestation_id, caller, client_address)
+        awarded, issuer = _award(exported), exported.issuer
+        credential = rules.require_bakeable(self._sign_badge(exported, awarded, caller))
+        face = BadgeFace(
+            title=str(awarded.achievement["name"]),
+            issuer=issuer.display_name or issuer.name,
+            kind=CATALOGUE[exported.attestation.schema_id].title,
         )
-        key = self._select_key(row, caller, preferred=Algorithm.RS256)
-        payload = payloads.open_badge(
-            exported,
-            awarded,
-            issuer=self.issuer_url(row.issuer_id),
-            page=f"{self.base_url}/a/{row.id}",
-            image=self._logo_url(issuer),
-            status_list=self.status_list_url(row.issuer_id),
-            log_id=self.log_id(),
-        )
-        header = {"kid": f"{self.issuer_url(row.issuer_id)}/keys/{key.kid}/jwk.json", "typ": "JWT"}
-        return self._sign(key, header, payload)
+        return badge_picture.make_badge(face, credential, form, logo=self._uploaded_logo(issuer))
+
+    def verify_badge(self, credential: str) -> VerifiedBadge:
+        """Verify that an issuer of this service signed an Open Badge about its own attestation; public.
+
+        It signs with a key that it publishes now. A key that it holds itself signs anything, so whose attestation the
+        badge names is compared with the records.
+
+        Raises:
+            ValidationFailed: it is no Open Badge.
+            SignatureInvalid: another service exported it, no published key signed it, or the attestation is no one of
+                this issuer.
+        """
+        badge = BadgeCredential.parse(credential)
+        verified = badge.verify(issuer=badge.issuer, keys=self._list_keys_of(badge.issuer))
+        with self.storage.read() as connection:
+            issuer_id = store.find_issuer_id(connection, verified.attestation_id)
+        if issuer_id is None or self.issuer_url(issuer_id) != verified.issuer:
+            raise SignatureInvalid(
+                f"The badge names the attestation {verified.attestation_id}, which its issuer did not make here."
+            )
+        return verified
 
     def verification_keys(self, issuer_id: UUID) -> list[dict[str, str]]:
         """The public keys (JWKs) that currently verify an issuer's exports: active and rotated ones; public.
@@ -206,6 +234,45 @@ class Exports:
         with self.storage.read() as connection:
             return self.issuers.get_signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
 
+    def _sign_badge(self, exported: ExportableAttestation, awarded: Achievement, caller: Caller) -> str:
+        row, issuer = exported.attestation, exported.issuer
+        key = self._select_key(row, caller, preferred=Algorithm.RS256)
+        payload = payloads.open_badge(
+            exported,
+            awarded,
+            issuer=self.issuer_url(row.issuer_id),
+            page=f"{self.base_url}/a/{row.id}",
+            image=self._logo_url(issuer),
+            status_list=self.status_list_url(row.issuer_id),
+            log_id=self.log_id(),
+        )
+        header = {"kid": f"{self.issuer_url(row.issuer_id)}/keys/{key.kid}/jwk.json", "typ": "JWT"}
+        return self._sign(key, header, payload)
+
+    def _list_keys_of(self, issuer_url: str) -> list[dict[str, str]]:
+        """List the published keys of an issuer of this service by its URL.
+
+        Raises:
+            SignatureInvalid: it is none.
+        """
+        try:
+            issuer_id = parse_uuid(issuer_url.rpartition("/")[2])
+            if self.issuer_url(issuer_id) == issuer_url:
+                return self.verification_keys(issuer_id)
+        except (NotFound, ValidationFailed):
+            pass
+        raise SignatureInvalid(
+            f"The badge is by {quote(issuer_url)}, which is no issuer of this service. Verify it where it was made."
+        )
+
+    def _uploaded_logo(self, issuer: CurrentIssuer) -> bytes | None:
+        """The issuer's logo, if the profile names one that is stored here; no other host is asked for one."""
+        if not is_uploaded_logo_url(issuer.logo_url, issuer.id):
+            return None
+        with self.storage.read() as connection:
+            held = issuer_logo(connection.execute, issuer.id)
+        return None if held is None else held.content
+
     def _logo_url(self, issuer: CurrentIssuer) -> str | None:
         """The URL of the issuer's logo, if badges allow its media type."""
         url = issuer.logo_url
@@ -213,7 +280,7 @@ class Exports:
             return None
         with self.storage.read() as connection:
             held = issuer_logo(connection.execute, issuer.id)
-        is_ours = url.endswith(f"/v1/issuers/{issuer.id}/logo")
+        is_ours = is_uploaded_logo_url(url, issuer.id)
         return url if badges.is_badge_image(url, held.media_type if held and is_ours else None) else None
 
     def _sign(self, key: SigningKey, header: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -222,6 +289,21 @@ class Exports:
     def _salt_hash(self, attestation_id: UUID, place: bytes) -> bytes:
         """The keyed hash that salts derive from; only a holder of the keyring can compute it."""
         return self.keyring.keyed_sha256(b"sd-jwt salt " + attestation_id.bytes + place)
+
+
+def _award(exported: ExportableAttestation) -> Achievement:
+    """Build the achievement that an attestation awards.
+
+    Raises:
+        Conflict: its schema is no badge, or its claims name no achievement.
+    """
+    row, issuer = exported.attestation, exported.issuer
+    return badges.achievement_of(
+        row.schema_id,
+        json.loads(row.claims),
+        issuer_id=row.issuer_id,
+        issuer_name=issuer.display_name or issuer.name,
+    )
 
 
 def _conceal_claims(row: AttestationRecord, concealer: DisclosureBuilder) -> dict[str, object]:

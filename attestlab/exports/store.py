@@ -1,4 +1,4 @@
-"""Queries for status lists: attestations that ended, and those that a withdrawn key may have signed."""
+"""Queries for status lists and badges: attestations that ended, what a withdrawn key signed, whose one is."""
 
 from __future__ import annotations
 
@@ -89,3 +89,10 @@ def _logged_from_time(connection: Connection, key: WithdrawnKey, moment: datetim
 
 def _signed_by(key: WithdrawnKey) -> tuple[ColumnElement[bool], ...]:
     return (attestations.c.tenant_id == key.tenant_id, attestations.c.kid == key.kid)
+
+
+def find_issuer_id(connection: Connection, attestation_id: UUID) -> UUID | None:
+    """Find the issuer of an attestation of any tenant; None if there is no such attestation."""
+    return connection.execute(
+        select(attestations.c.issuer_id).where(attestations.c.id == attestation_id)
+    ).scalar_one_or_none()

@@ -5,6 +5,7 @@ SVG is not accepted: it is a document that can run code, and no rule about its e
 
 from __future__ import annotations
 
+from attestlab.core import png_chunks
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
 
 LIMIT_BYTES = 256 * 1024
@@ -20,7 +21,7 @@ def detect_media_type(content: bytes) -> str:
     """
     if len(content) > LIMIT_BYTES:
         raise PayloadTooLarge(LIMIT_BYTES, "payload")
-    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+    if content.startswith(png_chunks.SIGNATURE):
         return PNG
     if content.startswith(b"\xff\xd8\xff"):
         return JPEG

@@ -97,6 +97,14 @@ def found_page(term: SearchTerm, result: SearchResult, *, now: datetime, is_file
     return html._replace(headers={**html.headers, **NOT_INDEXED})
 
 
+def badge_page(problem: str, *, is_read: bool) -> Html:
+    """Render the page of a picture whose Open Badge cannot be read, with status 400, or is not valid."""
+    html = render_page(
+        "badge_not_valid.html", status=200 if is_read else 400, root="./", query="", problem=problem, is_read=is_read
+    )
+    return html._replace(headers={**html.headers, **NOT_INDEXED})
+
+
 def draw_bars(counts: Sequence[int], last_day: date) -> list[Bar]:
     """Draw one bar for each day; a day with entries has a visible bar.
 

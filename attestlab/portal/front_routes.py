@@ -4,9 +4,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict
 
-from attestlab.core.errors import NotFound
+from attestlab.core.encoding import b64url_decode
+from attestlab.core.errors import NotFound, SignatureInvalid, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.delivery.share_links import Links
+from attestlab.exports.badge_credential import VerifiedBadge
+from attestlab.exports.baking import pictures
+from attestlab.exports.service import Exports
 from attestlab.portal import assets, site_files
 from attestlab.portal.rules import MAX_SEARCH_CHARS, SearchTerm, parse_search
 from attestlab.portal.search import SearchResult
@@ -37,6 +41,12 @@ class SearchQuery(In):
 
     q: str = ""
     file: str | None = None
+
+
+class BadgeForm(In):
+    """What the form of the first page sends: a picture that holds an Open Badge."""
+
+    content_b64url: str = ""
 
 
 @routes.get("/", scope=PUBLIC, cache_control="no-store", page=True, produces=_HTML_BODY)
@@ -73,6 +83,33 @@ async def find_attestation(request: Request, query: SearchQuery, portal: Portal,
     if result.attestation_id is not None:
         return RawResponse(b"", HTML, {"Location": _page_address(result, term)}, status=303)
     return to_response(front_page.found_page(term, result, now=request.now, is_file=query.file is not None))
+
+
+@routes.post(
+    "/find",
+    scope=PUBLIC,
+    cache_control="no-store",
+    page=True,
+    web_form=True,
+    idempotency="none",
+    produces=_HTML_BODY,
+    redirect="The issuer signed the badge: the page of its attestation.",
+)
+async def find_badge(body: BadgeForm, exports: Exports, executor: Executor) -> RawResponse:
+    """Verify the Open Badge in a picture, and find its attestation. Not metered.
+
+    Redirects with 303 to the attestation's page, which has the verdict, once a published key of the issuer verifies
+    the badge; otherwise the page says why it is not valid. Programs use `POST /v1/open-badges/verify`.
+    """
+    from attestlab.portal import front_page
+
+    try:
+        badge = await executor.run_in_thread(_verify_picture, body.content_b64url, exports)
+    except SignatureInvalid as error:
+        return to_response(front_page.badge_page(error.message, is_read=True))
+    except ValidationFailed as error:
+        return to_response(front_page.badge_page(error.message, is_read=False))
+    return RawResponse(b"", HTML, {"Location": f"a/{badge.attestation_id}"}, status=303)
 
 
 @routes.get("/docs", scope=PUBLIC, cache_control="no-cache", page=True, produces=_HTML_BODY)
@@ -148,6 +185,10 @@ def get_security_txt(request: Request, settings: Settings, links: Links) -> RawR
 def to_response(html: "Html", **headers: str) -> RawResponse:
     """Convert a finished page to a response."""
     return RawResponse(html.body, HTML, {**html.headers, **headers}, status=html.status)
+
+
+def _verify_picture(content_b64url: str, exports: Exports) -> VerifiedBadge:
+    return exports.verify_badge(pictures.read_credential(b64url_decode(content_b64url, field="/content_b64url")))
 
 
 def _page_address(result: SearchResult, term: SearchTerm) -> str:

@@ -19,7 +19,7 @@ from attestlab.audit import shapes as audit_shapes
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.delivery.service import DeliveryState
 from attestlab.delivery.shapes import DeliveryOut
-from attestlab.exports.shapes import VcIssuerMetadataOut
+from attestlab.exports import shapes as export_shapes
 from attestlab.governance import routes as governance_routes
 from attestlab.governance import rules as governance_rules
 from attestlab.governance import shapes as governance_shapes
@@ -105,6 +105,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "claim_schema": attestation_shapes.SchemaOut,
     "share_link_query": portal_routes.LinkQuery,
     "page_search_query": front_routes.SearchQuery,
+    "page_badge_form": front_routes.BadgeForm,
     "invitation_query": invitation_routes.InvitationQuery,
     "invitation_form": invitation_routes.InvitationForm,
     "issuer_profile": issuer_shapes.IssuerProfileIn,
@@ -160,7 +161,11 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "user": org_shapes.UserOut,
     "invitation_input": org_shapes.JoinIn,
     "delivery": DeliveryOut,
-    "vc_issuer_metadata": VcIssuerMetadataOut,
+    "vc_issuer_metadata": export_shapes.VcIssuerMetadataOut,
+    "open_badge_query": export_shapes.OpenBadgeQuery,
+    "open_badge_verification_input": export_shapes.OpenBadgeVerifyIn,
+    "open_badge_verification": export_shapes.OpenBadgeVerifyOut,
+    "open_badge": export_shapes.BadgeOut,
     "issuer_request_input": governance_shapes.IssuerRequestIn,
     "issuer_request": governance_shapes.IssuerRequestOut,
     "issuer_requests_query": governance_routes.RequestsQuery,

@@ -1,4 +1,4 @@
-"""Commands that use a lab, on a folder and on a service: `mint`, `policy check`, `policy simulate`; `tenant list`."""
+"""Commands that use a lab, on a folder and on a service: `mint`, `badge`, those of `policy`, `tenant list`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from attestlab.exports.baking.limits import NO_CREDENTIAL
+from attestlab.exports.baking.pictures import bake
+from support.attestations import make_mint_body, mint
+from support.badge_pictures import make_png
 from support.fork_server import run_command
 from support.issuers import register_issuer
 from support.server_process import ServerProcess, run_json_command
@@ -104,6 +108,68 @@ def test_a_mint_without_its_bundle_is_no_mint_that_failed(
         assert done.returncode == 1
         assert done.stderr.startswith(f"attestlab: {minted} is attested and logged, but its bundle was not written: ")
         assert client.get(f"/v1/attestations/{minted}/proof-bundle").status_code == 200
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_badge_writes_a_picture_that_verifies_offline_with_the_metadata_of_its_issuer(
+    door: tuple[str, ...], running: ServerProcess, tmp_path: Path, form: str
+) -> None:
+    with running.client() as client:
+        issuer = register_issuer(client)
+        made = mint(client, make_mint_body(issuer)).json()
+        pinned = tmp_path / "issuer.json"
+        pinned.write_bytes(client.get(f"/.well-known/jwt-vc-issuer/v1/issuers/{issuer['id']}").content)
+    picture = tmp_path / f"badge.{form}"
+
+    done = run_command("badge", made["id"], str(picture), *door, "--json", ATTESTLAB_PORTAL_URL=running.url)
+    exported = json.loads(done.stdout)
+    checked = run_command("verify", str(picture), "--issuer", str(pinned))
+
+    issuer_url = json.loads(pinned.read_bytes())["issuer"]
+    named = {"badge": "MSc", "issuer": issuer["name"], "issuer_url": issuer_url}
+    assert exported == {**named, "picture": str(picture)}
+    assert f"look for keys at {issuer_url}" in done.stderr  # it is no https
+    assert (checked.returncode, checked.stdout.splitlines()[0]) == (0, f"VALID  Open Badge of attestation {made['id']}")
+    assert "not checked offline: whether the attestation or its key was revoked" in checked.stdout
+
+
+def test_verify_of_a_badge_has_the_exit_status_of_its_verdict(
+    doors: dict[str, tuple[str, ...]], running: ServerProcess, tmp_path: Path
+) -> None:
+    with running.client() as client:
+        issuer, other = register_issuer(client), register_issuer(client)
+        made = mint(client, make_mint_body(issuer)).json()
+        token = client.get(f"/v1/attestations/{made['id']}/open-badge").text
+        for name, each in (("ours", issuer), ("theirs", other)):
+            found = client.get(f"/.well-known/jwt-vc-issuer/v1/issuers/{each['id']}")
+            (tmp_path / name).write_bytes(found.content)
+    (tmp_path / "badge.jwt").write_text(token)
+    (tmp_path / "forged.png").write_bytes(bake(make_png(), f"{token[:-8]}AAAAAAAA"))
+    (tmp_path / "plain.png").write_bytes(make_png())
+    (tmp_path / "junk").write_text("{}")
+
+    def check(name: str, *options: str) -> tuple[int, dict[str, Any]]:
+        done = run_command("verify", str(tmp_path / name), *options, "--json")
+        return done.returncode, json.loads(done.stdout)
+
+    def pinned(name: str) -> tuple[str, str]:
+        return "--issuer", str(tmp_path / name)
+
+    status, report = check("badge.jwt", *pinned("ours"))
+    assert (status, report["verdict"], report["attestation_id"]) == (0, "VALID", made["id"])
+    assert report["badge"]["earner"] == "Ada Lovelace"
+    assert check("badge.jwt", *pinned("theirs"))[0] == 1
+    status, report = check("forged.png", *pinned("ours"))
+    assert (status, report["verdict"], report["badge"]) == (1, "INVALID", None)
+    assert check("plain.png", *pinned("ours")) == (2, {"verdict": None, "error": f"Unusable input: {NO_CREDENTIAL}"})
+    assert check("badge.jwt", *pinned("ours"), "--file", __file__)[0] == 2
+    assert check("badge.jwt")[0] == check("badge.jwt", *pinned("junk"))[0] == check("badge.jwt", *pinned("no"))[0] == 3
+
+
+def test_badge_wants_a_name_that_says_its_format(tmp_path: Path) -> None:
+    failed = run_command("badge", "0193b5a0-7f3c-7abc-8def-0123456789ab", str(tmp_path / "badge.gif"), "--data", "lab")
+
+    assert (failed.returncode, "neither .png nor .svg" in failed.stderr) == (2, True)
 
 
 def test_claims_come_from_a_file_and_options_win(

@@ -205,7 +205,7 @@ def test_an_error_notes_how_many_signals_were_recorded(lab: Lab, monkeypatch: py
     with pytest.raises(Unavailable) as caught:
         lab.signals.add_many([make_signal("noted", number) for number in range(21)])
 
-    assert caught.value.__notes__ == ["Recording signals: 10 of 21 were done before; what was under way may be, too."]
+    assert caught.value.__notes__ == ["Sending signals: 10 of 21 were done before; what was under way may be, too."]
     assert count_signals(lab, "noted") == 10
 
 

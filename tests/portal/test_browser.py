@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 from sqlalchemy import update
 
 from attestlab.attestations.store import attestations
+from attestlab.exports.baking.pictures import PictureFormat, bake
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
@@ -241,6 +242,26 @@ def test_a_file_on_the_first_page_leads_to_its_attestation(
         page.go_back()
         page.set_input_files("#file", unknown)
         page.get_by_role("heading", name="No attestation of this file is known").wait_for()
+
+
+@pytest.mark.parametrize("form", PictureFormat)
+def test_a_badge_on_the_first_page_leads_to_its_attestation(
+    visit: Any, lab: Installation, caller: Caller, tmp_path: Path, form: PictureFormat
+) -> None:
+    attestation_id = mint_document(lab, caller)
+    ours, forged = tmp_path / "badge", tmp_path / "forged"
+    picture = lab.exports.baked_badge(attestation_id, form, caller=caller)
+    token = lab.exports.open_badge(attestation_id, caller=caller)
+    ours.write_bytes(picture)
+    forged.write_bytes(bake(picture, f"{token[:-8]}AAAAAAAA"))
+    with visit("/") as page:
+        page.set_input_files("#file", ours)
+        page.wait_for_url(f"**/a/{attestation_id}")
+
+        page.go_back()
+        page.set_input_files("#file", forged)
+        page.get_by_role("heading", name="This Open Badge is not valid").wait_for()
+        assert list_violations(page) == []
 
 
 def test_the_search_works_without_scripts(visit: Any, lab: Installation, caller: Caller) -> None:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from attestlab.attestations import rendering
-from attestlab.attestations.decision_recording import record_or_refund
+from attestlab.attestations.decision_recording import record_verification
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.policy_enforcement import Profile
 from attestlab.attestations.service import Attestations
@@ -55,10 +55,7 @@ async def verify_attestation(
             body.attestation_id, presented, follow=follow, profile=profile, client_address=request.peer
         )
     )
-    if verified.policy_decisions:
-        await record_or_refund(executor, attestations, verified)
-    if verified.evidence is not None:
-        verifications.add(verified.metered_verification)
+    await record_verification(executor, attestations, verifications, verified)
     return rendering.render_verification(verified, log_id=log.log_id)
 
 

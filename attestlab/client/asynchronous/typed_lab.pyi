@@ -49,6 +49,7 @@ from attestlab.client.handles.attestations import (
     RevocationHandle,
     VerificationHandle,
 )
+from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, BadgeVerificationHandle
 from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.issuers import (
@@ -120,12 +121,19 @@ from attestlab.log.note.trust_policy import TrustPolicy
 
 class AsyncAttestation(AttestationHandle):
     """An attestation with its current status."""
+    async def badge(self, format: BadgeFormat = "png") -> AsyncBadge:
+        """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows."""
     async def bundle(self) -> AsyncBundle:
         """Fetch the proof bundle, which verifies offline."""
     async def revoke(self, reason: str) -> RevocationHandle:
         """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters."""
     async def verify(self, *, file: File | None = None) -> VerificationHandle:
         """Verify the attestation, with its document or without."""
+
+class AsyncBadge(BadgeHandle):
+    """An Open Badge baked into a picture, which a notebook shows."""
+    async def save(self, path: str | PathLike[str]) -> Path:
+        """Write the picture to a file; returns its path."""
 
 class AsyncBundle(BundleHandle):
     """A proof bundle: everything that a verifier needs besides the log's key."""
@@ -181,6 +189,8 @@ class AsyncListEntry(ListEntryHandle):
 
 class AsyncMint(MintHandle):
     """An attestation that was minted just now, with its proof of inclusion in the log."""
+    async def badge(self, format: BadgeFormat = "png") -> AsyncBadge:
+        """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows."""
     async def bundle(self) -> AsyncBundle:
         """Fetch the proof bundle, which verifies offline."""
     async def revoke(self, reason: str) -> RevocationHandle:
@@ -370,6 +380,8 @@ class AsyncAttestationNoun:
     def __getitem__(self, which: object) -> Awaitable[AsyncAttestation]: ...
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
+    async def badge(self, what: AttestationLike, format: BadgeFormat = "png") -> AsyncBadge:
+        """Fetch the Open Badge of an attestation, baked into a picture (`attestation.badge`)."""
     async def bundle(self, what: AttestationLike) -> AsyncBundle:
         """Fetch the proof bundle of an attestation, which verifies offline."""
     async def df(self) -> pd.DataFrame:
@@ -1011,12 +1023,12 @@ class AsyncLab:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(
         self,
-        what: AttestationLike | BundleHandle | Mapping[str, object] | File,
+        what: AttestationLike | BundleHandle | BadgeHandle | Mapping[str, object] | File,
         *,
         file: File | None = None,
         trust: TrustPolicy | str | None = None,
-    ) -> VerificationHandle | OfflineVerificationHandle:
-        """Verify an attestation by the service, or a bundle in this process."""
+    ) -> VerificationHandle | OfflineVerificationHandle | BadgeVerificationHandle:
+        """Verify an attestation or an Open Badge by the service, or a bundle in this process."""
     async def close(self) -> None:
         """Close the connections; may be called again."""
     async def __aenter__(self) -> Self: ...

@@ -19,6 +19,7 @@ from attestlab.client.handles.attestations import (
     read_attestation_id,
     revoke_attestation,
 )
+from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, fetch_badge
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
 from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, find_issuer, get_issuer
 from attestlab.client.json_values import encode_body
@@ -183,6 +184,15 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         'VALID'
         """
         return fetch_bundle(self._client, read_attestation_id(what))
+
+    def badge(self, what: AttestationLike, format: BadgeFormat = "png") -> BadgeHandle:
+        """Fetch the Open Badge of an attestation, baked into a picture (`attestation.badge`).
+
+        >>> badge = lab.attestations.badge(next(lab.attestations.list(schema="degree", status="VALID")), "svg")
+        >>> badge.save("diploma.svg").name
+        'diploma.svg'
+        """
+        return fetch_badge(self._client, read_attestation_id(what), format)
 
     def _find(self, which: object) -> AttestationHandle:
         return self._parse(self._get(read_attestation_id(which)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Unpack
 
@@ -35,7 +35,6 @@ from attestlab.client.handles.risk import (
     get_entity,
     get_graph,
     read_entity,
-    read_threshold,
 )
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
@@ -235,7 +234,7 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         labels: str | None = None,
         *,
         campaigns: str | None = None,
-        innocent: Collection[str] = (),
+        innocent: Iterable[str] = (),
         missed_attack: float = 10.0,
         false_alarm: float = 1.0,
         tz: str | tzinfo | None = None,

@@ -12,6 +12,7 @@ from attestlab.attestations.shapes import AttestationOut, MintOut, RevokedOut, V
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File
+from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, fetch_badge
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
 from attestlab.client.service_client import ServiceClient
@@ -77,6 +78,21 @@ class _AttestationVerbs(Handle):
         True
         """
         return fetch_bundle(self._client, self.id)
+
+    def badge(self, format: BadgeFormat = "png") -> BadgeHandle:
+        """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows.
+
+        Args:
+            format: that of the picture, `png` or `svg`.
+
+        Raises:
+            Conflict: the attestation is not VALID, its schema is no badge, or no key of its issuer can sign here.
+
+        >>> badge = next(lab.attestations.list(schema="skill-badge", status="VALID")).badge()
+        >>> badge.format, badge.content[:4], lab.verify(badge.content).verdict.value
+        ('png', b'\\x89PNG', 'VALID')
+        """
+        return fetch_badge(self._client, self.id, format)
 
     def revoke(self, reason: str) -> RevocationHandle:
         """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 from uuid import UUID
 
@@ -315,16 +314,3 @@ def compose_facts(
     kind, own = read_entity(entity, entity_id)
     at = arguments.read_time(occurred_at, name="occurred_at")
     return {**fields, "entity_type": kind, "entity_id": own, **({"occurred_at": at} if at else {})}
-
-
-def read_threshold(threshold: object) -> dict[str, object]:
-    """Read the number of a rule that a curve varies: `(rule_id, attribute)`, or the members of the body.
-
-    Raises:
-        ValidationFailed: it is neither.
-    """
-    if isinstance(threshold, Mapping):
-        return arguments.read_mapping(threshold, name="threshold")
-    if not isinstance(threshold, tuple) or len(threshold) != 2:
-        raise ValidationFailed(f"{arguments.show(threshold)} is no threshold. Pass ('rule', 'attribute').")
-    return {"rule_id": threshold[0], "attribute": threshold[1]}

@@ -9,7 +9,7 @@ globalThis.onFileChosen = (input, { begin, progress, hashed, failed }) => {
       if (turn === newest) progress(file, percent);
       return turn === newest;
     });
-    if (turn === newest && found !== null) hashed(file, found);
+    if (turn === newest && found !== null) await hashed(file, found);
   }
 
   function take(files) {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from attestlab.core import png_chunks
 from attestlab.core.errors import UnsupportedMediaType
 from attestlab.risk.media.containers.gif import SIGNATURES as GIF_SIGNATURES
 from attestlab.risk.media.containers.gif import read_gif
 from attestlab.risk.media.containers.isobmff import read_isobmff
 from attestlab.risk.media.containers.jpeg import read_jpeg
 from attestlab.risk.media.containers.metadata import ContainerMetadata
-from attestlab.risk.media.containers.png import SIGNATURE as PNG_SIGNATURE
 from attestlab.risk.media.containers.png import read_png
 from attestlab.risk.media.containers.tiff import SIGNATURES as TIFF_SIGNATURES
 from attestlab.risk.media.containers.tiff import read_tiff
@@ -57,7 +57,7 @@ def detect_media_type(content: bytes) -> MediaType:
     Raises:
         UnsupportedMediaType: it is none that the scan reads.
     """
-    if content.startswith(PNG_SIGNATURE):
+    if content.startswith(png_chunks.SIGNATURE):
         return MediaType("image/png", read_png)
     if content.startswith(b"\xff\xd8\xff"):
         return MediaType(JPEG, read_jpeg)

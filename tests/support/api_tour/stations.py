@@ -7,6 +7,9 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from attestlab.core.encoding import b64url_encode
+from attestlab.exports.badge_picture import BadgeFace, draw_svg
+from attestlab.exports.baking.pictures import bake
 from attestlab.issuers.rules import TrustTier
 from attestlab.orgs.rules import Plan, Scope
 from attestlab.portal import assets
@@ -150,7 +153,8 @@ def visit_attestations(tour: TourRecorder) -> None:
 def _visit_exports(tour: TourRecorder, minted: dict[str, Any], issuer_id: str) -> None:
     key, place = tour.account.with_key, {"id": minted["id"]}
     tour.call("export_sd_jwt", key, **place)
-    tour.call("export_open_badge", key, **place)
+    badge = tour.call("export_open_badge", key, **place)
+    tour.call("verify_open_badge", key, {"credential": badge})
     tour.call("get_status_list", key, issuer_id=issuer_id)
     with make_client(tour.access.url) as reader:
         reader.headers["Accept"] = "application/json"
@@ -160,6 +164,8 @@ def _visit_exports(tour: TourRecorder, minted: dict[str, Any], issuer_id: str) -
         tour.call("get_badge", reader, **place)
         tour.call("get_page_asset", reader, name=assets.public_name("icon.svg"))
         tour.call("find_attestation", reader)
+        forged = bake(draw_svg(BadgeFace("MSc", "Northfield", "Degree")), f"{badge[:-8]}AAAAAAAA")
+        tour.call("find_badge", reader, {"content_b64url": b64url_encode(forged)})
         for name in ("get_first_page", "get_api_reference", "get_favicon", "get_robots_txt"):
             tour.call(name, reader)
         tour.call("list_schemas", reader, limit=1)

@@ -5,42 +5,35 @@ from __future__ import annotations
 import struct
 from datetime import UTC, datetime
 
+from attestlab.core.png_chunks import PngChunk, iterate_chunks
 from attestlab.risk.media.containers.metadata import ContainerMetadata, ContainerTime, TimeKind
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
 XMP_KEYWORD = b"XML:com.adobe.xmp"
-_HEAD = struct.Struct(">I4s")
-_CRC_BYTES = 4
 _DATE = struct.Struct(">HBBBBB")
 
 
 def read_png(content: bytes, metadata: ContainerMetadata) -> None:
     """Read the chunks of a PNG; the checksums are not verified."""
-    position = len(SIGNATURE)
-    while position + _HEAD.size <= len(content):
+    for chunk in iterate_chunks(content):
         metadata.parts.take()
-        length, kind = _HEAD.unpack_from(content, position)
-        start = position + _HEAD.size
-        position = start + length + _CRC_BYTES
-        if position > len(content):
-            break
-        if kind == b"IEND":
-            metadata.end = position
+        if chunk.kind == b"IEND":
+            metadata.end = chunk.end
             return
-        _read_chunk(kind, content, start, length, metadata)
+        _read_chunk(chunk, content, metadata)
     metadata.is_truncated = True
 
 
-def _read_chunk(kind: bytes, content: bytes, start: int, length: int, metadata: ContainerMetadata) -> None:
-    if kind == b"IHDR" and length >= 8:
-        metadata.set_size(*struct.unpack_from(">II", content, start))
-    elif kind == b"eXIf":
-        metadata.add_exif(content[start : start + length])
-    elif kind == b"tIME" and length == _DATE.size:
-        _read_time(content, start, metadata)
-    elif kind in _TEXT_READERS:
-        keyword, _, rest = content[start : start + length].partition(b"\0")
-        _TEXT_READERS[kind](keyword, rest, metadata)
+def _read_chunk(chunk: PngChunk, content: bytes, metadata: ContainerMetadata) -> None:
+    length = chunk.stop - chunk.start
+    if chunk.kind == b"IHDR" and length >= 8:
+        metadata.set_size(*struct.unpack_from(">II", content, chunk.start))
+    elif chunk.kind == b"eXIf":
+        metadata.add_exif(content[chunk.start : chunk.stop])
+    elif chunk.kind == b"tIME" and length == _DATE.size:
+        _read_time(content, chunk.start, metadata)
+    elif chunk.kind in _TEXT_READERS:
+        keyword, _, rest = content[chunk.start : chunk.stop].partition(b"\0")
+        _TEXT_READERS[chunk.kind](keyword, rest, metadata)
 
 
 def _read_text(keyword: bytes, rest: bytes, metadata: ContainerMetadata) -> None:

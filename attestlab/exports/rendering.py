@@ -1,0 +1,56 @@
+"""Rendering of verified Open Badges, and what a client presents to have verified."""
+
+from __future__ import annotations
+
+from attestlab.attestations import rendering as attestation_rendering
+from attestlab.attestations.results import VerificationOutcome
+from attestlab.attestations.rules import Verdict
+from attestlab.core.encoding import b64url_decode
+from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.exports.badge_credential import VerifiedBadge
+from attestlab.exports.baking import pictures
+from attestlab.exports.baking.limits import FIELD
+from attestlab.exports.shapes import BadgeOut, OpenBadgeVerifyIn, OpenBadgeVerifyOut
+
+
+def read_presented_badge(body: OpenBadgeVerifyIn) -> str:
+    """Read the JWT that a client presents, alone or baked into a picture.
+
+    Raises:
+        ValidationFailed: it sent neither or both, or the picture holds no credential that can be read.
+    """
+    if (body.content_b64url is None) == (body.credential is None):
+        message = "Send the picture as content_b64url, or the JWT as credential: exactly one of them."
+        raise ValidationFailed.of(FIELD, "one_of", message)
+    if body.content_b64url is None:
+        return str(body.credential)
+    return pictures.read_credential(b64url_decode(body.content_b64url, field=FIELD))
+
+
+def render_badge_verification(
+    badge: VerifiedBadge, verified: VerificationOutcome, *, log_id: str
+) -> OpenBadgeVerifyOut:
+    """Render a badge whose signature is verified, with the verdict of its attestation."""
+    verification = attestation_rendering.render_verification(verified, log_id=log_id)
+    verdict = badge.verdict_at(verified.at) if verified.verdict is Verdict.VALID else verified.verdict
+    return OpenBadgeVerifyOut(
+        verdict=verdict,
+        valid=verdict is Verdict.VALID,
+        problem=None,
+        badge=BadgeOut(
+            name=badge.name,
+            earner=badge.earner,
+            issuer=badge.issuer,
+            issuer_name=badge.issuer_name,
+            valid_from=badge.valid_from,
+            valid_until=badge.valid_until,
+        ),
+        verification=verification,
+    )
+
+
+def render_unproven_badge(error: SignatureInvalid) -> OpenBadgeVerifyOut:
+    """Render a badge that no key of its issuer verifies; what it states is not repeated."""
+    return OpenBadgeVerifyOut(
+        verdict=Verdict.INVALID, valid=False, problem=error.message, badge=None, verification=None
+    )
