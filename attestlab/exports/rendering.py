@@ -1,6 +1,9 @@
-"""Rendering of verified Open Badges, and what a client presents to have verified."""
+"""Rendering of Open Badges as pictures and as verified, and what a client presents to have verified."""
 
 from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
 
 from attestlab.attestations import rendering as attestation_rendering
 from attestlab.attestations.results import VerificationOutcome
@@ -10,7 +13,20 @@ from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.exports.badge_credential import VerifiedBadge
 from attestlab.exports.baking import pictures
 from attestlab.exports.baking.limits import FIELD
+from attestlab.exports.baking.pictures import PictureFormat
 from attestlab.exports.shapes import BadgeOut, OpenBadgeVerifyIn, OpenBadgeVerifyOut
+from attestlab.web.response import RawResponse
+
+# An SVG that a browser opens directly is a page: it may show the logo that it contains, and nothing else.
+_PICTURE_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; img-src data:; frame-ancestors 'none'; sandbox"
+}
+
+
+def picture_response(picture: bytes, attestation_id: UUID, form: PictureFormat) -> RawResponse:
+    """Build the response that a baked picture is, as a file to save."""
+    named = {"Content-Disposition": f'attachment; filename="open-badge-{attestation_id}.{form.value}"'}
+    return RawResponse(picture, form.media_type, {**_PICTURE_HEADERS, **named})
 
 
 def read_presented_badge(body: OpenBadgeVerifyIn) -> str:

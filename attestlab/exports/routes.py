@@ -29,8 +29,6 @@ _CACHE_CONTROL = f"public, max-age={int(TTL.total_seconds())}"
 _VC_JWT = "application/vc+jwt"
 _SD_JWT = "application/dc+sd-jwt"
 _JWK = "application/jwk+json"
-# An SVG that a browser opens directly is a page: it may show the logo that it contains, and nothing else.
-_PICTURE_HEADERS = {"Content-Security-Policy": "default-src 'none'; img-src data:; frame-ancestors 'none'; sandbox"}
 
 
 @routes.get("/v1/status-lists/{issuer_id}", scope=PUBLIC, cache_control=_CACHE_CONTROL, produces={_VC_JWT: str})
@@ -80,8 +78,7 @@ async def export_open_badge(
     picture = await executor.run_in_thread(
         lambda: exports.baked_badge(id, form, caller=caller, client_address=request.peer)
     )
-    named = {"Content-Disposition": f'attachment; filename="open-badge-{id}.{form.value}"'}
-    return RawResponse(picture, form.media_type, {**_PICTURE_HEADERS, **named})
+    return rendering.picture_response(picture, id, form)
 
 
 @routes.post("/v1/open-badges/verify", scope=PUBLIC, idempotency="none", raises=(BillingLimit,))

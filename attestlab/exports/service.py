@@ -115,7 +115,7 @@ class Exports:
         """
         exported = self._require_exportable(attestation_id, caller, client_address)
         row = exported.attestation
-        key = self._select_key(row, caller, preferred=Algorithm(row.alg))
+        key = self._select_key(row, preferred=Algorithm(row.alg))
         concealer = DisclosureBuilder(partial(self._salt_hash, row.id))
         payload = payloads.sd_jwt(
             exported,
@@ -138,12 +138,14 @@ class Exports:
             PermissionDenied: the issuer is not ACTIVE.
         """
         exported = self._require_exportable(attestation_id, caller, client_address)
-        return self._sign_badge(exported, _award(exported), caller)
+        return self._sign_badge(exported, _award(exported))
 
     def baked_badge(
-        self, attestation_id: UUID, form: PictureFormat, *, caller: Caller, client_address: str | None = None
+        self, attestation_id: UUID, form: PictureFormat, *, caller: Caller | None, client_address: str | None = None
     ) -> bytes:
         """Export a badge-like attestation as picture that holds its Open Badge: the issuer's logo, or one drawn here.
+
+        Without `caller` the attestation may be of any tenant; only the public page may omit it.
 
         Raises:
             NotFound, Conflict, PermissionDenied: as `open_badge`.
@@ -151,7 +153,7 @@ class Exports:
         """
         exported = self._require_exportable(attestation_id, caller, client_address)
         awarded, issuer = _award(exported), exported.issuer
-        credential = rules.require_bakeable(self._sign_badge(exported, awarded, caller))
+        credential = rules.require_bakeable(self._sign_badge(exported, awarded))
         face = BadgeFace(
             title=str(awarded.achievement["name"]),
             issuer=issuer.display_name or issuer.name,
@@ -204,10 +206,11 @@ class Exports:
         raise NotFound("signing key", kid)
 
     def _require_exportable(
-        self, attestation_id: UUID, caller: Caller, client_address: str | None
+        self, attestation_id: UUID, caller: Caller | None, client_address: str | None
     ) -> ExportableAttestation:
         """Verify the caller's attestation now; returns it if it is VALID and its issuer ACTIVE."""
-        self.attestations.get(attestation_id, caller=caller)
+        if caller is not None:
+            self.attestations.get(attestation_id, caller=caller)
         verified = self.attestations.verify(attestation_id, client_address=client_address)
         self.attestations.record_decisions(verified.policy_decisions, what="this export")
         rules.require_valid(verified.verdict)
@@ -217,9 +220,10 @@ class Exports:
         rules.require_active(IssuerStatus(evidence.issuer.status))
         return ExportableAttestation(evidence.attestation, evidence.issuer, evidence.entry)
 
-    def _select_key(self, row: AttestationRecord, caller: Caller, *, preferred: Algorithm) -> SigningKey:
+    def _select_key(self, row: AttestationRecord, *, preferred: Algorithm) -> SigningKey:
         """Select the managed key that signs: preferred algorithm first, then the attestation's own key, then newest."""
-        keys = self.issuers.get(row.issuer_id, caller=caller).keys
+        with self.storage.read() as connection:
+            keys = list_keys(connection.execute, [row.issuer_id])[row.issuer_id]
         usable = [key for key in keys if key.sealed is not None and key.status == KeyStatus.ACTIVE]
         if not usable:
             raise Conflict(
@@ -234,9 +238,9 @@ class Exports:
         with self.storage.read() as connection:
             return self.issuers.get_signing_key(connection, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=kid)
 
-    def _sign_badge(self, exported: ExportableAttestation, awarded: Achievement, caller: Caller) -> str:
+    def _sign_badge(self, exported: ExportableAttestation, awarded: Achievement) -> str:
         row, issuer = exported.attestation, exported.issuer
-        key = self._select_key(row, caller, preferred=Algorithm.RS256)
+        key = self._select_key(row, preferred=Algorithm.RS256)
         payload = payloads.open_badge(
             exported,
             awarded,

@@ -12,6 +12,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.shapes import BundleOut
 from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.verification.facts import read_logged_at
+from attestlab.exports.badges import BADGES
 from attestlab.issuers.rules import KNOWN_BY
 from attestlab.log.merkle.hashing import leaf_hash
 from attestlab.portal import messages, rules, view_model
@@ -50,6 +51,7 @@ def attestation_page(data: PageData, *, url: str, public_url: str, key: str | No
         issuer=_issuer(evidence, has_logo=data.has_logo),
         title=view_model.title_of(row.schema_id),
         kind=view_model.kind_of(row.schema_id),
+        is_badge=row.schema_id in BADGES and verified.verdict is Verdict.VALID,
         remarks=view_model.remarks_of(verified.report),
         passed=_map_passed(steps),
         claims=claims[: view_model.MAX_UNFOLDED_CLAIMS],

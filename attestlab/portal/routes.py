@@ -10,9 +10,12 @@ from attestlab.attestations.decision_recording import record_decisions
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.shapes import BundleOut, VerifyOut
 from attestlab.core.encoding import parse_uuid
-from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
+from attestlab.core.errors import Conflict, NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.delivery.share_links import Links
+from attestlab.exports.baking.pictures import PictureFormat
+from attestlab.exports.rendering import picture_response
+from attestlab.exports.service import Exports
 from attestlab.log.service import Log
 from attestlab.portal.service import Portal
 from attestlab.web.executor import Executor
@@ -36,6 +39,12 @@ class LinkQuery(In):
     model_config = ConfigDict(extra="ignore")
 
     k: str | None = None
+
+
+class BadgeLinkQuery(LinkQuery):
+    """Query parameters of the link to an Open Badge: the key, and the format of the picture."""
+
+    format: PictureFormat = PictureFormat.PNG
 
 
 @routes.get(
@@ -108,9 +117,7 @@ async def get_shared_bundle(
     """
     from attestlab.portal import rendering
 
-    attestation_id = _parse_id(id)
-    if attestation_id is None or not links.is_valid_key(attestation_id, query.k):
-        raise NotFound("attestation", id)
+    attestation_id = _require_shared(id, query, links)
     export = await executor.read(lambda: portal.export(attestation_id, client_address=request.peer))
     denial = await record_decisions(executor, attestations, export.policy_decisions, what="this export")
     if denial is not None:
@@ -120,6 +127,29 @@ async def get_shared_bundle(
     )
     headers = {"Content-Disposition": f'attachment; filename="attestation-{attestation_id}.json"'}
     return RawResponse(bundle_out.model_dump_json(by_alias=True, indent=2).encode(), JSON, headers)
+
+
+@routes.get(
+    "/a/{id}/open-badge",
+    scope=PUBLIC,
+    cache_control="no-store",
+    page=True,
+    produces={form.media_type: bytes for form in PictureFormat},
+    headers=("Content-Disposition",),
+    raises=(Conflict, PermissionDenied),
+)
+async def get_shared_open_badge(
+    request: Request, id: str, query: BadgeLinkQuery, links: Links, exports: Exports, executor: Executor
+) -> RawResponse:
+    """Get the Open Badge as a picture, for a client that has the key of the shared link.
+
+    Without the key, or with a wrong one, the answer is 404; 409 for what is no badge, or not VALID.
+    """
+    attestation_id = _require_shared(id, query, links)
+    picture = await executor.run_in_thread(
+        lambda: exports.baked_badge(attestation_id, query.format, caller=None, client_address=request.peer)
+    )
+    return picture_response(picture, attestation_id, query.format)
 
 
 @routes.get(
@@ -144,6 +174,18 @@ async def get_badge(
     page_data = await executor.read(lambda: portal.page_data(attestation_id, client_address=request.peer))
     await record_decisions(executor, attestations, page_data.verified.policy_decisions, what="this look")
     return _picture(render_badge(page_data))
+
+
+def _require_shared(id: str, query: LinkQuery, links: Links) -> UUID:
+    """Require the key of the shared link; return the attestation's id.
+
+    Raises:
+        NotFound: the key is missing or wrong.
+    """
+    attestation_id = _parse_id(id)
+    if attestation_id is None or not links.is_valid_key(attestation_id, query.k):
+        raise NotFound("attestation", id)
+    return attestation_id
 
 
 def _parse_id(text: str) -> UUID | None:

@@ -20,6 +20,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.delivery.service import DeliveryState
 from attestlab.delivery.shapes import DeliveryOut
 from attestlab.exports import shapes as export_shapes
+from attestlab.exports.baking.pictures import PictureFormat
 from attestlab.governance import routes as governance_routes
 from attestlab.governance import rules as governance_rules
 from attestlab.governance import shapes as governance_shapes
@@ -104,6 +105,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "signed_tree_head": attestation_shapes.TreeHeadOut,
     "claim_schema": attestation_shapes.SchemaOut,
     "share_link_query": portal_routes.LinkQuery,
+    "share_link_badge_query": portal_routes.BadgeLinkQuery,
     "page_search_query": front_routes.SearchQuery,
     "page_badge_form": front_routes.BadgeForm,
     "invitation_query": invitation_routes.InvitationQuery,
@@ -337,6 +339,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "IssuerRequestType": governance_rules.RequestType,
     "IssuerRequestStatus": governance_rules.RequestStatus,
     "LogEntryType": EntryType,
+    "OpenBadgeFormat": ["jwt", "png", "svg"],
+    "OpenBadgePictureFormat": PictureFormat,
     "DeliveryState": DeliveryState,
     "Scope": [*org_rules.Scope, *org_rules.ConsumerScope],
     "TenantScope": org_rules.Scope,

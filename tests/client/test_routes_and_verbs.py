@@ -19,7 +19,7 @@ NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
-    "POST /find": PAGE,
+    **dict.fromkeys(("POST /find", "GET /a/{id}/open-badge"), PAGE),
     **dict.fromkeys(("GET /invitations/accept", "POST /invitations/accept", "GET /a/{id}/bundle.json"), PAGE),
     **dict.fromkeys(("GET /.well-known/jwks.json", "GET /.well-known/jwt-vc-issuer"), OPEN_FORMAT),
     **dict.fromkeys(("GET /.well-known/jwt-vc-issuer/v1/issuers/{id}", "GET /log/checkpoint"), OPEN_FORMAT),

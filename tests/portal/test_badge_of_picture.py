@@ -74,6 +74,37 @@ def test_the_look_is_not_metered(passer_by: httpx.Client, lab: Installation, cal
     assert count_rows(lab, caller) == before
 
 
+@pytest.mark.parametrize("form", PictureFormat)
+def test_who_has_the_shared_link_gets_the_badge(
+    anyone: httpx.Client, passer_by: httpx.Client, lab: Installation, caller: Caller, form: PictureFormat
+) -> None:
+    attestation_id = mint_document(lab, caller)
+    key = lab.links.share_key(attestation_id)
+    address = f"/a/{attestation_id}/open-badge"
+
+    answer = passer_by.get(address, params={"k": key, "format": form.value})
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, form.media_type)
+    assert answer.content == lab.exports.baked_badge(attestation_id, form, caller=caller)
+    assert passer_by.get(address).status_code == passer_by.get(address, params={"k": "A" * 22}).status_code == 404
+    links = [each["href"] for each in ParsedPage(anyone.get(f"/a/{attestation_id}").text).all("a")]
+    assert f"{attestation_id}/open-badge?k={key}" in links
+    assert "open-badge" not in passer_by.get(f"/a/{attestation_id}").text
+
+
+def test_what_is_no_badge_or_not_valid_has_no_link_to_one(
+    anyone: httpx.Client, lab: Installation, caller: Caller
+) -> None:
+    passport = mint_document(lab, caller, schema="passport", claims={"full_name": "Ada Lovelace"})
+    revoked = mint_document(lab, caller)
+    lab.attestations.revoke(revoked, reason="a test", caller=caller)
+
+    for attestation_id in (passport, revoked):
+        assert "open-badge" not in anyone.get(f"/a/{attestation_id}").text
+        key = {"k": lab.links.share_key(attestation_id)}
+        assert anyone.get(f"/a/{attestation_id}/open-badge", params=key).status_code == 409
+
+
 def test_the_browser_sends_what_the_service_reads() -> None:
     """The script knows a badge by the marks of both formats, and the limit."""
     script = assets.read_asset("home.js").content.decode()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_world
 
 # Operations that no lab on its own can answer with a success, or whose response would repeat the document.
 WITHOUT_EXAMPLE = {"get_witnessed_checkpoint", "get_openapi", "get_security_txt"}
-BINARY = {"get_tile", "get_logo", "get_page_asset", "get_badge", "get_favicon"}
+BINARY = {"get_tile", "get_logo", "get_page_asset", "get_badge", "get_favicon", "get_shared_open_badge"}
 TOO_LONG = {"get_metrics", "get_first_page", "find_attestation", "get_api_reference"}
 TOO_LONG |= {"get_invitation_page", "send_invitation_form", "find_badge"}
 # Every response has these; they are HTTP's own, or protect browsers.

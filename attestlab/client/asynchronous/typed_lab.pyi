@@ -26,7 +26,6 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
-from attestlab.client.collections.base import Collection
 from attestlab.client.collections.filters import (
     AttestationFilterArgs,
     AuditFilterArgs,
@@ -727,12 +726,12 @@ class AsyncSignalNoun:
         labels: str | None = None,
         *,
         campaigns: str | None = None,
-        innocent: Collection[str] = (),
+        innocent: Iterable[str] = (),
         missed_attack: float = 10.0,
         false_alarm: float = 1.0,
         tz: str | tzinfo | None = None,
     ) -> LoginJudgementHandle:
-        """Measure the detection on labelled logins of your own, beside plain baselines; the service learns nothing."""
+        """Measure the detection, and plain baselines, on labelled logins of your own; the service learns nothing."""
     def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> AsyncIterator[AsyncSignal]:
         """Iterate over the signals that match all filters, newest first."""
     async def mapping(self) -> MappingHandle:

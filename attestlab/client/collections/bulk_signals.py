@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from time import sleep
 from typing import TYPE_CHECKING, NamedTuple, cast
 from uuid import uuid4

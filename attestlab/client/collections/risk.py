@@ -258,7 +258,7 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         >>> lab.signals.judge_logins([home, bad], labels="kind").kinds.df()["kind"].to_list()
         ['no label', 'takeover']
         """
-        columns, costs = LabelColumns(labels, campaigns, innocent), Costs(missed_attack, false_alarm)
+        columns, costs = LabelColumns(labels, campaigns, frozenset(innocent)), Costs(missed_attack, false_alarm)
         return judge_logins(self._client, logins, columns, costs, tz)
 
     def scan(

@@ -161,6 +161,7 @@ def _visit_exports(tour: TourRecorder, minted: dict[str, Any], issuer_id: str) -
         share_key = minted["share_url"].rpartition("k=")[2]
         tour.call("get_attestation_page", reader, k=share_key, **place)
         tour.call("get_shared_bundle", reader, k=share_key, **place)
+        tour.call("get_shared_open_badge", reader, k=share_key, **place)
         tour.call("get_badge", reader, **place)
         tour.call("get_page_asset", reader, name=assets.public_name("icon.svg"))
         tour.call("find_attestation", reader)
