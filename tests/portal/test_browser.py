@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -279,3 +280,24 @@ def test_the_reference_shows_the_operations(visit: Any) -> None:
         operations = page.locator(".nav-bar-path")
 
         operations.filter(has_text="/supersede").locator(".method.post").wait_for(state="attached")
+
+
+def test_the_reference_has_room_for_keys_on_a_phone(visit: Any) -> None:
+    """The viewer's table of keys has four columns of equal width, the first of them of 80 pixels here."""
+    with visit("/docs", viewport={"width": 390, "height": 844}) as page:
+        cells = page.locator("#auth td")
+        cells.last.wait_for(state="attached")
+        boxes = [box for cell in cells.all() if (box := cell.bounding_box()) is not None]
+
+        assert len(boxes) == 6
+        assert min(box["width"] for box in boxes) > 300
+        assert max(box["x"] + box["width"] for box in boxes) <= 390
+
+
+def test_the_reference_shows_a_schema_that_refers_to_itself(visit: Any) -> None:
+    with visit("/docs", viewport={"width": 1280, "height": 844}) as page:
+        operations = page.locator(".nav-bar-path").filter(has=page.locator(".method.post"))
+        operations.filter(has_text=re.compile(r"/v1/policies\s*$")).first.dispatch_event("click")
+
+        page.get_by_text("PolicyDocument").first.wait_for(state="attached")
+        page.get_by_text("PolicyComparison").first.wait_for(state="attached")
