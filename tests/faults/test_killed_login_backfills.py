@@ -18,7 +18,7 @@ from support.in_process_server import wait_until
 from support.lab_checks import check_lab
 from support.login_pasts import make_past, write_body, write_lines
 
-LOGINS, NEXT, KILLS = 900, 60, 2
+LOGINS, NEXT, KILLS = 400, 30, 2
 LOGINS_IN_SOAK, NEXT_IN_SOAK, KILLS_IN_SOAK = 8_000, 1_000, 8
 PARTS = 6
 HEADERS = {"Content-Type": "application/x-ndjson"}

@@ -62,7 +62,8 @@ class Handle(Shape):
         fields = ", ".join(f"{name}={show_value(value)}" for name, value in self._list_shown())
         return shorten(f"{_noun_of(type(self))}({fields})", MAX_REPR_CHARACTERS)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
     def __dir__(self) -> list[str]:
         fields = {name for name in type(self).model_fields if not name.endswith("_")}

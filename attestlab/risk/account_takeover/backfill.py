@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 from uuid import UUID
@@ -26,6 +27,7 @@ from attestlab.core.errors import Unavailable
 from attestlab.core.ids import new_id
 from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover import kept_logins, store
+from attestlab.risk.account_takeover.learnt_documents import LearntDocuments
 from attestlab.risk.account_takeover.store import StoredDocuments
 from attestlab.risk.account_takeover.tables import KeptLoginRecord, LoginLearningRecord
 from attestlab.risk.logins.detector import confirm_trace, evaluate_trace
@@ -65,6 +67,7 @@ class LoginBackfill:
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
+        self._learnt = LearntDocuments()
         self.on_kept: list[Callable[[], None]] = []  # called, from any thread, once logins of the past are durable
 
     def progress(self, *, caller: Caller) -> BackfillProgress:
@@ -169,7 +172,10 @@ class LoginBackfill:
             rows, is_whole = list(takewhile(lambda row: row.is_past, rows)), False
         if rows:
             stored = StoredDocuments(tx, state.tenant_id, generation=state.draft, base=state.base)
-            state = _move_cursor(state, rows, learn_rows(stored, rows))
+            traces = [unpack_trace(row.trace) for row in rows]
+            documents = learn_traces(stored, traces, self._learnt.find(state))
+            before, state = state, _move_cursor(state, rows, max(trace.at_ms for trace in traces))
+            tx.after_commit(partial(self._learnt.remember, before, state, documents))
         if state.writes_drafts and is_whole:
             state = state._replace(published=state.draft, has_garbage=True)
         return state
@@ -205,19 +211,25 @@ class LoginBackfill:
         return 0
 
 
-def learn_rows(stored: StoredDocuments, rows: Sequence[KeptLoginRecord]) -> int:
-    """Let documents learn rows, one after the other; returns the time of the newest, in milliseconds."""
-    traces = [unpack_trace(row.trace) for row in rows]
-    by_digest = {bytes.fromhex(key.value): key for trace in traces for key in trace.keys.values()}
-    found = stored.load_digests([*by_digest])
-    known: dict[Key, Document] = {by_digest[digest]: document for digest, document in found.items()}
-    changed: set[Key] = set()
+def learn_traces(
+    stored: StoredDocuments, traces: Sequence[LoginTrace], known: Mapping[bytes, Document]
+) -> dict[bytes, Document]:
+    """Let documents learn traces, one after the other; returns all that were read or written.
+
+    Args:
+        known: documents by digest that need not be read.
+    """
+    keys = {bytes.fromhex(key.value): key for trace in traces for key in trace.keys.values()}
+    found = {digest: known[digest] for digest in keys if digest in known}
+    found |= stored.load_digests([digest for digest in keys if digest not in found])
+    documents = {keys[digest]: document for digest, document in found.items()}
+    changed: dict[Key, Document] = {}
     for trace in traces:
-        new = _learn_trace(trace, known)
-        known |= new
-        changed |= new.keys()
-    stored.save_digests((bytes.fromhex(key.value), key.kind, known[key]) for key in changed)
-    return max(trace.at_ms for trace in traces)
+        new = _learn_trace(trace, documents)
+        documents |= new
+        changed |= new
+    stored.save_digests((bytes.fromhex(key.value), key.kind, document) for key, document in changed.items())
+    return {bytes.fromhex(key.value): document for key, document in documents.items()}
 
 
 def _learn_trace(trace: LoginTrace, known: Mapping[Key, Document]) -> dict[Key, Document]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import delete, select, tuple_
 
-from attestlab.core.db.tables import fetch_all, table_of
+from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.risk.account_takeover.tables import KeptLogin, KeptLoginRecord, LoginLearningRecord
 
@@ -30,8 +30,8 @@ def add_new(tx: Transaction, tenant_id: UUID, rows: Sequence[KeptLoginRecord]) -
 def list_next(tx: Transaction, of: LoginLearningRecord, *, limit: int) -> list[KeptLoginRecord]:
     """List the rows after a tenant's cursor, in their order."""
     is_next = tuple_(*_PLACE) > (of.cursor_ms, of.cursor_id)
-    query = select(*kept.c).where(kept.c.tenant_id == of.tenant_id, is_next).order_by(*_PLACE).limit(limit)
-    return fetch_all(tx.exec(query), KeptLoginRecord)
+    query = select(*_PLACE, kept.c.is_past, kept.c.trace).where(kept.c.tenant_id == of.tenant_id, is_next)
+    return [KeptLoginRecord(of.tenant_id, *row) for row in tx.exec(query.order_by(*_PLACE).limit(limit))]
 
 
 def delete_some(tx: Transaction, tenant_id: UUID, *, limit: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -56,10 +56,12 @@ class AccountTakeover:
         self._locator = locator or GeoLocator()
         self._detector = LoginDetector(self._locator)
         self.is_warm = False  # whether the table of addresses is loaded
+        self.on_warm: Callable[[], object] = lambda: None  # called once it is
 
     def warm_up(self) -> None:
         """Load the table of addresses, which takes half a second; call it in a thread before the first `evaluate`."""
         self._locator.locate(_WARM_UP_ADDRESS)
+        self.on_warm()
         self.is_warm = True
 
     def evaluate(self, login: Login, *, caller: Caller, tx: Transaction | None = None) -> LoginScore:

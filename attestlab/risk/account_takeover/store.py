@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import orjson
@@ -25,7 +26,7 @@ documents = table_of(LoginDocument)
 learning = table_of(LoginLearning)
 MAX_DIGESTS_PER_QUERY = 5_000  # SQLite takes some 32,000 values
 _KEY = (documents.c.tenant_id, documents.c.generation, documents.c.digest)
-_LOAD = select(*documents.c).where(
+_LOAD = select(documents.c.generation, documents.c.digest, documents.c.kind, documents.c.document).where(
     documents.c.tenant_id == bindparam("tenant"),
     documents.c.generation.in_(bindparam("generations", expanding=True)),
     documents.c.digest.in_(bindparam("digests", expanding=True)),
@@ -43,6 +44,13 @@ _SAVE_LEARNING = Upsert(
 )
 
 
+class _StoredDocument(NamedTuple):
+    generation: int
+    digest: bytes
+    kind: str
+    document: str
+
+
 class StoredDocuments:
     """The documents of a tenant, read and written in one transaction: those of a generation, else those of `base`."""
 
@@ -57,7 +65,7 @@ class StoredDocuments:
 
     def load_digests(self, digests: Sequence[bytes]) -> dict[bytes, Document]:
         """Return the documents of those digests that have one."""
-        newest: dict[bytes, LoginDocumentRecord] = {}
+        newest: dict[bytes, _StoredDocument] = {}
         for start in range(0, len(digests), MAX_DIGESTS_PER_QUERY):
             for row in self._read(digests[start : start + MAX_DIGESTS_PER_QUERY]):
                 if row.digest not in newest or row.generation == self._generation:
@@ -75,9 +83,9 @@ class StoredDocuments:
             self._tx.flush()
             _SAVE.run_many(self._tx.connection, rows)
 
-    def _read(self, digests: Sequence[bytes]) -> Iterable[LoginDocumentRecord]:
+    def _read(self, digests: Sequence[bytes]) -> Iterable[_StoredDocument]:
         values = {"tenant": self._tenant_id, "generations": [self._generation, self._base], "digests": digests}
-        return iterate(self._tx.exec(_LOAD, values), LoginDocumentRecord)
+        return iterate(self._tx.exec(_LOAD, values), _StoredDocument)
 
     def _record(self, digest: bytes, kind: str, document: Document) -> LoginDocumentRecord:
         text = orjson.dumps(document.to_json()).decode()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from struct import Struct
 
 from attestlab.risk.logins.login import Login, fingerprint
@@ -86,6 +87,11 @@ def unpack_trace(packed: bytes) -> LoginTrace:
     at_ms, event, user, country = _HEAD.unpack_from(packed)
     start = _HEAD.size + 1
     end = start + packed[start - 1] * _KEY.size
-    keys = {_KINDS[kind]: Key(_KINDS[kind], digest.hex()) for kind, digest in _KEY.iter_unpack(packed[start:end])}
+    keys = {_KINDS[kind]: _read_key(kind, digest) for kind, digest in _KEY.iter_unpack(packed[start:end])}
     values = _NO_VALUES | {_KINDS[kind]: value for kind, value in _FINGERPRINT.iter_unpack(packed[end:])}
     return LoginTrace(at_ms, TraceEvent(event), user, country.strip(b"\0").decode() or None, values, keys)
+
+
+@lru_cache(maxsize=16_384)  # most rows of a slice share their values
+def _read_key(kind: int, digest: bytes) -> Key:
+    return Key(_KINDS[kind], digest.hex())
