@@ -94,8 +94,8 @@ class Records(list[Part], Generic[Part]):
     def pl(self) -> pl.DataFrame:
         """Return the parts as a Polars frame.
 
-        >>> lab.issuers["Delta Clinics"].keys.pl()["alg"].to_list()
-        ['ES256']
+        >>> lab.issuers["Canton Archive"].keys.pl()["alg"].to_list()
+        ['ES384']
         """
         from attestlab.client.analysis import frames
 

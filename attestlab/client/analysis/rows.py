@@ -82,7 +82,7 @@ class Rows:
 
         >>> names = lab.sql("select name from issuers where trust_tier = 'VERIFIED' order by name")
         >>> names.pl()["name"].to_list()
-        ['Delta Clinics', 'Harbour Training']
+        ['Delta Clinics', 'Harbour Training', 'Rowing Club Aare']
         """
         from attestlab.client.analysis import frames
 

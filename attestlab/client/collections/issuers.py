@@ -93,7 +93,7 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             NotFound: the tenant has no such issuer.
 
         >>> [(key.alg, key.status) for key in lab.issuers.keys("Maker Guild")]
-        [('PS256', 'active')]
+        [('PS256', 'active'), ('PS256', 'rotated')]
         """
         answers = self._client.iterate(path_of("v1", "issuers", self._id_of(issuer), "keys"))
         return Records((KeyHandle.parse(self._client, answer) for answer in answers), KeyHandle)
@@ -218,7 +218,7 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> request = ann.issuers.request("SUSPEND_ISSUER", "Maker Guild", "no answer since May")
         >>> request.status, request.impact.attestations
-        ('PENDING', 2)
+        ('PENDING', 70)
         """
         body: dict[str, object] = {"type": type, "target_issuer_id": self._id_of(issuer), "reason": reason}
         body |= {"new_trust_tier": new_trust_tier} if new_trust_tier else {}
@@ -237,9 +237,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             NotFound: the tenant has no such issuer.
 
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
-        >>> made = ann.issuers.request("SUSPEND_ISSUER", "Orchard Press", "60 generated pictures")
-        >>> ann.issuers.requests("Orchard Press", status="PENDING").df()["reason"].to_list()
-        ['60 generated pictures']
+        >>> made = ann.issuers.request("SUSPEND_ISSUER", "Delta Clinics", "a key was stolen")
+        >>> ann.issuers.requests("Delta Clinics", status="PENDING").df()["reason"].to_list()
+        ['a key was stolen']
         """
         filters = {"issuer_id": None if issuer is None else self._id_of(issuer), "status": status}
         answers = self._client.iterate("/v1/governance/issuer-requests", filters)
@@ -258,7 +258,7 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> ben = lab.as_("ben@demo.example", password="only for the demo")
-        >>> request = ann.issuers.request("SUSPEND_ISSUER", "Ana's Workshop", "no answer since May")
+        >>> request = ann.issuers.request("SUSPEND_ISSUER", "Harbour Training", "no answer since May")
         >>> ben.issuers.approve(request).status
         'APPROVED'
         """
@@ -317,7 +317,7 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             NotFound: the tenant has no such issuer, or the issuer no such key.
 
         >>> lab.issuers.blast_radius("Northfield University").by_schema.df()["schema"].to_list()
-        ['degree', 'membership-card']
+        ['degree', 'transcript', 'membership-card']
         """
         return count_blast_radius(self._client, self._id_of(issuer), kid)
 

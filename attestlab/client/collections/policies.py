@@ -99,7 +99,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
             NotFound: the tenant has no such policy.
 
         >>> [rule["id"] for rule in lab.policies.get("Employment checks").rules]
-        ['old-key', 'proven-issuer', 'known-domain']
+        ['young-workshop', 'old-key', 'raised-risk', 'proven-issuer', 'known-domain']
         """
         path = path_of("v1", "policies", find_policy_id(self._client, policy))
         return PolicyHandle.parse(self._client, self._client.get(path))
@@ -148,7 +148,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         >>> denied = next(lab.decisions.list(allowed=False, until="2026-11-02"))
         >>> explained = lab.policies.explain(denied)
         >>> [(each.path, each.before, each.after) for each in explained.counterfactual.changes]
-        [('key.age_days', 364.0, 200.0)]
+        [('trust_tier', 'SELF_SIGNED', 'ENTERPRISE')]
         """
         return explain_decision(self._client, read_decision_id(decision))
 
@@ -183,7 +183,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         >>> draft = active.document | {"default_effect": "ALLOW"}
         >>> report = lab.policies.simulate(draft, replaces=active, until="2026-11-02")
         >>> report.newly_allowed, report.newly_denied
-        (173, 0)
+        (58, 444)
         """
         body = self._name_draft(policy, replaces)
         wanted = arguments.iterate(sweeps, name="sweeps", of="sweeps, each a list of thresholds")
@@ -217,11 +217,12 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         >>> report = lab.policies.sweep(active, bound, points=3, until="2026-11-02")
         >>> report.sweep.df()[["value", "opened", "closed"]]
            value  opened  closed
-        0    0.0       0     502
-        1  121.0       0     272
-        2  200.0       0       0
-        3  243.0     104       0
-        4  364.0     458       0
+        0   34.0      58     543
+        1   35.0      58     543
+        2  120.0      58     444
+        3  156.0      58     303
+        4  278.0     161     231
+        5  399.0     268     231
         """
         options = {"sweep": read_thresholds(thresholds), "points": points}
         body = self._name_draft(policy, replaces)

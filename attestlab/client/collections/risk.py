@@ -333,10 +333,10 @@ class SignalCollection(DatasetCollection[SignalHandle]):
 
         >>> drift = lab.signals.drift(since="2026-10-26", until="2026-11-02")
         >>> drift.items.df()[["source", "level"]].head(3)
-            source    level
-        0  session   stable
-        1  gateway   stable
-        2   device  too_few
+                source    level
+        0      session   stable
+        1      gateway   stable
+        2  attestation  too_few
         """
         window = {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
         return DriftHandle.parse(self._client, self._client.get("/v1/risk/drift", window))

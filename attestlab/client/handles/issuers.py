@@ -145,7 +145,7 @@ class IssuerHandle(IssuerOut, Handle):
         `lab.issuers.rotate_key` explains the arguments and errors.
 
         >>> lab.issuers["Northfield University"].rotate_key().new_kid
-        'northfield-2'
+        'northfield-4'
         """
         return rotate_key(self._client, kid or self.active_key.kid, new_kid=new_kid, alg=self._alg_of(kid))
 
@@ -156,7 +156,7 @@ class IssuerHandle(IssuerOut, Handle):
 
         >>> northfield = lab.issuers["Northfield University"]
         >>> northfield.blast_radius("northfield-1").valid
-        2
+        108
         """
         return count_blast_radius(self._client, self.id, kid)
 

@@ -208,7 +208,7 @@ class SimulationHandle(SimulationOut, Handle):
 
         >>> report = lab.policies["Employment checks"].simulate(until="2026-11-02")
         >>> report.count_flips("ALLOW", "DENY")
-        0
+        444
         """
         return sum(each.count for each in self.transitions if (each.from_, each.to) == (before, after))
 
@@ -244,7 +244,7 @@ class _PolicyVerbs(Handle):
         """List the versions, newest first.
 
         >>> [(each.version, each.status) for each in lab.policies["Employment checks"].versions()]
-        [(1, 'ACTIVE')]
+        [(2, 'DRAFT'), (1, 'ACTIVE')]
         """
         answers = self._client.iterate(path_of("v1", "policies", self.id, "versions"))
         return Records((VersionHandle.parse(self._client, answer) for answer in answers), VersionHandle)

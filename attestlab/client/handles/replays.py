@@ -95,7 +95,7 @@ class ContextReplay:
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
         >>> decided = lab.policies.replay("Employment checks", past).rel()
         >>> decided.filter("not allowed").count("*").fetchall()
-        [(1130,)]
+        [(1268,)]
         """
         from attestlab.client.analysis import frames
 
@@ -107,7 +107,7 @@ class ContextReplay:
 
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
         >>> lab.policies.replay("Employment checks", past).df()["allowed"].value_counts().to_dict()
-        {np.True_: 4062, np.False_: 1130}
+        {np.True_: 3924, np.False_: 1268}
         """
         from attestlab.client.analysis import frames
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from attestlab.attestations.results import Minted
+from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.demos.history.past_decisions import EmploymentChecks
 from attestlab.demos.history.past_signals import PastSignals
 from attestlab.demos.history.rewound_clock import RewoundClock
@@ -57,14 +58,14 @@ def live_through_year(
             span = first // WEEKS_A_SPAN
             minted += [mint() for mint in mints[len(minted) : (len(mints) - 1) * (span + 1) // SPANS]]
         known = [lab.attestations.load_evidence(each.id, caller=caller)[0] for each in minted]
-        last, weeks = clock.now(), range(first, first + WEEKS_A_TRANSACTION)
+        weeks = range(first, first + WEEKS_A_TRANSACTION)
         live_until(_behind_after(weeks[-1]))
+        clock.move_to(_behind_after(weeks[-1]))
         with lab.storage.write() as tx:
             for week in weeks:
-                clock.move_to(_behind_after(week))
-                checks.decide(tx, known, checks.draw_times(DECISIONS // WEEKS, last, clock.now()))
-                signals.record_until(tx, clock.now())
-                last = clock.now()
+                start, end = (truncate_to_milliseconds(now - _behind_after(each)) for each in (week - 1, week))
+                checks.decide(tx, known, checks.draw_times(DECISIONS // WEEKS, start, end))
+                signals.record_until(tx, end)
                 report_progress((week + 1) / WEEKS)
     return [*minted, *(mint() for mint in mints[len(minted) :])]
 

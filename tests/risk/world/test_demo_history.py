@@ -46,7 +46,9 @@ def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 def test_year_has_its_signals_and_decisions(year: Installation):
     with year.storage.read() as connection:
         count, first, last = connection.execute(
-            select(func.count(), func.min(signals.c.occurred_at), func.max(signals.c.occurred_at))
+            select(func.count(), func.min(signals.c.occurred_at), func.max(signals.c.occurred_at)).where(
+                signals.c.event_id.is_(None)  # those of raw events are more
+            )
         ).one()
         decided = connection.execute(
             select(decisions.c.allowed, func.count()).group_by(decisions.c.allowed).order_by(decisions.c.allowed)
@@ -58,6 +60,16 @@ def test_year_has_its_signals_and_decisions(year: Installation):
     assert timedelta(0) <= WORLD_END - last < timedelta(days=2)
     assert sum(number for _, number in decided) == DECISIONS
     assert all(number > DECISIONS / 10 for _, number in decided)
+
+
+def test_each_decision_was_made_at_a_time_of_its_own(year: Installation):
+    week = func.strftime("%W", decisions.c.created_at)
+    with year.storage.read() as connection:
+        times = connection.scalar(select(func.count(decisions.c.created_at.distinct())))
+        weekly = connection.execute(select(func.count()).select_from(decisions).group_by(week)).scalars().all()
+
+    assert times == DECISIONS
+    assert max(weekly) < 1.5 * DECISIONS / len(weekly)
 
 
 def test_the_year_ends_when_the_clock_of_its_caller_says(year: Installation):
@@ -93,7 +105,7 @@ def test_graph_of_a_colluding_issuer_has_the_ring_of_its_holders(year: Installat
         vouching = select(signals.c.entity_id).where(signals.c.source == "issuance").distinct()
         colluding = sorted(connection.execute(vouching).scalars())
 
-    graph = year.risk.entities.graph(Entity(EntityType.ISSUER, colluding[0]), depth=1, caller=caller)
+    graph = year.risk.entities.graph(Entity(EntityType.ISSUER, colluding[0]), depth=2, caller=caller)
 
     (ring,) = graph.rings
     assert [each.id for each in ring.users] == [f"holder-{number}" for number in range(1, 5)]
