@@ -86,7 +86,7 @@ class PersonalDoor:
 
     def now(self) -> datetime:
         """Return the current time of the service, in whole seconds."""
-        return self._client.read_time()
+        return self._client.now()
 
     def is_open(self) -> bool:
         """Whether the service still accepts the session; true if it is out of reach, which says nothing about it."""

@@ -110,4 +110,5 @@ def test_the_browser_sends_what_the_service_reads() -> None:
     script = assets.read_asset("home.js").content.decode()
 
     assert f"MAX_BADGE_BYTES = {limits.MAX_PICTURE_BYTES};" in script
-    assert f'["iTXt{KEYWORD.decode()}\\0", "{NAMESPACE}"]' in script
+    assert f"iTXt{KEYWORD.decode()}\\0" in script
+    assert f'"{NAMESPACE.removeprefix("https://")}"' in script

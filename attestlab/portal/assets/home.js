@@ -6,7 +6,7 @@
   const badgeForm = document.getElementById("badge-form");
   const state = document.getElementById("file-state");
   const MAX_BADGE_BYTES = 768000; // the service reads no larger picture
-  const MARKS = ["iTXtopenbadgecredential\0", "https://purl.imsglobal.org/ob/v3p0"];
+  const MARKS = ["iTXtopenbadgecredential\0", "purl.imsglobal.org/ob/v3p0"];
 
   async function readBadge(file) {
     if (file.size > MAX_BADGE_BYTES) return null;
