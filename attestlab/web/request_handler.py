@@ -324,7 +324,9 @@ class RequestHandler:
         """Reads a JSON body, or a form that stands for one."""
         member = route.large_member
         if route.web_form:
-            return await body_reader.read_web_form(self._body, limit_bytes=route.body_limit)
+            return await body_reader.read_web_form(
+                self._body, limit_bytes=route.body_limit, run_in_thread=run_in_thread
+            )
         if route.form_part is not None and member is not None:
             boundary = find_boundary(self._head.headers.get("content-type", ""))
             if boundary is not None:

@@ -1,6 +1,7 @@
 """Request bodies: the result does not depend on how the network splits the body."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.web.body.reader import INLINE_BYTES, ParsedBody, read_web_form
 from attestlab.web.http1.request_body import (
     FRAMING_LIMIT_BYTES,
     PIECE_BYTES,
@@ -146,3 +148,23 @@ def test_the_head_determines_the_kind_of_body() -> None:
     assert asyncio.run(open_body(head, Pieces(b"abcd")).read_chunk()) == b"abc"
     assert asyncio.run(open_body(head._replace(length=None), Pieces(b"1\r\na\r\n0\r\n\r\n")).read_chunk()) == b"a"
     assert asyncio.run(open_body(head._replace(length=0), Pieces()).read_chunk()) == b""
+
+
+@pytest.mark.parametrize(("characters", "in_thread"), [(100, False), (INLINE_BYTES, True)])
+def test_a_long_form_of_a_page_is_parsed_off_the_event_loop(characters: int, in_thread: bool) -> None:
+    """Its escapes take a sixth of a second for each megabyte."""
+    form = b"content=" + b"%41" * characters
+    threads: list[int] = []
+
+    def parse(function: Callable[..., object], *arguments: object) -> object:
+        threads.append(threading.get_ident())
+        return function(*arguments)
+
+    async def read() -> ParsedBody:
+        body = FixedBody(Pieces(form), len(form))
+        return await read_web_form(
+            body, limit_bytes=len(form), run_in_thread=lambda *work: asyncio.to_thread(parse, *work)
+        )
+
+    assert asyncio.run(read()).document == {"content": "A" * characters}
+    assert [thread != threading.get_ident() for thread in threads] == [True] * in_thread
