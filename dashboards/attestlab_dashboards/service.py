@@ -11,7 +11,6 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -83,10 +82,6 @@ class PersonalDoor:
         if tenant is not None:
             raise PermissionDenied("A person acts for their own tenant. Sign in as a member of the other one.")
         return {}
-
-    def now(self) -> datetime:
-        """Return the current time of the service, in whole seconds."""
-        return self._client.now()
 
     def is_open(self) -> bool:
         """Whether the service still accepts the session; true if it is out of reach, which says nothing about it."""
