@@ -218,7 +218,7 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> request = ann.issuers.request("SUSPEND_ISSUER", "Maker Guild", "no answer since May")
         >>> request.status, request.impact.attestations
-        ('PENDING', 70)
+        ('PENDING', 71)
         """
         body: dict[str, object] = {"type": type, "target_issuer_id": self._id_of(issuer), "reason": reason}
         body |= {"new_trust_tier": new_trust_tier} if new_trust_tier else {}
