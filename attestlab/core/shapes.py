@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from types import GenericAlias
 from typing import Annotated, cast
 from uuid import UUID
 
@@ -94,7 +95,9 @@ class DescribedAs:
     kind: object
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return handler(TypeAdapter(cast("type[object]", self.kind)).core_schema)
+        members: TypeAdapter[object] = TypeAdapter(GenericAlias(list, (self.kind,)))
+        described: JsonSchemaValue = handler(members.core_schema)["items"]  # which refers to a model, as members do
+        return described
 
 
 def omit_default(schema: JsonDict) -> None:

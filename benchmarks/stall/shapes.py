@@ -34,8 +34,8 @@ class Schemas:
         """Resolve references, and return the first alternative that is not null."""
         if "$ref" in schema:
             return self.resolve(self._definitions[schema["$ref"].rpartition("/")[2]])
-        if alternatives := schema.get("anyOf", schema.get("oneOf")):
-            return self.resolve(next(each for each in alternatives if each.get("type") != "null"))
+        if "anyOf" in schema:
+            return self.resolve(next(each for each in schema["anyOf"] if each.get("type") != "null"))
         if len(schema.get("allOf", [])) == 1:
             return self.resolve(schema["allOf"][0])
         return schema

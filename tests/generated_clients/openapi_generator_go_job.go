@@ -44,6 +44,10 @@ func main() {
 	}
 	minted, again := mint(), mint()
 
+	var policy api.PolicyInput
+	must(0, nil, json.Unmarshal([]byte(os.Args[4]), &policy))
+	made := must(client.PoliciesAPI.CreatePolicy(own).PolicyInput(policy).Execute())
+
 	verify := func(id string, digest string) *api.VerificationResponse {
 		wanted := api.NewVerificationInput(id)
 		wanted.SetDocumentHashHex(digest)
@@ -56,6 +60,7 @@ func main() {
 		"minted_once": minted.Id == again.Id,
 		"verdicts":    []interface{}{verify(minted.Id, sha256).Verdict, verify(minted.Id, fmt.Sprintf("%064d", 0)).Verdict},
 		"unknown":     verify(issuer.Id, sha256),
+		"rules":       made.Rules,
 		"bundle":      string(bundle),
 	}
 	must(0, nil, json.NewEncoder(os.Stdout).Encode(found))

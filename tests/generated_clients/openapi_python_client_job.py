@@ -5,10 +5,19 @@ import sys
 
 from attestlab_api.api.attestations import get_proof_bundle, mint_attestation, verify_attestation
 from attestlab_api.api.issuers import create_issuer
+from attestlab_api.api.policies import create_policy
 from attestlab_api.client import AuthenticatedClient, Client
-from attestlab_api.models import Algorithm, IssuerInput, MintInput, MintInputClaims, SchemaId, VerificationInput
+from attestlab_api.models import (
+    Algorithm,
+    IssuerInput,
+    MintInput,
+    MintInputClaims,
+    PolicyDocument,
+    SchemaId,
+    VerificationInput,
+)
 
-url, key, sha256 = sys.argv[1:]
+url, key, sha256, policy = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=key, prefix="", auth_header_name="X-API-Key")
 anyone = Client(base_url=url)
 issuer = create_issuer.sync(
@@ -22,6 +31,7 @@ body = MintInput(
     claims=MintInputClaims.from_dict({"student_name": "Ada Lovelace", "institution": "University of London"}),
     document_hash=sha256,
 )
+made = create_policy.sync(client=client, body=PolicyDocument.from_dict(json.loads(policy)))
 minted, again = (mint_attestation.sync(client=client, body=body, idempotency_key="python-1") for _ in range(2))
 
 
@@ -34,6 +44,7 @@ found = {
     "minted_once": minted.id == again.id,
     "verdicts": [verify(minted.id, digest).parsed.verdict for digest in (sha256, "0" * 64)],
     "unknown": verify(issuer.id, sha256).parsed.to_dict(),
+    "rules": made.to_dict()["rules"],
     "bundle": get_proof_bundle.sync_detailed(id=minted.id, client=client).content.decode(),
 }
 print(json.dumps(found))

@@ -10,6 +10,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,24 @@ pytestmark = pytest.mark.clients
 HERE = Path(__file__).parent
 PROGRAMS = HERE.parents[1] / ".clients" / "bin"
 DOCUMENT = b"any file will do"
+# A condition of every form, with a value of every type.
+RULE: dict[str, Any] = {
+    "id": "known",
+    "effect": "ALLOW",
+    "priority": 1,
+    "when": {
+        "all": [
+            {"attr": "jurisdiction", "op": "in", "value": ["CH", "NO"]},
+            {"any": [{"not": {"attr": "status", "op": "eq", "value": "REVOKED"}}]},
+            {"attr": "risk.issuer.deny_listed", "op": "exists", "value": False},
+            {"attr": "key.age_days", "op": "lt", "value": 365.25},
+        ]
+    },
+}
+POLICY = {
+    **{"name": "Known issuers", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "DENY"},
+    "rules": [RULE],
+}
 GO, GO_MODULE = "openapi_generator_go", "client.example/attestlab/attestlab_api"
 GENERATE = {
     "openapi_python_client": "openapi-python-client generate --path {source} --output-path attestlab_api --meta none",
@@ -33,7 +52,9 @@ GENERATE = {
 
 
 @pytest.mark.parametrize("generator", GENERATE)
-def test_generated_client_mints_and_verifies(generator: str, running: ServerProcess, tmp_path: Path) -> None:
+def test_generated_client_mints_verifies_and_writes_a_policy(
+    generator: str, running: ServerProcess, tmp_path: Path
+) -> None:
     # The bundle is taken as it came: a typed model writes times in another form, which no hash matches.
     source, folder = tmp_path / "openapi.json", tmp_path / "client"
     folder.mkdir()
@@ -41,7 +62,7 @@ def test_generated_client_mints_and_verifies(generator: str, running: ServerProc
     running.start()
 
     run(folder, *GENERATE[generator].format(source=source).split())
-    words = (running.url, running.made["api_key"], hashlib.sha256(DOCUMENT).hexdigest())
+    words = (running.url, running.made["api_key"], hashlib.sha256(DOCUMENT).hexdigest(), json.dumps(POLICY))
     job = prepare_go(folder) if generator == GO else ("python", str(HERE / f"{generator}_job.py"))
     found = json.loads(run(folder, *job, *words))
     (tmp_path / "bundle.json").write_text(found["bundle"])
@@ -52,6 +73,7 @@ def test_generated_client_mints_and_verifies(generator: str, running: ServerProc
     assert found["minted_once"]
     assert found["verdicts"] == ["VALID", "ALTERED"]
     assert found["unknown"]["verdict"] == "NOT_FOUND"
+    assert [each["when"] for each in found["rules"]] == [RULE["when"]]
     assert run_command("verify", str(tmp_path / "bundle.json"), *options).returncode == 0
     running.stop()
 

@@ -36,7 +36,12 @@ from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.core.text_forms import describe_form, explain_form
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import Op
-from attestlab.policy.language.document_schema import COMBINATION, describe_comparison, describe_path
+from attestlab.policy.language.document_schema import (
+    COMBINATION,
+    describe_comparison,
+    describe_condition,
+    describe_path,
+)
 
 MAX_RULES = 1_000
 MAX_TESTS = 1_000
@@ -141,7 +146,9 @@ Condition = TypeAliasType(
             "Expected {all: [...]}, {any: [...]}, {not: ...} or {attr, op, value}.",
         ),
         Field(
-            title="PolicyCondition", description="A comparison, or a combination of conditions.", examples=[COMBINATION]
+            title="PolicyCondition",
+            description="A comparison, or a combination of conditions.",
+            json_schema_extra=describe_condition,
         ),
     ],
 )

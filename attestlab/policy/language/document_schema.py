@@ -7,6 +7,7 @@ a schema can. Generators of clients ignore `if`, `then` and `else`, and make one
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from pydantic.json_schema import JsonSchemaValue
 
@@ -42,36 +43,43 @@ def describe_path(schema: JsonSchemaValue) -> None:
     schema.update(pattern=f"^{PATH.pattern}$", maxLength=PATH_LENGTH)
 
 
+def describe_condition(schema: JsonSchemaValue) -> None:
+    """Describe the forms of a condition as `anyOf`: for `oneOf`, a Go client wants a library that it does not name."""
+    schema.update(anyOf=schema.pop("oneOf"), examples=[COMBINATION])
+
+
 def describe_comparison(schema: JsonSchemaValue) -> None:
     """Describe which values each operator takes; `schema` is that of a comparison with any value."""
     value = schema["properties"]["value"]
     [array] = [each for each in value["anyOf"] if each.get("type") == "array"]
-    by_operator = {op: _describe_value(op, array) for op in Op}
-    value["anyOf"] = [*_distinct(_VALUES.values()), by_operator[Op.IN]]
+    by_operator = {op: _list_values(op, array) for op in Op}
+    value["anyOf"] = _distinct(each for listed in by_operator.values() for each in listed)
     rules: JsonSchemaValue = {}
-    for described in reversed(_distinct(by_operator.values())):
-        operators = [{"const": op.value} for op in Op if by_operator[op] == described]
+    for listed in reversed(_distinct(by_operator.values())):
+        operators = [{"const": op.value} for op in Op if by_operator[op] == listed]
         rules = {
             "if": {"properties": {"op": {"anyOf": operators}}},
-            "then": {"properties": {"value": described}},
+            "then": {"properties": {"value": listed[0] if len(listed) == 1 else {"anyOf": listed}}},
             **({"else": rules} if rules else {}),
         }
     schema.update(rules, examples=[COMPARISON])
 
 
-def _describe_value(op: Op, array: JsonSchemaValue) -> JsonSchemaValue:
-    """Describe the values of one operator: those of each type that has it, or a list of them."""
+def _list_values(op: Op, array: JsonSchemaValue) -> list[JsonSchemaValue]:
+    """List the values of one operator: those of each type that has it, or a list of such values."""
     if op is Op.EXISTS:
-        return _BOOLEAN
+        return [_BOOLEAN]
     kinds = _distinct(schema for kind, schema in _VALUES.items() if op in list_operators(kind))
-    one = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-    return {**array, "items": one} if op in MEMBERSHIP else one
+    return [{**array, "items": each} for each in kinds] if op in MEMBERSHIP else kinds
 
 
-def _distinct(schemas: Iterable[JsonSchemaValue]) -> list[JsonSchemaValue]:
-    """List each schema once, in the order of their first occurrences."""
-    found: list[JsonSchemaValue] = []
-    for schema in schemas:
-        if schema not in found:
-            found.append(schema)
+Part = TypeVar("Part")
+
+
+def _distinct(parts: Iterable[Part]) -> list[Part]:
+    """List each part once, in the order of their first occurrences."""
+    found: list[Part] = []
+    for part in parts:
+        if part not in found:
+            found.append(part)
     return found
