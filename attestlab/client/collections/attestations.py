@@ -207,7 +207,7 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         with show_progress("Minting", len(bodies)) as bar:
             for start in range(0, len(bodies), MAX_BATCH):
                 answer = self._client.post("/v1/attestations/batch", {"items": bodies[start : start + MAX_BATCH]})
-                done += [self._read_item(item) for item in cast("Sequence[Json]", answer["items"])]
+                done.extend(self._read_item(item) for item in cast("Sequence[Json]", answer["items"]))
                 bar.advance(len(done) - bar.done)
 
     def _read_item(self, item: Json) -> MintHandle | AttestLabError:
