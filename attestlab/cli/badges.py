@@ -30,6 +30,8 @@ def badge(
 ) -> None:
     """Export the Open Badge of an attestation, baked into a picture.
 
+    Exit status: 0 written, 2 refused, and nothing is written.
+
     Example: attestlab badge 0193b5a0-7f3c-7abc-8def-0123456789ab badge.png --data lab
     """
     form = out.suffix.lower().removeprefix(".")

@@ -95,7 +95,7 @@ class DescribedAs:
     kind: object
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        members: TypeAdapter[object] = TypeAdapter(GenericAlias(list, (self.kind,)))
+        members: TypeAdapter[object] = TypeAdapter(cast("type[object]", GenericAlias(list, (self.kind,))))
         described: JsonSchemaValue = handler(members.core_schema)["items"]  # which refers to a model, as members do
         return described
 

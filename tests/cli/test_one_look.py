@@ -147,7 +147,7 @@ def test_both_parsers_of_verify_know_the_same_options(monkeypatch: pytest.Monkey
     seen: list[dict[str, object]] = []
     monkeypatch.setattr(verify_command, "verify", lambda *given, **named: seen.append({"bundle": given, **named}) or 0)
     words = ["b.json", "--file", "f", "--payload", "p", "--trust", "t", "--policy", "1", "--policy", "2"]
-    words += ["--as-of", "5", "--json"]
+    words += ["--as-of", "5", "--issuer", "i", "--json"]
 
     verify_command.command(words)
     CliRunner().invoke(commands.app, ["verify", *words], catch_exceptions=False)

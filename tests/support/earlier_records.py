@@ -1,0 +1,17 @@
+"""Records as an earlier version left them, for tests of the upgrade."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+
+def undo_revision_26(connection: Connection) -> None:
+    """Takes away what pasts of logins need: their tables, and the generation of documents."""
+    for table in ("risk_login_backfill", "risk_login_learning"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+    connection.exec_driver_sql(
+        "CREATE TABLE documents_of_before AS "
+        "SELECT tenant_id, digest, kind, document, expires_at FROM risk_login_documents"
+    )
+    connection.exec_driver_sql("DROP TABLE risk_login_documents")
+    connection.exec_driver_sql("ALTER TABLE documents_of_before RENAME TO risk_login_documents")
