@@ -237,7 +237,11 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "many elements": (
         lambda: svg(credential() + b"<g/>" * limits.MAX_SVG_ELEMENTS),
-        "20,001 elements; at most 20,000",
+        "5,001 elements; at most 5,000",
+    ),
+    "many attributes": (
+        lambda: svg(b"<g %b/>" % b" ".join(b'a%d=""' % number for number in range(10_000))),
+        "10,001 equals signs; at most 10,000",
     ),
     "deep elements": (lambda: svg(b"<g>" * 64 + b"</g>" * 64), "65 levels of elements; at most 64"),
     "SVG that is cut off": (lambda: cut(bake(PLAIN_SVG, TOKEN)), "not well-formed XML in UTF-8"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.web.body.reader import INLINE_BYTES, ParsedBody, read_web_form
+from attestlab.web.body.reader import INLINE_BYTES, MAX_FORM_ESCAPES, ParsedBody, read_web_form
 from attestlab.web.http1.request_body import (
     FRAMING_LIMIT_BYTES,
     PIECE_BYTES,
@@ -152,7 +152,6 @@ def test_the_head_determines_the_kind_of_body() -> None:
 
 @pytest.mark.parametrize(("characters", "in_thread"), [(100, False), (INLINE_BYTES, True)])
 def test_a_long_form_of_a_page_is_parsed_off_the_event_loop(characters: int, in_thread: bool) -> None:
-    """Its escapes take a sixth of a second for each megabyte."""
     form = b"content=" + b"%41" * characters
     threads: list[int] = []
 
@@ -168,3 +167,15 @@ def test_a_long_form_of_a_page_is_parsed_off_the_event_loop(characters: int, in_
 
     assert asyncio.run(read()).document == {"content": "A" * characters}
     assert [thread != threading.get_ident() for thread in threads] == [True] * in_thread
+
+
+def test_a_form_of_escapes_alone_is_refused_before_it_is_parsed() -> None:
+    """A megabyte of them takes a sixth of a second."""
+    form = b"content=" + b"%41" * (MAX_FORM_ESCAPES + 1)
+
+    async def read() -> ParsedBody:
+        body = FixedBody(Pieces(form), len(form))
+        return await read_web_form(body, limit_bytes=len(form), run_in_thread=asyncio.to_thread)
+
+    with pytest.raises(ValidationFailed, match="16,385 escapes; send at most 16,384"):
+        asyncio.run(read())

@@ -13,7 +13,8 @@ MAX_PICTURE_BYTES: Final = 768_000  # as base64url, the longest that fits the bo
 MAX_PIXELS: Final = 25_000_000
 MAX_CHUNKS: Final = 4_096
 MAX_CREDENTIAL_BYTES: Final = 262_144
-MAX_SVG_ELEMENTS: Final = 20_000
+MAX_SVG_ELEMENTS: Final = 5_000
+MAX_SVG_EQUALS_SIGNS: Final = 10_000  # a bound on the attributes, which the parser collects without a pause
 MAX_SVG_DEPTH: Final = 64
 
 FIELD: Final = "/content_b64url"

@@ -16,6 +16,7 @@ from attestlab.exports.baking.limits import (
     JSON_CREDENTIAL,
     MAX_SVG_DEPTH,
     MAX_SVG_ELEMENTS,
+    MAX_SVG_EQUALS_SIGNS,
     NO_CREDENTIAL,
     SEVERAL_CREDENTIALS,
     exceed,
@@ -101,6 +102,8 @@ class _SvgReader:
 
     def __init__(self, picture: bytes) -> None:
         require_picture_size(picture)
+        if (signs := picture.count(b"=")) > MAX_SVG_EQUALS_SIGNS:
+            raise exceed("equals signs", signs, MAX_SVG_EQUALS_SIGNS)
         self.root = 0
         self.credentials: list[_Credential] = []
         self._elements, self._depth = 0, 0
