@@ -28,6 +28,7 @@ JUNK: tuple[Any, ...] = (
     *("x" * 70_000, b"\xff", [None], {"a": {"b": object()}}, {7: 7}, object(), len, {1}, datetime(1, 1, 1), DEEP),
     *((1, 2, 3, 4), "{" * 5_000, "2026-13-01"),
 )
+LOGIN = {"subject_id": "u", "outcome": "success", "occurred_at": "2026-11-01T09:00:00Z"}
 REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
@@ -96,6 +97,7 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"escalation_threshold": 80, "entry": uuid4(), "count": 1, "before": "DENY", "after": "ALLOW"},
         **{"url": "https://receiver.invalid/", "events": "key.*", "endpoint": uuid4(), "delivery": uuid4()},
         "since": "2026-11-01",
+        "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],
         "contexts": pa.table({"jurisdiction": ["CH"]}),
     }
     return {**named, "thresholds": ("far-away", "jurisdiction"), "document_of_policy": POLICY.format(door="new")}

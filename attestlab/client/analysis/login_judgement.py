@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from math import isnan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from attestlab.client import arguments
 from attestlab.client.analysis.arrow_reading import RowQuery
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 INNOCENT_LABELS = frozenset({"innocent", "legitimate", "benign", "genuine", "normal", "ordinary", "none", "false", "0"})
 THRESHOLDS = tuple(float(score) for score in range(5, 100, 5))
+MAX_COST = 1_000_000_000
 NO_LABEL, NO_CASE = "no label", "no case"
 _OUTCOMES = (
     "SELECT s.entity_id, s.occurred_at, c.id AS case_id, c.outcome FROM signals s JOIN cases c ON c.id = s.case_id "
@@ -53,6 +54,30 @@ class Costs(NamedTuple):
 
     missed_attack: float
     false_alarm: float
+
+
+def read_columns(label: object, campaign: object, innocent: object) -> LabelColumns:
+    """Read the names of columns, and the labels that are no attack.
+
+    Raises:
+        ValidationFailed: one of them is no text.
+    """
+    of_label, of_campaign = (
+        None if each is None else arguments.read_text(each, name="A column") for each in (label, campaign)
+    )
+    return LabelColumns(of_label, of_campaign, arguments.read_texts(innocent, name="innocent"))
+
+
+def read_costs(missed_attack: object, false_alarm: object) -> Costs:
+    """Read what a missed attack and a false alarm cost.
+
+    Raises:
+        ValidationFailed: one of them is no number from 0 to `MAX_COST`.
+    """
+    for name, cost in (("missed_attack", missed_attack), ("false_alarm", false_alarm)):
+        if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost <= MAX_COST:
+            raise ValidationFailed(f"{name} is {arguments.show(cost)}. Pass a number from 0 to {MAX_COST:,}.")
+    return Costs(cast("float", missed_attack), cast("float", false_alarm))
 
 
 class LoginTruth(NamedTuple):

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
-from time import sleep
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple, cast
 from uuid import uuid4
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 NDJSON = "application/x-ndjson"
 MAX_SIGNALS = 10_000  # of one request
 _LOGINS = "/v1/risk/ato/backfill"
-MIN_PAUSE_S, MAX_PAUSE_S = 0.05, 1.0  # between two looks at what is learnt
+MIN_PAUSE_S, MAX_PAUSE_S = 0.1, 2.0  # between two looks at what is learnt
 MAX_BYTES = 8 * 1024 * 1024  # of one request; the service takes 50 MiB
 
 
@@ -112,15 +112,22 @@ def backfill_logins(
 
 def _wait_until_learnt(client: ServiceClient) -> int:
     """Wait until the tenant's past is learnt; returns how many logins it has."""
-    pause_s = MIN_PAUSE_S
+    began_s, first = monotonic(), None
     with show_progress("Learning logins") as bar:
         while True:
             found = cast("dict[str, int]", client.get(_LOGINS))
-            bar.advance(max(0, found["learnt"] - bar.done))
-            if found["learnt"] >= found["accepted"]:
-                return found["learnt"]
-            sleep(pause_s)
-            pause_s = min(2 * pause_s, MAX_PAUSE_S)
+            learnt, left = found["learnt"], found["accepted"] - found["learnt"]
+            bar.advance(max(0, learnt - bar.done))
+            if left <= 0:
+                return learnt
+            first = learnt if first is None else min(first, learnt)
+            sleep(_choose_pause(left, done=learnt - first, spent_s=monotonic() - began_s))
+
+
+def _choose_pause(left: int, *, done: int, spent_s: float) -> float:
+    """Return when to look again: when all may be learnt, because the service learns more slowly between requests."""
+    expected_s = left * spent_s / done if done else MIN_PAUSE_S
+    return min(MAX_PAUSE_S, max(MIN_PAUSE_S, expected_s))
 
 
 def _send_all(

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Unpack
 
 from attestlab.client import arguments
-from attestlab.client.analysis.login_judgement import Costs, LabelColumns, judge_logins
+from attestlab.client.analysis.login_judgement import judge_logins, read_columns, read_costs
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import DatasetCollection
@@ -258,7 +258,7 @@ class SignalCollection(DatasetCollection[SignalHandle]):
         >>> lab.signals.judge_logins([home, bad], labels="kind").kinds.df()["kind"].to_list()
         ['no label', 'takeover']
         """
-        columns, costs = LabelColumns(labels, campaigns, frozenset(innocent)), Costs(missed_attack, false_alarm)
+        columns, costs = read_columns(labels, campaigns, innocent), read_costs(missed_attack, false_alarm)
         return judge_logins(self._client, logins, columns, costs, tz)
 
     def scan(
