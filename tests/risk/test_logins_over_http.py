@@ -104,13 +104,17 @@ def test_unacceptable_login_is_rejected_and_teaches_nothing(key: httpx.Client, c
     + [{"device_id": "unknown"}, {"device_id": "00000000-0000-0000-0000-000000000000"}, {"user_agent": "-"}],
     ids=lambda absent: "-".join([*absent, *absent.values()]),
 )
-def test_a_placeholder_scores_as_a_missing_value(key: httpx.Client, absent: dict[str, str]) -> None:
+def test_a_placeholder_scores_as_a_missing_value(key: httpx.Client, clock: FixedClock, absent: dict[str, str]) -> None:
+    """Of users with a history, to whom an unknown value is a strange one."""
     (name,) = absent
-    for user in ("ada", "bob"):
-        evaluate(key, user, "success")
+    for _ in range(10):
+        clock.advance(timedelta(days=1))
+        for user in ("ada", "bob"):
+            evaluate(key, user, "success")
+    elsewhere = {"ip": "203.0.113.9", "device_id": "phone", "country": "BR", "user_agent": "curl/8"}
 
-    placeholder = evaluate(key, "ada", "success", **absent)
-    missing = evaluate(key, "bob", "success", **{name: None})
+    placeholder = evaluate(key, "ada", "success", **{**elsewhere, **absent})
+    missing = evaluate(key, "bob", "success", **{**elsewhere, name: None})
 
     assert placeholder["factors"] == missing["factors"]
 
