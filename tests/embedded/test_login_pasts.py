@@ -94,7 +94,7 @@ def test_strict_refuses_what_the_service_rejects_and_sends_nothing(lab: Lab) -> 
     for changes in (
         {"outcome": "maybe"},
         {"ip": "somewhere"},
-        {"country": "EU"},
+        {"country": "QQ"},
         {"occurred_at": NOW - timedelta(2_000)},
     ):
         with pytest.raises(

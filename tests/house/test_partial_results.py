@@ -66,6 +66,7 @@ LISTS = {
         **dict.fromkeys(("without_risk", "transitions", "sweep", "sweeps"), Kind.BOUNDED),
         **dict.fromkeys(("examples", "contexts"), Kind.SAMPLE),
     },
+    "POST /v1/risk/ato/backfill": {"rejected": Kind.COUNTED},
     "POST /v1/risk/signals/bulk": {"rejected": Kind.COUNTED},
     "POST /v1/risk/simulate": {"curve": Kind.BOUNDED, "flips": Kind.BOUNDED, "examples": Kind.SAMPLE},
     "PUT /v1/policies/attributes": {"items": Kind.WHOLE},
@@ -78,6 +79,7 @@ WRITES_OF_MANY = {
     "POST /v1/governance/issuer-requests/{id}/execute": Kind.WHOLE,
     "POST /v1/issuers/keys/{kid}/compromise": Kind.WHOLE,
     "POST /v1/issuers/keys/{kid}/revoke": Kind.WHOLE,
+    "POST /v1/risk/ato/backfill": Kind.COUNTED,
     "POST /v1/risk/events/normalize": Kind.COUNTED,
     "POST /v1/risk/signals/bulk": Kind.COUNTED,
     "POST /v1/webhooks/endpoints/{id}/recover": Kind.COUNTED,
@@ -94,6 +96,7 @@ WRITES_OF_ONE = set(
     PATCH /v1/orgs/{id}
     PATCH /v1/users/{id}
     PATCH /v1/webhooks/endpoints/{id}
+    POST /find
     POST /invitations/accept
     POST /v1/api-keys
     POST /v1/api-keys/{id}/compromise
@@ -116,6 +119,7 @@ WRITES_OF_ONE = set(
     POST /v1/issuers/{id}/keys
     POST /v1/lake/query
     POST /v1/me/password
+    POST /v1/open-badges/verify
     POST /v1/orgs
     POST /v1/policies
     POST /v1/policies/analyze
@@ -154,9 +158,9 @@ VERBS = {
     **dict.fromkeys(("deliveries", "entity", "graph", "drift", "blast_radius"), Kind.CUT),
     **dict.fromkeys(("simulate", "sweep"), Kind.CUT),
     **dict.fromkeys(("attributes", "event_types", "analyze", "mapping", "steps", "examine_bundle"), Kind.BOUNDED),
-    **dict.fromkeys(("change_mapping", "replay", "demo_world"), Kind.WHOLE),
+    **dict.fromkeys(("change_mapping", "judge_logins", "replay", "demo_world"), Kind.WHOLE),
     "mint_many": Kind.EACH,
-    **dict.fromkeys(("add_many", "normalize", "recover", "events"), Kind.COUNTED),
+    **dict.fromkeys(("add_many", "backfill_logins", "normalize", "recover", "events"), Kind.COUNTED),
 }
 MANY = re.compile(
     r"Iterator|Iterable\[Mapping|Records|Rows|pa\.Table|DataFrame|Relation|MintResults|Signals|tuple\[Step"
@@ -171,6 +175,7 @@ COMMANDS = {
     "demo": Kind.WHOLE,
     "openapi": Kind.WHOLE,
     "verify": None,
+    "badge": Kind.FILE,
     "mint": Kind.COUNTED,  # exit 1: attested, without its bundle
     "notebooks": Kind.FILE,
     "listen": Kind.COUNTED,

@@ -22,7 +22,7 @@ from attestlab.webhooks.event_types import EVENT_TYPES
 JsonObject = dict[str, Any]
 VERBS = re.compile(
     r"(accept|activate|add|analyze|approve|archive|change|check|compromise|create|evaluate|execute|export|find|get|"
-    r"invite|list|mint|normalize|put|query|record|recover|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|"
+    r"invite|list|load|mint|normalize|put|query|record|recover|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|"
     r"send|set|shadow|sign|simulate|supersede|update|verify)_[a-z_]+"
 )
 

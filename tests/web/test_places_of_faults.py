@@ -135,6 +135,7 @@ WITHOUT_A_CHECK = {
     *("sign_in", "refresh_tokens", "sign_out", "accept_invitation", "send_invitation_form", "update_org"),
     *("change_role", "compromise_api_key", "revoke_api_key", "revoke_consumer_key", "revoke_issuer_key"),
     *("reject_issuer_request", "mint_batch", "supersede_attestation", "revoke_attestation", "resolve_case"),
+    *("find_badge", "load_past_logins", "verify_open_badge"),
     *("create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
 }
 
@@ -217,7 +218,8 @@ def test_a_body_of_another_form_has_a_place(world: World, content: bytes) -> Non
         address = re.sub(r"\{\w+\}", world.ids["issuer"], path)
         headers = {"Content-Type": "application/json", "Idempotency-Key": f"place of {name}"}
         response = find_client(world, name).request(method, address, content=content, headers=headers)
-        if response.status_code == 400 and not response.json()["details"].get("fields"):
+        is_page = response.headers.get("Content-Type", "").startswith("text/html")  # for people, in words
+        if response.status_code == 400 and not is_page and not response.json()["details"].get("fields"):
             without.append(f"{name}: {response.text[:200]}")
 
     assert without == []

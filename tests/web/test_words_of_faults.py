@@ -55,8 +55,9 @@ def test_no_message_has_a_regular_expression(key: httpx.Client) -> None:  # noqa
     assert refuse(key.post("/v1/risk/signals", json={**SIGNAL, "source": "No Name"})) == (
         "/source", "Use 1 to 64 characters of a-z, 0-9 and _.",
     )  # fmt: skip
-    login = {"subject_id": "ada", "outcome": "failure", "country": "pt"}
-    assert refuse(key.post("/v1/risk/ato/evaluate", json=login))[1].startswith("Send an ISO 3166-1 code")
+    login = {"subject_id": "ada", "outcome": "failure", "country": "Portugal"}
+    country = refuse(key.post("/v1/risk/ato/evaluate", json=login))[1]
+    assert "'Portugal' is no ISO 3166-1 code of two letters, such as CH, or XK for Kosovo." in country
     condition = {"attr": "jurisdiction", "op": "eq", "value": "CH"}
     rule = {"id": "no id!", "effect": "DENY", "priority": 1, "when": condition}
     policy = {"name": "a", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "ALLOW"}

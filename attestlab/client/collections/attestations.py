@@ -188,6 +188,16 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def badge(self, what: AttestationLike, format: BadgeFormat = "png") -> BadgeHandle:
         """Fetch the Open Badge of an attestation, baked into a picture (`attestation.badge`).
 
+        Args:
+            what: the attestation, its id or the address of its page.
+            format: of the picture, `png` or `svg`.
+
+        Raises:
+            NotFound: the tenant has no such attestation.
+            Conflict: it is not VALID, has no badge, or its credential is too long for a picture.
+            ValidationFailed: there is no such format.
+            PermissionDenied: a policy denies the export.
+
         >>> badge = lab.attestations.badge(next(lab.attestations.list(schema="degree", status="VALID")), "svg")
         >>> badge.save("diploma.svg").name
         'diploma.svg'
