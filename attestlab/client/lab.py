@@ -176,7 +176,7 @@ class Lab:
 
         >>> query = "select count(*) as n from signals where source = ? and score >= 80"
         >>> list(lab.sql(query, ["login"]))
-        [{'n': 751}]
+        [{'n': 771}]
         >>> import pandas
         >>> mine = pandas.DataFrame({"source": ["login", "media"], "team": ["access", "content"]})
         >>> query = "select team, count(*) as n from signals join mine using (source) group by all order by n"

@@ -216,7 +216,7 @@ class SignalCollection(LoginVerbs):
             NotFound: the tenant knows nothing about it.
 
         >>> lab.signals.entity("user:user-00225").cases[0].max_score
-        99.625
+        92.875
         """
         return get_entity(self._client, *read_entity(entity, entity_id))
 
@@ -364,7 +364,7 @@ class SignalCollection(LoginVerbs):
         >>> report = lab.signals.simulate([{"id": "high", "when": high}], since="2026-10-26")
         >>> report.rules.df()[["rule_id", "escalated"]]
           rule_id  escalated
-        0    high        105
+        0    high         85
         """
         given = [
             arguments.read_mapping(rule, name=f"rules[{number}]")

@@ -139,10 +139,6 @@ def test_rewound_clock_only_moves_forward():
 
 
 @pytest.mark.soak
-@pytest.mark.xfail(
-    strict=True,
-    reason="The stored scores are of the detector before 68ad1f48; renew them with the notebooks' figures.",
-)
 def test_stored_login_signals_are_those_of_the_detector():
     count = 300
 
