@@ -17,7 +17,8 @@ from attestlab.web.executor import Executor
 from attestlab.web.supervisor import Round, Supervised, Supervisor
 
 LOGINS_PER_SLICE, LOGINS_PER_SLICE_IN_TURN = 128, 16  # the latter while writes of requests wait; 0.3 ms each
-POLL_INTERVAL_S = 0.5  # for what another process has kept, and for loads that become quiet
+POLL_INTERVAL_S = 0.5  # while a load may become quiet
+IDLE_INTERVAL_S = 5.0  # for what a process kept that was killed; a process that keeps rows wakes its own learner
 QUIET_S = 1.0  # without further rows, a load is complete as far as the learner can know
 
 
@@ -43,11 +44,12 @@ class LoginLearner:
         self._backfill.on_kept.append(self._wake_from_any_thread)
         try:
             while True:
-                while any([await self._learn(state) for state in await self._list_unlearnt()]):
-                    pass
+                unlearnt = await self._list_unlearnt()
+                while any([await self._learn(state) for state in unlearnt]):
+                    unlearnt = await self._list_unlearnt()
                 completed_round()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_INTERVAL_S):
+                    async with asyncio.timeout(POLL_INTERVAL_S if unlearnt else IDLE_INTERVAL_S):
                         await self._wake_up.wait()
                 self._wake_up.clear()
         finally:
