@@ -28,7 +28,8 @@ def accept_head(
     data: Data,
     database_url: DatabaseUrl = None,
     size: Annotated[
-        int | None, typer.Option(parser=whole_number(0), metavar="SIZE", help="Accept only a head of so many entries.")
+        int | None,
+        typer.Option(parser=whole_number(0), metavar="SIZE", help="Accept only a head of this many entries."),
     ] = None,
     root: Annotated[
         str | None, typer.Option(metavar="HASH", help="Accept only a head with this root_hash, sha256:... .")

@@ -42,8 +42,8 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
 
     The world is that of `attestlab demo`, and always the same but for its ids and keys: eight issuers, a year of
     attestations, verifications, policy decisions and risk signals, up to noon of 2 November 2026, when its clock
-    starts. The first call on a machine builds it, in some twenty seconds, into the user's cache; each lab gets a copy
-    of its own, which ends with it.
+    starts. The first call on a machine builds it, in some twenty seconds, into the user's cache; each lab gets a copy,
+    which is deleted when the lab is closed.
 
     Three people can sign in with `lab.as_(address, password="only for the demo")`, for what needs a person or a second
     one: ann@demo.example (owner), ben@demo.example (admin) and rita@demo.example (reviewer of the platform).

@@ -46,7 +46,7 @@ def live_through_year(
     Args:
         mints: what to mint, in this order; the first at the beginning of the year and the last at its end.
         checks: whose policy decides all year.
-        live_until: does what else happens until then, in transactions of its own.
+        live_until: called before the facts of a moment, with how long ago it is; writes everything else up to then.
         seed: of what is drawn.
         report_progress: gets the share of the year that has passed, up to 1.
     """

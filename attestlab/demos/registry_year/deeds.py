@@ -1,4 +1,4 @@
-"""A deed of the demo's year: what one person or job did at a time, in a transaction of its own."""
+"""A deed of the demo's year: what one person or job did at one time, in one transaction."""
 
 from __future__ import annotations
 

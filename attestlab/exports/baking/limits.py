@@ -25,7 +25,7 @@ SEVERAL_CREDENTIALS: Final = (
     "The picture holds more than one Open Badge; Open Badges 3.0 allows one. Export the badge again."
 )
 JSON_CREDENTIAL: Final = (
-    "The picture holds an Open Badge as JSON with a proof of its own; only badges that are a compact JWT can be "
+    "The picture holds an Open Badge as JSON with an embedded proof. Only badges that are a compact JWT can be "
     "verified here. Verify it with its issuer."
 )
 

@@ -6,8 +6,8 @@ belongs before what the draft has learnt, the draft begins again, from the docum
 and with every row: later scores are those of a life in the right order. To begin again costs as much as all rows, so it
 waits until no more rows come, or until there are twice as many.
 
-Logins that happen meanwhile are scored by the published documents, which learn from them at once, and are kept, too:
-the draft learns them in the order of their arrival. Under the writer's lock, each slice continues from the cursor that
+During a load, the published documents score live logins and learn from them at once. Their rows are kept, too, and the
+draft learns them in the order of their arrival. Under the writer's lock, each slice continues from the cursor that
 the last one left, so any number of processes may learn; a killed one loses the slice that it was in.
 """
 
