@@ -283,3 +283,8 @@ def test_the_time_of_a_lab_is_that_of_its_world(caches: Path, temporary: Path) -
         with pytest.raises(ValidationFailed, match=r"The first is row 2: .* is later than now, 2026-11-02"):
             lab.signals.add_many([signal, signal | {"occurred_at": tomorrow}], strict=True)
         assert lab.signals.add_many([signal | {"occurred_at": WORLD_END}], strict=True).accepted == 1
+        login = {"subject_id": "ada", "outcome": "success", "ip": "192.0.2.7", "occurred_at": WORLD_END, "kind": ""}
+        judged = lab.signals.judge_logins(
+            [login, login | {"kind": "takeover"}, login | {"occurred_at": tomorrow}], labels="kind"
+        )
+        assert (judged.logins, [each.line for each in judged.rejected]) == (2, [3])

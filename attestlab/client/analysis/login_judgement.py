@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from math import isnan
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -107,7 +107,9 @@ def judge_logins(
         from attestlab.risk.logins.places import GeoLocator
 
         scorer, rejected = LoginScorer(GeoLocator()), list[dict[str, object]]()
-        rows = sorted(_read_rows(logins, columns, read_zone(tz), rejected), key=lambda row: row.login.at_ms)
+        rows = sorted(
+            _read_rows(logins, columns, read_zone(tz), client.now(), rejected), key=lambda row: row.login.at_ms
+        )
         outcomes = {} if columns.label else _read_outcomes(client)
         not_judged = 0
         with show_progress("Judging logins", len(rows)) as bar:
@@ -126,10 +128,9 @@ def judge_logins(
 
 
 def _read_rows(
-    logins: BulkRows, columns: LabelColumns, zone: tzinfo | None, rejected: list[dict[str, object]]
+    logins: BulkRows, columns: LabelColumns, zone: tzinfo | None, now: datetime, rejected: list[dict[str, object]]
 ) -> Iterator[_Row]:
     kind = LOGINS._replace(members=LOGINS.members | columns.names, required=(*LOGINS.required, *columns.names))
-    now = datetime.now(UTC)
     for number, row in enumerate(open_rows(logins, kind).rows, 1):
         try:
             members = settle_time(arguments.read_mapping(row, name=f"Row {number}"), zone)
