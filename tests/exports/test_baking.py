@@ -177,8 +177,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "long picture": (lambda: make_png() + bytes(limits.MAX_PICTURE_BYTES), "at most 768,000"),
     "not UTF-8": (lambda: insert_chunks(make_png(), make_text_chunk(b"eyJ\xff")), "not UTF-8"),
-    "JSON in a PNG": (lambda: insert_chunks(make_png(), make_text_chunk(b' {"type": []}')), "only badges that are a"),
-    "JSON in an SVG": (lambda: svg(credential(b"", b"<![CDATA[{}]]>")), "only badges that are a compact JWT"),
+    "JSON in a PNG": (lambda: insert_chunks(make_png(), make_text_chunk(b' {"type": []}')), "Only badges that are a"),
+    "JSON in an SVG": (lambda: svg(credential(b"", b"<![CDATA[{}]]>")), "Only badges that are a compact JWT"),
     "empty text": (lambda: insert_chunks(make_png(), make_text_chunk(b"")), "holds no Open Badge"),
     "no text": (
         lambda: insert_chunks(make_png(), make_chunk(b"iTXt", KEYWORD.encode() + b"\0\0\0")),
