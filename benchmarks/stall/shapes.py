@@ -70,6 +70,7 @@ class Schemas:
             return
         yield Case("unknown members", _wide_maker(base, None))
         yield Case("deep unknown member", _deep_maker(base, "unknown"))
+        yield Case("nothing but a deep unknown member", _deep_maker({}, "unknown"))
         yield from self._members(base, schema.get("properties", {}))
 
     def _members(self, base: dict[str, Any], properties: Mapping[str, Schema]) -> Iterator[Case]:

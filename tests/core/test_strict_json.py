@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
+from attestlab.core.strict_json import MAX_SAFE_INTEGER, _remove_strings, parse_json
 from support.refusals import require_fault
 
 safe_integers = st.integers(-MAX_SAFE_INTEGER, MAX_SAFE_INTEGER)
@@ -137,6 +137,14 @@ def test_depth_counts_objects_like_arrays():
 def test_caller_sets_the_depth_limit():
     assert parse_json(b"[[1]]", max_depth=2) == [[1]]
     assert refusal(b"[[1]]", max_depth=1)[0] == "too_deep"
+
+
+@given(st.lists(st.text('\\"{}[],a', max_size=8), max_size=40), st.integers(0, 40))
+def test_strings_are_removed_whatever_they_contain(strings, cut):
+    """Also where a string does not end, and where a part of 1,000 strings does."""
+    text = "[" + ",".join(json.dumps(one) for one in [*strings, *["["] * 998]) + ']"'
+
+    assert _remove_strings(f"{text}{'[' * cut}".encode()) == b"[" + b"," * (len(strings) + 997) + b"]"
 
 
 def test_wide_value_is_not_deep():
