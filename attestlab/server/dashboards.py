@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -137,8 +138,8 @@ class Dashboards:
         Raises:
             Unavailable: they are not installed, or did not start in time.
         """
-        if missing := _list_missing():
-            raise Unavailable(f"{_NOT_INSTALLED} {MissingExtra(missing, EXTRA).message}")
+        if self._missing:
+            raise Unavailable(f"{_NOT_INSTALLED} {MissingExtra(self._missing, EXTRA).message}")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_TIMEOUT_S
         while (stream := await self._try_to_connect()) is None:
@@ -147,6 +148,11 @@ class Dashboards:
             await self._start_once()
             await asyncio.sleep(_POLL_S)
         return stream
+
+    @cached_property
+    def _missing(self) -> list[str]:
+        """The packages that are not installed, looked for once: it takes 5 ms, and any stranger may connect."""
+        return _list_missing()
 
     async def stop(self) -> None:
         """Stop the dashboards if this worker started them."""

@@ -16,7 +16,9 @@ import httpx
 import pytest
 from bokeh.util.token import get_token_payload
 
+from attestlab.core.errors import Unavailable
 from attestlab.server import dashboards
+from attestlab.settings import Settings
 from attestlab_dashboards.configuration import Configuration, DemoPerson
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.page_socket import PageSocket
@@ -203,6 +205,19 @@ def test_a_server_without_the_extra_has_no_dashboards(monkeypatch: pytest.Monkey
     assert dashboards.are_installed()
     monkeypatch.setitem(sys.modules, missing, None)  # as if it were not installed
     assert not dashboards.are_installed()
+
+
+def test_a_server_looks_for_the_packages_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger may connect thousands of times, and each look takes 5 ms of the event loop."""
+    looks = []
+    monkeypatch.setattr(dashboards, "_list_missing", lambda: looks.append(1) or ["panel"])
+    served = dashboards.Dashboards(dashboards.DashboardFolder(tmp_path), Settings(data=tmp_path, database_url=None))
+
+    for _ in range(3):
+        with pytest.raises(Unavailable, match="panel"):
+            asyncio.run(served.connect())
+
+    assert len(looks) == 1
 
 
 def test_requests_without_a_session_are_limited_by_address(tmp_path: Path) -> None:
