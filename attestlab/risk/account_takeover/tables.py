@@ -1,16 +1,17 @@
 """Tables of what is known about the values of logins, and of a past that is being loaded."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Index, LargeBinary
-from sqlmodel import Field, SQLModel
+from sqlalchemy import BigInteger, Index
+from sqlmodel import Field
 
-from attestlab.core.db.tables import short_repr
+from attestlab.core.db.tables import model_of, short_repr
 
 
-class LoginDocument(SQLModel, table=True):
+@short_repr
+class LoginDocumentRecord(NamedTuple):
     """What is known about one user, address, device or other value of a tenant's logins.
 
     `digest` is that of the kind and the value, so the table names no user and no address. `document` is JSON of at most
@@ -18,33 +19,24 @@ class LoginDocument(SQLModel, table=True):
     in each generation of `risk_login_learning`.
     """
 
-    __tablename__ = "risk_login_documents"
-    __table_args__ = (
-        Index("ix_risk_login_documents_by_end", "tenant_id", "expires_at"),
-        {"sqlite_with_rowid": False},  # SQLAlchemy's
-    )
-
-    tenant_id: UUID = Field(primary_key=True, foreign_key="tenants.id")
-    generation: int = Field(primary_key=True)
-    digest: bytes = Field(primary_key=True, sa_type=LargeBinary)
-    kind: str = Field(max_length=16)
-    document: str = Field(max_length=4096)
+    tenant_id: Annotated[UUID, Field(primary_key=True, foreign_key="tenants.id")]
+    generation: Annotated[int, Field(primary_key=True)]
+    digest: Annotated[bytes, Field(primary_key=True)]
+    kind: Annotated[str, Field(max_length=16)]
+    document: Annotated[str, Field(max_length=4096)]
     expires_at: datetime
+
+
+LoginDocument = model_of(
+    LoginDocumentRecord,
+    "risk_login_documents",
+    Index("ix_risk_login_documents_by_end", "tenant_id", "expires_at"),
+    sqlite_with_rowid=False,
+)
 
 
 @short_repr
-class LoginDocumentRecord(NamedTuple):
-    """A row of `risk_login_documents`."""
-
-    tenant_id: UUID
-    generation: int
-    digest: bytes
-    kind: str
-    document: str
-    expires_at: datetime
-
-
-class LoginLearning(SQLModel, table=True):
+class LoginLearningRecord(NamedTuple):
     """What a tenant's documents have learnt, and how far a past that is being loaded is learnt.
 
     Documents of the generation `published` are read before those of `base`, which do not change while a past is
@@ -53,44 +45,21 @@ class LoginLearning(SQLModel, table=True):
     a row has come that belongs before the cursor, so the draft must begin again.
     """
 
-    __tablename__ = "risk_login_learning"
-
-    tenant_id: UUID = Field(primary_key=True, foreign_key="tenants.id")
+    tenant_id: Annotated[UUID, Field(primary_key=True, foreign_key="tenants.id")]
     newest_at: datetime  # of the logins that were learnt, at most an hour behind
     pruned_until: datetime  # documents that had expired by then are deleted
-    base: int
-    published: int
-    draft: int
-    cursor_ms: int = Field(sa_type=BigInteger)
-    cursor_id: bytes = Field(sa_type=LargeBinary)
-    is_stale: bool
-    has_garbage: bool  # documents of generations that no login reads
-    accepted: int = Field(sa_type=BigInteger)  # logins of the past, each once
-    learnt: int = Field(sa_type=BigInteger)  # of them, by the draft
-    began_with: int = Field(sa_type=BigInteger)  # how many had been accepted when the draft began
-    loaded_at: datetime | None  # when the last login of the past came; None without a load
-    is_ending: bool  # the load has ended, and its rows are being deleted
-
-
-@short_repr
-class LoginLearningRecord(NamedTuple):
-    """A row of `risk_login_learning`."""
-
-    tenant_id: UUID
-    newest_at: datetime
-    pruned_until: datetime
     base: int = 0
     published: int = 0
     draft: int = 0
-    cursor_ms: int = 0
+    cursor_ms: Annotated[int, Field(sa_type=BigInteger)] = 0
     cursor_id: bytes = b""
     is_stale: bool = False
-    has_garbage: bool = False
-    accepted: int = 0
-    learnt: int = 0
-    began_with: int = 0
-    loaded_at: datetime | None = None
-    is_ending: bool = False
+    has_garbage: bool = False  # documents of generations that no login reads
+    accepted: Annotated[int, Field(sa_type=BigInteger)] = 0  # logins of the past, each once
+    learnt: Annotated[int, Field(sa_type=BigInteger)] = 0  # of them, by the draft
+    began_with: Annotated[int, Field(sa_type=BigInteger)] = 0  # how many had been accepted when the draft began
+    loaded_at: datetime | None = None  # when the last login of the past came; None without a load
+    is_ending: bool = False  # the load has ended, and its rows are being deleted
 
     @property
     def is_loading(self) -> bool:
@@ -103,29 +72,22 @@ class LoginLearningRecord(NamedTuple):
         return self.draft != self.published
 
 
-class KeptLogin(SQLModel, table=True):
+LoginLearning = model_of(LoginLearningRecord, "risk_login_learning")
+
+
+@short_repr
+class KeptLoginRecord(NamedTuple):
     """A login that the draft of `risk_login_learning` may have to learn again; kept until the load has ended.
 
     `order_ms` and `id` are its place: a login of the past has the time when it happened, and the digest of its trace,
     so that each counts once; another one the time when it arrived, and a UUID. `trace` names no user and no address.
     """
 
-    __tablename__ = "risk_login_backfill"
-    __table_args__ = {"sqlite_with_rowid": False}  # SQLAlchemy's
-
-    tenant_id: UUID = Field(primary_key=True, foreign_key="tenants.id")
-    order_ms: int = Field(primary_key=True, sa_type=BigInteger)
-    id: bytes = Field(primary_key=True, sa_type=LargeBinary)
-    is_past: bool
-    trace: bytes = Field(sa_type=LargeBinary)
-
-
-@short_repr
-class KeptLoginRecord(NamedTuple):
-    """A row of `risk_login_backfill`."""
-
-    tenant_id: UUID
-    order_ms: int
-    id: bytes
+    tenant_id: Annotated[UUID, Field(primary_key=True, foreign_key="tenants.id")]
+    order_ms: Annotated[int, Field(primary_key=True, sa_type=BigInteger)]
+    id: Annotated[bytes, Field(primary_key=True)]
     is_past: bool
     trace: bytes
+
+
+KeptLogin = model_of(KeptLoginRecord, "risk_login_backfill", sqlite_with_rowid=False)
