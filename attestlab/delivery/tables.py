@@ -1,38 +1,26 @@
 """The table of deliveries."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
-from attestlab.core.db.tables import short_repr
-
-
-class Delivery(SQLModel, table=True):
-    """An attestation with a recipient; `user_id` is the recipient's account, if any."""
-
-    __tablename__ = "deliveries"
-
-    attestation_id: UUID = Field(primary_key=True)
-    tenant_id: UUID = Field(foreign_key="tenants.id")
-    issuer_id: UUID = Field(foreign_key="issuers.id")
-    recipient_email: str = Field(max_length=254, index=True)
-    user_id: UUID | None = Field(default=None, foreign_key="users.id", index=True)
-    state: str = Field(max_length=10)
-    created_at: datetime
-    delivered_at: datetime | None = None
+from attestlab.core.db.tables import model_of, short_repr
 
 
 @short_repr
 class DeliveryRecord(NamedTuple):
-    """A row of `deliveries`."""
+    """An attestation with a recipient; `user_id` is the recipient's account, if any."""
 
-    attestation_id: UUID
-    tenant_id: UUID
-    issuer_id: UUID
-    recipient_email: str
-    user_id: UUID | None
-    state: str
+    attestation_id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
+    issuer_id: Annotated[UUID, Field(foreign_key="issuers.id")]
+    recipient_email: Annotated[str, Field(max_length=254, index=True)]
+    user_id: Annotated[UUID | None, Field(foreign_key="users.id", index=True)]
+    state: Annotated[str, Field(max_length=10)]
     created_at: datetime
     delivered_at: datetime | None
+
+
+Delivery = model_of(DeliveryRecord, "deliveries")

@@ -5,167 +5,104 @@ that were audited before remain valid.
 """
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import LargeBinary
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
-from attestlab.core.db.tables import short_repr
+from attestlab.core.db.tables import model_of, short_repr
 
 SINCE_0003 = {"info": {"since": "0003"}}
 SINCE_0025 = {"info": {"since": "0025"}}
 
 
-class Tenant(SQLModel, table=True):
+@short_repr
+class TenantRecord(NamedTuple):
     """A customer of the service; all other data belongs to a tenant.
 
     `adjusted` is a JSON object of the limits that the operator set for this tenant only. A consumer has a tenant of
     their own, which `realm` marks.
     """
 
-    __tablename__ = "tenants"
-
-    id: UUID = Field(primary_key=True)
-    name: str = Field(max_length=200)
-    plan: str = Field(max_length=16)
+    id: Annotated[UUID, Field(primary_key=True)]
+    name: Annotated[str, Field(max_length=200)]
+    plan: Annotated[str, Field(max_length=16)]
     is_operator: bool
     created_at: datetime
-    adjusted: str | None = Field(default=None, max_length=400, sa_column_kwargs=SINCE_0003)
-    realm: str | None = Field(default=None, max_length=8, sa_column_kwargs=SINCE_0003)
+    adjusted: Annotated[str | None, Field(max_length=400, sa_column_kwargs=SINCE_0003)] = None
+    realm: Annotated[str | None, Field(max_length=8, sa_column_kwargs=SINCE_0003)] = None
 
 
-@short_repr
-class TenantRecord(NamedTuple):
-    """A row of `tenants`."""
-
-    id: UUID
-    name: str
-    plan: str
-    is_operator: bool
-    created_at: datetime
-    adjusted: str | None = None
-    realm: str | None = None
-
-
-class Org(SQLModel, table=True):
-    """An organization of a tenant; `return_origins` is a JSON array."""
-
-    __tablename__ = "orgs"
-
-    id: UUID = Field(primary_key=True)
-    tenant_id: UUID = Field(foreign_key="tenants.id", index=True)
-    name: str = Field(max_length=200)
-    slug: str = Field(max_length=48, unique=True)
-    status: str = Field(max_length=16)
-    created_at: datetime
-    updated_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    return_origins: str | None = Field(default=None, max_length=4096, sa_column_kwargs=SINCE_0003)
+Tenant = model_of(TenantRecord, "tenants")
 
 
 @short_repr
 class OrgRecord(NamedTuple):
-    """A row of `orgs`."""
+    """An organization of a tenant; `return_origins` is a JSON array."""
 
-    id: UUID
-    tenant_id: UUID
-    name: str
-    slug: str
-    status: str
+    id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id", index=True)]
+    name: Annotated[str, Field(max_length=200)]
+    slug: Annotated[str, Field(max_length=48, unique=True)]
+    status: Annotated[str, Field(max_length=16)]
     created_at: datetime
-    updated_at: datetime | None = None
-    return_origins: str | None = None
+    updated_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    return_origins: Annotated[str | None, Field(max_length=4096, sa_column_kwargs=SINCE_0003)] = None
 
 
-class User(SQLModel, table=True):
+Org = model_of(OrgRecord, "orgs")
+
+
+@short_repr
+class UserRecord(NamedTuple):
     """A person; `password_hash` is argon2id, `roles` are separated by spaces.
 
     Without a `status` they are ACTIVE. An INVITED person has no password yet, and of the mailed token only the SHA-256
     is stored. Of a REMOVED person only an id remains.
     """
 
-    __tablename__ = "users"
-
-    id: UUID = Field(primary_key=True)
-    tenant_id: UUID = Field(foreign_key="tenants.id", index=True)
-    org_id: UUID = Field(foreign_key="orgs.id")
-    email: str = Field(max_length=254, unique=True)
-    name: str = Field(max_length=200)
-    password_hash: str = Field(max_length=200, repr=False)
-    roles: str = Field(max_length=200)
+    id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id", index=True)]
+    org_id: Annotated[UUID, Field(foreign_key="orgs.id")]
+    email: Annotated[str, Field(max_length=254, unique=True)]
+    name: Annotated[str, Field(max_length=200)]
+    password_hash: Annotated[str, Field(max_length=200, repr=False)]
+    roles: Annotated[str, Field(max_length=200)]
     created_at: datetime
-    status: str | None = Field(default=None, max_length=8, sa_column_kwargs=SINCE_0003)
-    invitation_sha256: bytes | None = Field(
-        default=None, index=True, unique=True, sa_type=LargeBinary, sa_column_kwargs=SINCE_0003
-    )
-    invited_until: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    joined_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    removed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    password_changed_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
+    status: Annotated[str | None, Field(max_length=8, sa_column_kwargs=SINCE_0003)] = None
+    invitation_sha256: Annotated[bytes | None, Field(index=True, unique=True, sa_column_kwargs=SINCE_0003)] = None
+    invited_until: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    joined_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    removed_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    password_changed_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+
+
+User = model_of(UserRecord, "users")
 
 
 @short_repr
-class UserRecord(NamedTuple):
-    """A row of `users`."""
-
-    id: UUID
-    tenant_id: UUID
-    org_id: UUID
-    email: str
-    name: str
-    password_hash: str
-    roles: str
-    created_at: datetime
-    status: str | None = None
-    invitation_sha256: bytes | None = None
-    invited_until: datetime | None = None
-    joined_at: datetime | None = None
-    removed_at: datetime | None = None
-    password_changed_at: datetime | None = None
-
-
-class ApiKey(SQLModel, table=True):
+class ApiKeyRecord(NamedTuple):
     """A tenant's key; only the SHA-256 of the secret is stored.
 
     `scopes` are separated by spaces. `has_group_scopes` is null for a key that is older than the scopes of risk,
     policies and webhooks: it has them all.
     """
 
-    __tablename__ = "api_keys"
-
-    id: UUID = Field(primary_key=True)
-    tenant_id: UUID = Field(foreign_key="tenants.id", index=True)
-    name: str = Field(max_length=200)
-    prefix: str = Field(max_length=32)
-    secret_sha256: bytes = Field(unique=True, sa_type=LargeBinary, repr=False)
-    environment: str = Field(max_length=4)
-    scopes: str = Field(max_length=400)
-    status: str = Field(max_length=8)
+    id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id", index=True)]
+    name: Annotated[str, Field(max_length=200)]
+    prefix: Annotated[str, Field(max_length=32)]
+    secret_sha256: Annotated[bytes, Field(unique=True, repr=False)]
+    environment: Annotated[str, Field(max_length=4)]
+    scopes: Annotated[str, Field(max_length=400)]
+    status: Annotated[str, Field(max_length=8)]
     created_at: datetime
-    created_by: UUID | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    expires_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    revoked_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    revocation_reason: str | None = Field(default=None, max_length=1024, sa_column_kwargs=SINCE_0003)
-    compromised_at: datetime | None = Field(default=None, sa_column_kwargs=SINCE_0003)
-    has_group_scopes: bool | None = Field(default=None, sa_column_kwargs=SINCE_0025)
+    created_by: Annotated[UUID | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    expires_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    revoked_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    revocation_reason: Annotated[str | None, Field(max_length=1024, sa_column_kwargs=SINCE_0003)] = None
+    compromised_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    has_group_scopes: Annotated[bool | None, Field(sa_column_kwargs=SINCE_0025)] = None
 
 
-@short_repr
-class ApiKeyRecord(NamedTuple):
-    """A row of `api_keys`."""
-
-    id: UUID
-    tenant_id: UUID
-    name: str
-    prefix: str
-    secret_sha256: bytes
-    environment: str
-    scopes: str
-    status: str
-    created_at: datetime
-    created_by: UUID | None = None
-    expires_at: datetime | None = None
-    revoked_at: datetime | None = None
-    revocation_reason: str | None = None
-    compromised_at: datetime | None = None
-    has_group_scopes: bool | None = None
+ApiKey = model_of(ApiKeyRecord, "api_keys")

@@ -7,13 +7,13 @@ costs as much as counting one.
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Connection, bindparam, select
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
-from attestlab.core.db.tables import iterate, short_repr, table_of
+from attestlab.core.db.tables import iterate, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -22,27 +22,17 @@ ATTESTATIONS = "attestations"
 VERIFICATIONS = "verifications"
 
 
-class UsageDay(SQLModel, table=True):
-    """A tenant's usage of one metric on one UTC day."""
-
-    __tablename__ = "usage_days"
-
-    tenant_id: UUID = Field(primary_key=True)
-    metric: str = Field(primary_key=True, max_length=32)
-    day: date = Field(primary_key=True)
-    used: int = Field(sa_type=BigInteger)
-
-
 @short_repr
 class UsageDayRecord(NamedTuple):
-    """A row of `usage_days`."""
+    """A tenant's usage of one metric on one UTC day."""
 
-    tenant_id: UUID
-    metric: str
-    day: date
-    used: int
+    tenant_id: Annotated[UUID, Field(primary_key=True)]
+    metric: Annotated[str, Field(primary_key=True, max_length=32)]
+    day: Annotated[date, Field(primary_key=True)]
+    used: Annotated[int, Field(sa_type=BigInteger)]
 
 
+UsageDay = model_of(UsageDayRecord, "usage_days")
 _table = table_of(UsageDay)
 _USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name in ("tenant_id", "metric", "day")))
 _ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
