@@ -4,12 +4,12 @@ Partial tiles are not stored: they are derived from the leaves and the full tile
 """
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from sqlalchemy import DDL, BigInteger, Index, LargeBinary, Text, event, text
+from sqlalchemy import DDL, BigInteger, Index, Text, event, text
 from sqlmodel import Field, SQLModel
 
-from attestlab.core.db.tables import short_repr
+from attestlab.core.db.tables import model_of, short_repr
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 
 # Leaf hashes are random, so a plain index on a million of them writes one page per leaf (measured: a batch of 30
@@ -18,138 +18,89 @@ from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 SEGMENT_BITS = 12
 
 
-class LogHead(SQLModel, table=True):
+@short_repr
+class LogHeadRecord(NamedTuple):
     """The single row with the size and root of the log; a transaction that appends locks it.
 
     `sealed_key` is the log's private key as the keyring sealed it.
     """
 
-    __tablename__ = "log_head"
-
-    id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
-    origin: str = Field(max_length=255)
-    size: int = Field(sa_type=BigInteger)
-    root: bytes = Field(sa_type=LargeBinary)
-    vkey: str = Field(max_length=400)
-    sealed_key: bytes = Field(sa_type=LargeBinary, repr=False)
-
-
-@short_repr
-class LogHeadRecord(NamedTuple):
-    """A row of `log_head`."""
-
-    id: int
-    origin: str
-    size: int
+    id: Annotated[int, Field(primary_key=True, sa_column_kwargs={"autoincrement": False})]
+    origin: Annotated[str, Field(max_length=255)]
+    size: Annotated[int, Field(sa_type=BigInteger)]
     root: bytes
-    vkey: str
-    sealed_key: bytes
-
-    def __repr__(self) -> str:
-        return f"LogHeadRecord(origin={self.origin!r}, size={self.size})"
+    vkey: Annotated[str, Field(max_length=400)]
+    sealed_key: Annotated[bytes, Field(repr=False)]
 
 
-class LogLeaf(SQLModel, table=True):
-    """One entry of the log. `kind` and `subject` repeat members of the entry, so that queries can use them."""
-
-    __tablename__ = "log_leaves"
-    __table_args__ = (
-        Index("ix_log_leaves_segment_hash", text(f'("index" >> {SEGMENT_BITS})'), "leaf_hash"),
-        Index(
-            "ix_log_leaves_subject", "subject", "index", sqlite_where=text("subject IS NOT NULL")
-        ),  # `migrations.models`
-    )
-
-    index: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
-    leaf_hash: bytes = Field(sa_type=LargeBinary)
-    entry: bytes = Field(sa_type=LargeBinary)
-    kind: str = Field(max_length=32)
-    subject: str | None = Field(default=None, max_length=160)
+LogHead = model_of(LogHeadRecord, "log_head")
 
 
 @short_repr
 class LogLeafRecord(NamedTuple):
-    """A row of `log_leaves`."""
+    """One entry of the log. `kind` and `subject` repeat members of the entry, so that queries can use them."""
 
-    index: int  # type: ignore[assignment]  # overrides tuple.index
+    index: Annotated[int, Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})]  # type: ignore[assignment]  # overrides tuple.index
     leaf_hash: bytes
     entry: bytes
-    kind: str
-    subject: str | None
+    kind: Annotated[str, Field(max_length=32)]
+    subject: Annotated[str | None, Field(max_length=160)]
 
 
-class LogTile(SQLModel, table=True):
-    """A full tile: 256 hashes of C2SP tlog-tiles."""
-
-    __tablename__ = "log_tiles"
-
-    level: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
-    index: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
-    data: bytes = Field(sa_type=LargeBinary)
+LogLeaf = model_of(
+    LogLeafRecord,
+    "log_leaves",
+    Index("ix_log_leaves_segment_hash", text(f'("index" >> {SEGMENT_BITS})'), "leaf_hash"),
+    Index("ix_log_leaves_subject", "subject", "index", sqlite_where=text("subject IS NOT NULL")),
+)
 
 
 @short_repr
 class LogTileRecord(NamedTuple):
-    """A row of `log_tiles`."""
+    """A full tile: 256 hashes of C2SP tlog-tiles."""
 
-    level: int
-    index: int  # type: ignore[assignment]  # overrides tuple.index
+    level: Annotated[int, Field(primary_key=True, sa_column_kwargs={"autoincrement": False})]
+    index: Annotated[int, Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})]  # type: ignore[assignment]  # overrides tuple.index
     data: bytes
 
 
-class LogCheckpoint(SQLModel, table=True):
+LogTile = model_of(LogTileRecord, "log_tiles")
+
+
+@short_repr
+class LogCheckpointRecord(NamedTuple):
     """A signed tree head, verbatim; `at` is the time in the log's own timestamped signature.
 
     `previous_size` is the size of the checkpoint before (None for the first), so that a missing checkpoint is noticed.
     """
 
-    __tablename__ = "log_checkpoints"
-
-    size: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
-    previous_size: int | None = Field(default=None, sa_type=BigInteger)
-    root: bytes = Field(sa_type=LargeBinary)
-    note: str = Field(sa_type=Text)
-    at: datetime
-
-
-@short_repr
-class LogCheckpointRecord(NamedTuple):
-    """A row of `log_checkpoints`; `note` is the signed note, verbatim."""
-
-    size: int
-    previous_size: int | None
+    size: Annotated[int, Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})]
+    previous_size: Annotated[int | None, Field(sa_type=BigInteger)]
     root: bytes
-    note: str
+    note: Annotated[str, Field(sa_type=Text)]
     at: datetime
 
 
-class LogCosignature(SQLModel, table=True):
-    """A witness's signature line over the checkpoint of `tree_size`, and the time that the line states.
-
-    `vkey` is the witness's key, under which the line verifies. A witness may cosign the same size again later.
-    """
-
-    __tablename__ = "log_cosignatures"
-    __table_args__ = (Index("ix_log_cosignatures_vkey", "vkey", "seq"),)
-
-    seq: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
-    tree_size: int = Field(sa_type=BigInteger, index=True)
-    vkey: str = Field(max_length=400)
-    line: str = Field(sa_type=Text)
-    at: datetime
-    hash: bytes = Field(sa_type=LargeBinary)
+LogCheckpoint = model_of(LogCheckpointRecord, "log_checkpoints")
 
 
 @short_repr
 class LogCosignatureRecord(NamedTuple):
-    """A row of `log_cosignatures`; `line` is the signature line with its line feed."""
+    """A witness's signature line over the checkpoint of `tree_size`, and the time that the line states.
 
-    seq: int
-    tree_size: int
-    vkey: str
-    line: str
+    `line` ends with its line feed, and `vkey` is the witness's key, under which it verifies. A witness may cosign the
+    same size again later.
+    """
+
+    seq: Annotated[int, Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})]
+    tree_size: Annotated[int, Field(sa_type=BigInteger, index=True)]
+    vkey: Annotated[str, Field(max_length=400)]
+    line: Annotated[str, Field(sa_type=Text)]
     at: datetime
     hash: bytes
+
+
+LogCosignature = model_of(LogCosignatureRecord, "log_cosignatures", Index("ix_log_cosignatures_vkey", "vkey", "seq"))
 
 
 Guard = tuple[str, str]  # a table, and a statement that protects it

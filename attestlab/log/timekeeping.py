@@ -11,13 +11,13 @@ confirms it.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from attestlab.core.clock import Clock
-from attestlab.core.db.tables import fetch_one, short_repr, table_of
+from attestlab.core.db.tables import fetch_one, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import Unavailable
@@ -32,23 +32,15 @@ ROW_ID = 1
 ABOVE_ANY_SIZE = 1 << 62  # exceeds the size of every tree
 
 
-class ConfirmedTime(SQLModel, table=True):
-    """The single row with the time that an operator confirmed last; absent before the first confirmation."""
-
-    __tablename__ = "confirmed_time"
-
-    id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
-    at: datetime
-
-
 @short_repr
 class ConfirmedTimeRecord(NamedTuple):
-    """A row of `confirmed_time`."""
+    """The single row with the time that an operator confirmed last; absent before the first confirmation."""
 
-    id: int
+    id: Annotated[int, Field(primary_key=True, sa_column_kwargs={"autoincrement": False})]
     at: datetime
 
 
+ConfirmedTime = model_of(ConfirmedTimeRecord, "confirmed_time")
 confirmed_time = table_of(ConfirmedTime)
 _CONFIRMED = select(*confirmed_time.c).where(confirmed_time.c.id == bindparam("id"))
 

@@ -10,7 +10,7 @@ from sqlalchemy import MetaData, Table
 from sqlmodel import SQLModel
 
 PACKAGE = Path(__file__).parents[1]
-_TABLE = re.compile(r"^class \w+\(.*\btable=True\)|^\w+ = model_of\(", re.MULTILINE)
+_TABLE = re.compile(r"^\w+ = model_of\(", re.MULTILINE)
 
 
 def metadata() -> MetaData:

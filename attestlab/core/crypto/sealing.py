@@ -8,14 +8,14 @@ seals nothing, because the secret would be lost with the replaced key.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, LargeBinary, insert, select, update
-from sqlmodel import Field, SQLModel
+from sqlalchemy import Connection, insert, select, update
+from sqlmodel import Field
 
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.db.tables import short_repr, table_of
+from attestlab.core.db.tables import model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import KeyringMismatch
 
@@ -23,23 +23,15 @@ ROW_ID = 1
 CACHE_KEY = "keyring.kek_id"
 
 
-class SealedUnder(SQLModel, table=True):
-    """The one row that names the key-encryption key of everything sealed in the records."""
-
-    __tablename__ = "sealed_under"
-
-    id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
-    kek_id: bytes = Field(sa_type=LargeBinary)
-
-
 @short_repr
 class SealedUnderRecord(NamedTuple):
-    """A row of `sealed_under`."""
+    """The one row that names the key-encryption key of everything sealed in the records."""
 
-    id: int
+    id: Annotated[int, Field(primary_key=True, sa_column_kwargs={"autoincrement": False})]
     kek_id: bytes
 
 
+SealedUnder = model_of(SealedUnderRecord, "sealed_under")
 sealed_under = table_of(SealedUnder)
 _KEK_ID = select(sealed_under.c.kek_id).where(sealed_under.c.id == ROW_ID)
 

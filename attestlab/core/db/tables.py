@@ -42,7 +42,8 @@ def model_of(record: type[NamedTuple], table: str, *indexes: Index, **options: o
     A field is a column of the same name, order and type. `Annotated[str, Field(max_length=64)]` declares the rest, with
     SQLModel's `Field`; a column is nullable if its type admits None. The class has the name of the record without
     `Record`, and its docstring. A default of the record is for those who make a record; the column has none.
-    `options` are SQLAlchemy's options of a table, such as `sqlite_with_rowid=False`.
+    `options` are SQLAlchemy's options of a table, such as `sqlite_with_rowid=False`. The condition of a partial index
+    is declared for SQLite (`sqlite_where`); `migrations.models` gives PostgreSQL the same.
 
     Raises:
         TypeError: The table cannot be declared so; the message names the table and the field.

@@ -8,14 +8,14 @@ so that a row changed outside the service is detected.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Index, LargeBinary
-from sqlmodel import Field, SQLModel
+from sqlalchemy import BigInteger, Index
+from sqlmodel import Field
 
 from attestlab.core.crypto.canonical_json import canonical_trusted
-from attestlab.core.db.tables import short_repr, table_of
+from attestlab.core.db.tables import model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.ids import new_id
@@ -39,53 +39,34 @@ class AuditEntry:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
 
-class AuditEvent(SQLModel, table=True):
-    """A stored audit entry; `integrity_hash` covers `record`, which is canonical JSON, and `prev_hash`."""
-
-    __tablename__ = "audit_events"
-    __table_args__ = (
-        Index("ix_audit_events_of_actor", "tenant_id", "actor_id", "seq"),
-        Index("ix_audit_events_of_deed", "tenant_id", "resource_type", "action", "seq"),
-        Index("ix_audit_events_of_resource", "tenant_id", "resource_id", "seq"),
-        Index("ix_audit_events_of_time", "tenant_id", "timestamp"),
-    )
-
-    tenant_id: UUID = Field(primary_key=True)
-    seq: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
-    id: UUID
-    timestamp: datetime
-    action: str = Field(max_length=64)
-    resource_type: str = Field(max_length=40)
-    resource_id: str = Field(max_length=128)
-    record: bytes = Field(sa_type=LargeBinary)
-    integrity_hash: bytes = Field(sa_type=LargeBinary)
-    prev_hash: bytes = Field(sa_type=LargeBinary)
-    actor_type: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
-    actor_id: str = Field(max_length=64, sa_column_kwargs={"server_default": ""})
-    outcome: str = Field(max_length=8, sa_column_kwargs={"server_default": ""})
-
-
 @short_repr
 class AuditEventRecord(NamedTuple):
-    """A row of `audit_events`."""
+    """A stored audit entry; `integrity_hash` covers `record`, which is canonical JSON, and `prev_hash`."""
 
-    tenant_id: UUID
-    seq: int
+    tenant_id: Annotated[UUID, Field(primary_key=True)]
+    seq: Annotated[int, Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})]
     id: UUID
     timestamp: datetime
-    action: str
-    resource_type: str
-    resource_id: str
+    action: Annotated[str, Field(max_length=64)]
+    resource_type: Annotated[str, Field(max_length=40)]
+    resource_id: Annotated[str, Field(max_length=128)]
     record: bytes
     integrity_hash: bytes
     prev_hash: bytes
-    actor_type: str
-    actor_id: str
-    outcome: str
+    actor_type: Annotated[str, Field(max_length=8, sa_column_kwargs={"server_default": ""})]
+    actor_id: Annotated[str, Field(max_length=64, sa_column_kwargs={"server_default": ""})]
+    outcome: Annotated[str, Field(max_length=8, sa_column_kwargs={"server_default": ""})]
 
 
+AuditEvent = model_of(
+    AuditEventRecord,
+    "audit_events",
+    Index("ix_audit_events_of_actor", "tenant_id", "actor_id", "seq"),
+    Index("ix_audit_events_of_deed", "tenant_id", "resource_type", "action", "seq"),
+    Index("ix_audit_events_of_resource", "tenant_id", "resource_id", "seq"),
+    Index("ix_audit_events_of_time", "tenant_id", "timestamp"),
+)
 _table = table_of(AuditEvent)
-
 
 BUFFER = Buffer[AuditEntry]("audit")
 

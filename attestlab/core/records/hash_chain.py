@@ -5,12 +5,12 @@ removed from the end is detected like one removed from the middle.
 """
 
 import hashlib
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, bindparam, select
-from sqlmodel import Field, SQLModel
+from sqlalchemy import BigInteger, Connection, Integer, bindparam, select
+from sqlmodel import Field
 
-from attestlab.core.db.tables import short_repr, table_of
+from attestlab.core.db.tables import model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -19,25 +19,16 @@ GENESIS = bytes(32)
 SEQUENCE_TYPE = BigInteger().with_variant(Integer(), "sqlite")
 
 
-class ChainHead(SQLModel, table=True):
-    """The head of a chain: its length and the hash of its last link."""
-
-    __tablename__ = "chain_heads"
-
-    name: str = Field(primary_key=True, max_length=80)
-    length: int = Field(sa_type=BigInteger)
-    hash: bytes = Field(sa_type=LargeBinary)
-
-
 @short_repr
 class ChainHeadRecord(NamedTuple):
-    """A row of `chain_heads`."""
+    """The head of a chain: its length and the hash of its last link."""
 
-    name: str
-    length: int
+    name: Annotated[str, Field(primary_key=True, max_length=80)]
+    length: Annotated[int, Field(sa_type=BigInteger)]
     hash: bytes
 
 
+ChainHead = model_of(ChainHeadRecord, "chain_heads")
 _heads = table_of(ChainHead)
 _FIND = select(_heads.c.length, _heads.c.hash).where(_heads.c.name == bindparam("name"))
 _SAVE = Upsert(_heads, key=("name",), change=lambda new: {"length": new.length, "hash": new.hash})

@@ -5,16 +5,16 @@ was committed, so none is lost and none is invented. Rows form one hash chain.
 """
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, Index, LargeBinary, bindparam, func, select
-from sqlmodel import Field, SQLModel
+from sqlalchemy import BigInteger, Connection, Index, bindparam, func, select
+from sqlmodel import Field
 
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.storage import CommitHook
-from attestlab.core.db.tables import short_repr, table_of
+from attestlab.core.db.tables import model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.events import Event
@@ -25,40 +25,27 @@ CHAIN = "outbox"
 BUFFER = Buffer[tuple[UUID, Event, datetime]]("outbox")
 
 
-class OutboxEvent(SQLModel, table=True):
+@short_repr
+class OutboxEventRecord(NamedTuple):
     """A stored event; `body` is the canonical JSON of the envelope `{id, type, created_at, data}`.
 
     `seq` numbers the events of all tenants from 0, `sequence` those of each tenant from 1, both without gaps and in the
     order of their commits.
     """
 
-    __tablename__ = "outbox_events"
-    __table_args__ = (Index("ix_outbox_events_of_tenant", "tenant_id", "sequence", unique=True),)
-
-    seq: int = Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})
+    seq: Annotated[int, Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})]
     id: UUID
     tenant_id: UUID
-    type: str = Field(max_length=64)
-    created_at: datetime
-    body: bytes = Field(sa_type=LargeBinary)
-    hash: bytes = Field(sa_type=LargeBinary)
-    sequence: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
-
-
-@short_repr
-class OutboxEventRecord(NamedTuple):
-    """A row of `outbox_events`."""
-
-    seq: int
-    id: UUID
-    tenant_id: UUID
-    type: str
+    type: Annotated[str, Field(max_length=64)]
     created_at: datetime
     body: bytes
     hash: bytes
-    sequence: int
+    sequence: Annotated[int, Field(sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})]
 
 
+OutboxEvent = model_of(
+    OutboxEventRecord, "outbox_events", Index("ix_outbox_events_of_tenant", "tenant_id", "sequence", unique=True)
+)
 _table = table_of(OutboxEvent)
 _LAST_SEQUENCE = select(func.max(_table.c.sequence)).where(_table.c.tenant_id == bindparam("tenant"))
 _LAST_SEQUENCES = "outbox.last_sequences"  # in a transaction's cache, by tenant

@@ -5,12 +5,12 @@ deleted only from the beginning of the chain; its current beginning is stored wi
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from sqlalchemy import BigInteger, LargeBinary, delete, select
-from sqlmodel import Field, SQLModel
+from sqlalchemy import BigInteger, delete, select
+from sqlmodel import Field
 
-from attestlab.core.db.tables import short_repr, table_of
+from attestlab.core.db.tables import model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.records.hash_chain import Chain, read_head, save_head
 
@@ -18,33 +18,21 @@ CHAIN = "answers"
 BEGINNING = "answers:beginning"
 
 
-class StoredResponse(SQLModel, table=True):
-    """A response, stored for a day under the hash of tenant, route and key."""
-
-    __tablename__ = "remembered_answers"
-
-    seq: int = Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})
-    place: bytes = Field(unique=True, sa_type=LargeBinary)
-    fingerprint: bytes = Field(sa_type=LargeBinary)
-    status: int
-    headers: bytes = Field(sa_type=LargeBinary)
-    body: bytes = Field(sa_type=LargeBinary)
-    created_at: datetime
-    hash: bytes = Field(sa_type=LargeBinary)
-
-
 @short_repr
 class StoredResponseRecord(NamedTuple):
-    """A row of `remembered_answers`."""
+    """A response, stored for a day under the hash of tenant, route and key."""
 
-    seq: int
-    place: bytes
+    seq: Annotated[int, Field(primary_key=True, sa_type=BigInteger, sa_column_kwargs={"autoincrement": False})]
+    place: Annotated[bytes, Field(unique=True)]
     fingerprint: bytes
     status: int
     headers: bytes
     body: bytes
     created_at: datetime
     hash: bytes
+
+
+StoredResponse = model_of(StoredResponseRecord, "remembered_answers")
 
 
 @short_repr
