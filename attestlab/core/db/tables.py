@@ -7,13 +7,13 @@ access to a column by its name on SQLAlchemy's row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from types import NoneType, UnionType, new_class
-from typing import Annotated, Any, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Index, Table
+from sqlalchemy import CursorResult, Executable, Index, Table
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import SQLModel
 from sqlmodel.main import FieldInfo
@@ -22,8 +22,11 @@ Record = TypeVar("Record", bound=NamedTuple)
 
 Result = CursorResult[*tuple[Any, ...]]  # SQLAlchemy types the rows of composed statements so
 
-Execute = Callable[..., Result]
-"""`connection.execute`, or `tx.exec`, which first sends the transaction's buffered inserts."""
+
+class Execute(Protocol):
+    """`connection.execute`, or `tx.exec`, which first sends the transaction's buffered inserts."""
+
+    def __call__(self, statement: Executable, parameters: Any = None, /) -> Result: ...  # SQLAlchemy's type is private
 
 
 def short_repr(kind: type[Record]) -> type[Record]:
