@@ -18,6 +18,7 @@ from pydantic import Field
 
 from attestlab.core.encoding import b64url_decode, b64url_encode, parse_uuid
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.filters import NO_CONDITION
 from attestlab.core.shapes import In, Out
 
 Item = TypeVar("Item")
@@ -32,14 +33,14 @@ _MAX_NUMBER = 2**63 - 1
 class PageQuery(In):
     """The query of a list."""
 
-    limit: Annotated[int, Field(ge=1, le=100)] = 50
-    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=100), NO_CONDITION] = 50
+    cursor: Annotated[str | None, NO_CONDITION] = None
 
 
 class OffsetPageQuery(PageQuery):
     """The query of a list that also takes an offset; a cursor takes precedence over an offset."""
 
-    offset: Annotated[int, Field(ge=0, le=2**31)] = 0
+    offset: Annotated[int, Field(ge=0, le=2**31), NO_CONDITION] = 0
 
     @property
     def rows_to_skip(self) -> int:
