@@ -5,21 +5,19 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from pydantic import Field
-
-from attestlab.attestations import rendering, store
+from attestlab.attestations import rendering
 from attestlab.attestations.decision_recording import record_decisions
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.results import Minted
-from attestlab.attestations.rules import Status, sha256
+from attestlab.attestations.rules import sha256
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.shapes import (
     AttestationOut,
+    AttestationsQuery,
     BatchIn,
     BatchItemOut,
     BatchOut,
     BundleOut,
-    KnownSchema,
     MintIn,
     MintOut,
     RevokedOut,
@@ -37,13 +35,12 @@ from attestlab.core.errors import (
     NotFound,
     PermissionDenied,
 )
-from attestlab.core.shapes import Moment, Sha256Hex, Uuid
 from attestlab.delivery.share_links import Links
 from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web import problems
 from attestlab.web.executor import Executor
-from attestlab.web.paging import OffsetPageQuery, Page, decode_number, split_page
+from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.rate_limit.limiter import Limiter, owner_of
 from attestlab.web.request import CommittedError, Request
 from attestlab.web.routing.routes import Limit, Routes
@@ -53,37 +50,6 @@ routes = Routes("attestations")
 _FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; other algorithms sign in a thread
 _LIST = "attestations"
 _MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # counts single mints and items of batches
-
-
-class AttestationsQuery(OffsetPageQuery):
-    """Filters of the list of attestations; `from` is inclusive, `to` exclusive."""
-
-    issuer_id: Uuid | None = None
-    status: Status | None = None
-    schema_id: KnownSchema | None = Field(default=None, alias="schema")
-    kid: str | None = None
-    document_hash: Sha256Hex | None = None
-    pack_id: Uuid | None = None
-    since: Moment | None = Field(default=None, alias="from")
-    until: Moment | None = Field(default=None, alias="to")
-
-    @property
-    def passes_over_rows(self) -> bool:
-        """Whether the query may read rows that are not in the response; no index serves every filter."""
-        return bool(self.rows_to_skip) or self.filter() != store.Filter()
-
-    def filter(self) -> store.Filter:
-        """Build the store's filter from the query."""
-        return store.Filter(
-            issuer_id=self.issuer_id,
-            status=self.status,
-            schema=self.schema_id,
-            kid=self.kid,
-            document_hash=self.document_hash,
-            pack_id=self.pack_id,
-            since=self.since,
-            until=self.until,
-        )
 
 
 def _build_mint_request(
@@ -320,7 +286,7 @@ async def list_attestations(
     rows = await read(
         partial(
             attestations.page,
-            query.filter(),
+            query,
             caller=caller,
             before=decode_number(_LIST, query.cursor),
             offset=query.rows_to_skip,

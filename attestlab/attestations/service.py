@@ -18,6 +18,7 @@ from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.policy_enforcement import PolicyDecisions, PolicyEnforcement, PolicyStep, Profile
 from attestlab.attestations.results import NOT_FOUND, Export, Minted, VerificationOutcome
 from attestlab.attestations.rules import Status
+from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.evidence import build_evidence
@@ -259,7 +260,13 @@ class Attestations:
             return store.get(connection, attestation_id, tenant_id=caller.tenant_id)
 
     def page(
-        self, criteria: store.Filter, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
+        self,
+        criteria: AttestationsQuery,
+        *,
+        caller: Caller,
+        before: int | None = None,
+        offset: int = 0,
+        limit: int = 50,
     ) -> list[AttestationRecord]:
         """List attestations of the caller's tenant in descending order of log index, below `before`."""
         with self.storage.read() as connection:

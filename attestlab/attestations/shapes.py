@@ -9,8 +9,10 @@ from pydantic_core import CoreSchema
 from attestlab.attestations.rules import Reason, Status, Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import Email, In, Moment, Out, SecretText, Sha256Hex, Uuid, one_of
 from attestlab.issuers.shapes import AlgorithmName, CustodyName, IssuerStatusName, RiskRatingName, TrustTierName
+from attestlab.web.paging import OffsetPageQuery
 from attestlab.web.problems import ErrorEnvelope
 
 Kid = Annotated[str, StringConstraints(min_length=1, max_length=64)]
@@ -132,6 +134,24 @@ class AttestationOut(Out):
     subject_reference: str | None
     metadata: dict[str, JsonValue] | None
     created_at: Moment
+
+
+class AttestationsQuery(OffsetPageQuery, Filters):
+    """Filters of the list of attestations; `from` is inclusive, `to` exclusive."""
+
+    issuer_id: Annotated[Uuid | None, Where("issuer_id")] = None
+    status: Annotated[Status | None, NO_CONDITION] = None  # the store's: VALID and EXPIRED depend on the time
+    schema_id: Annotated[KnownSchema | None, Where("schema_id")] = Field(default=None, alias="schema")
+    kid: Annotated[str | None, Where("kid")] = None
+    document_hash: Annotated[Sha256Hex | None, Where("document_hash")] = None
+    pack_id: Annotated[Uuid | None, Where("pack_id")] = None
+    since: Annotated[Moment | None, Where("created_at", ">=")] = Field(default=None, alias="from")
+    until: Annotated[Moment | None, Where("created_at", "<")] = Field(default=None, alias="to")
+
+    @property
+    def passes_over_rows(self) -> bool:
+        """Whether the query may read rows that are not in the response; no index serves every filter."""
+        return bool(self.rows_to_skip or self.given_filters)
 
 
 class SupersededOut(Out):

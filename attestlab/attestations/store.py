@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -11,10 +10,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, literal_column, or_, select
 
 from attestlab.attestations.rules import Status
+from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.attestations.tables import Attestation, AttestationPack, AttestationPackRecord, AttestationRecord
 from attestlab.core.db.tables import fetch_all, fetch_one, iterate, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
+from attestlab.core.filters import build_conditions
 from attestlab.issuers.tables import Issuer, IssuerKey
 from attestlab.log.tables import LogLeaf
 from attestlab.orgs.tables import Tenant
@@ -157,20 +158,6 @@ class Issuance(NamedTuple):
     created_at: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filter:
-    """Filter of a list of attestations; None matches all. `since` is inclusive, `until` exclusive."""
-
-    issuer_id: UUID | None = None
-    status: Status | None = None
-    schema: str | None = None
-    kid: str | None = None
-    document_hash: str | None = None
-    pack_id: UUID | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-
 def get(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> AttestationRecord:
     """Get an attestation of the tenant; those of other tenants are not found.
 
@@ -253,7 +240,7 @@ def page(
     connection: Connection,
     *,
     tenant_id: UUID,
-    criteria: Filter,
+    criteria: AttestationsQuery,
     now: datetime,
     before: int | None,
     offset: int,
@@ -263,7 +250,9 @@ def page(
     query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(attestations.c.log_index < before)
-    query = query.where(*_build_conditions(criteria, now))
+    query = query.where(*build_conditions(criteria, attestations.c))
+    if criteria.status is not None:
+        query = query.where(_has_status(criteria.status, now))
     query = query.order_by(attestations.c.log_index.desc()).limit(limit).offset(offset)
     return fetch_all(connection.execute(query), AttestationRecord)
 
@@ -301,24 +290,6 @@ def page_of_packs(
     if before is not None:
         query = query.where(packs.c.id < before)
     return fetch_all(connection.execute(query.order_by(packs.c.id.desc()).limit(limit)), AttestationPackRecord)
-
-
-def _build_conditions(criteria: Filter, now: datetime) -> Iterator[ColumnElement[bool]]:
-    columns = attestations.c
-    equal = {
-        columns.issuer_id: criteria.issuer_id,
-        columns.schema_id: criteria.schema,
-        columns.kid: criteria.kid,
-        columns.document_hash: criteria.document_hash,
-        columns.pack_id: criteria.pack_id,
-    }
-    yield from (column == value for column, value in equal.items() if value is not None)
-    if criteria.status is not None:
-        yield _has_status(criteria.status, now)
-    if criteria.since is not None:
-        yield columns.created_at >= criteria.since
-    if criteria.until is not None:
-        yield columns.created_at < criteria.until
 
 
 def _has_status(status: Status, now: datetime) -> ColumnElement[bool]:

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
 
 from attestlab.audit import store
 from attestlab.audit.shapes import AuditEventOut, TrailQuery
@@ -25,23 +27,25 @@ async def list_audit_events(
     The events form a hash chain: `prev_hash` is the integrity hash of the event before. Denied attempts are
     included.
     """
-    names = ("actor_id", "action", "resource_type", "resource_id", "outcome")
-    filter_ = store.AuditFilter(
-        tenant_id=caller.tenant_id,
-        equal={name: getattr(query, name) for name in names},
-        since=query.since,
-        until=query.until,
-        before=decode_number(_LIST, query.cursor),
-    )
     # In a thread, because a filter may skip many events.
-    rows = await executor.run_in_thread(_list_events, storage, filter_, query.limit + 1)
+    list_events = partial(
+        _list_events,
+        storage,
+        query,
+        tenant_id=caller.tenant_id,
+        before=decode_number(_LIST, query.cursor),
+        limit=query.limit + 1,
+    )
+    rows = await executor.run_in_thread(list_events)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
     return Page[AuditEventOut](items=[_event(row) for row in page_rows], next_cursor=cursor)
 
 
-def _list_events(storage: Storage, filter_: store.AuditFilter, limit: int) -> Sequence[ChainedAuditEvent]:
+def _list_events(
+    storage: Storage, query: TrailQuery, *, tenant_id: UUID, before: int | None, limit: int
+) -> Sequence[ChainedAuditEvent]:
     with storage.read() as connection:
-        return store.list_events(connection, filter_, limit=limit)
+        return store.list_events(connection, query, tenant_id=tenant_id, before=before, limit=limit)
 
 
 def _event(row: ChainedAuditEvent) -> AuditEventOut:

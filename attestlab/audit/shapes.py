@@ -4,22 +4,29 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import Moment, Out, Uuid
 from attestlab.web.paging import PageQuery
 
 Exact = Annotated[str, Field(min_length=1, max_length=128)]
 
 
-class TrailQuery(PageQuery):
+class TrailQuery(PageQuery, Filters):
     """Filters of the audit trail; each one matches exactly, `from` is inclusive, `to` exclusive."""
 
-    actor_id: Exact | None = None
-    action: Exact | None = None
-    resource_type: Exact | None = None
-    resource_id: Exact | None = None
-    outcome: Literal["SUCCESS", "FAILURE"] | None = None
-    since: Moment | None = Field(default=None, alias="from")
-    until: Moment | None = Field(default=None, alias="to")
+    actor_id: Annotated[Exact | None, Where("actor_id")] = None
+    action: Annotated[Exact | None, Where("action")] = None
+    resource_type: Annotated[Exact | None, Where("resource_type")] = None
+    resource_id: Annotated[Exact | None, Where("resource_id")] = None
+    outcome: Annotated[Literal["SUCCESS", "FAILURE"] | None, Where("outcome")] = None
+    since: Annotated[Moment | None, Where("timestamp", ">=")] = Field(default=None, alias="from")
+    until: Annotated[Moment | None, Where("timestamp", "<")] = Field(default=None, alias="to")
+
+    @property
+    def is_by_kind(self) -> bool:
+        """Whether it names a resource type or action, but no actor or resource, which select better."""
+        given = self.given_filters
+        return bool(given & {"resource_type", "action"}) and not given & {"actor_id", "resource_id"}
 
 
 class AuditEventOut(Out):

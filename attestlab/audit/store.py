@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, select, tuple_, union_all
 
+from attestlab.audit.shapes import TrailQuery
 from attestlab.core.db.tables import fetch_all, fetch_one, table_of
+from attestlab.core.filters import build_conditions
 from attestlab.core.records.audit import AuditEvent
 
 events = table_of(AuditEvent)
@@ -37,46 +37,28 @@ class AuditEventKind(NamedTuple):
 EventQuery: TypeAlias = Select[int, bytes, bytes, bytes]
 
 
-@dataclass(frozen=True)
-class AuditFilter:
-    """A filter of a tenant's audit events; `equal` maps columns to required values, None matches any value."""
-
-    tenant_id: UUID
-    equal: dict[str, str | None] = field(default_factory=dict)
-    since: datetime | None = None
-    until: datetime | None = None
-    before: int | None = None
-
-    def query(self) -> EventQuery:
-        """Builds the query for all matching events, unordered."""
-        query = select(*_COLUMNS).where(events.c.tenant_id == self.tenant_id)
-        query = query.where(*(events.c[name] == value for name, value in self.equal.items() if value is not None))
-        if self.since is not None:
-            query = query.where(events.c.timestamp >= self.since)
-        if self.until is not None:
-            query = query.where(events.c.timestamp < self.until)
-        return query if self.before is None else query.where(events.c.seq < self.before)
-
-    @property
-    def is_by_kind(self) -> bool:
-        """Whether the filter names a resource type or action, but no actor or resource, which select better."""
-        equal = {name for name, value in self.equal.items() if value is not None}
-        return bool(equal & {"resource_type", "action"}) and not equal & {"actor_id", "resource_id"}
-
-
-def list_events(connection: Connection, filter_: AuditFilter, *, limit: int) -> list[ChainedAuditEvent]:
-    """Lists the newest matching events, newest first."""
-    if not filter_.is_by_kind:
-        return fetch_all(connection.execute(_newest(filter_.query(), limit)), ChainedAuditEvent)
+def list_events(
+    connection: Connection, query: TrailQuery, *, tenant_id: UUID, before: int | None = None, limit: int
+) -> list[ChainedAuditEvent]:
+    """List the tenant's newest matching events, newest first, with numbers below `before`."""
+    matching = _select_matching(query, tenant_id, before)
+    if not query.is_by_kind:
+        return fetch_all(connection.execute(_newest(matching, limit)), ChainedAuditEvent)
     of_each = [
-        _newest(filter_.query().where(*_matches_kind(kind)), limit).subquery()
-        for kind in _iterate_kinds(connection, filter_)
+        _newest(matching.where(*_matches_kind(kind)), limit).subquery()
+        for kind in _iterate_kinds(connection, query, tenant_id)
     ]
     if not of_each:
         return []
     together = union_all(*(select(each) for each in of_each)).subquery()
     newest = select(together).order_by(together.c.seq.desc()).limit(limit)
     return fetch_all(connection.execute(newest), ChainedAuditEvent)
+
+
+def _select_matching(query: TrailQuery, tenant_id: UUID, before: int | None) -> EventQuery:
+    conditions = [events.c.tenant_id == tenant_id, *build_conditions(query, events.c)]
+    matching = select(*_COLUMNS).where(*conditions)
+    return matching if before is None else matching.where(events.c.seq < before)
 
 
 def _newest(query: EventQuery, limit: int) -> EventQuery:
@@ -87,13 +69,13 @@ def _matches_kind(kind: AuditEventKind) -> list[ColumnElement[bool]]:
     return [column == value for column, value in zip(_KIND, kind, strict=True)]
 
 
-def _iterate_kinds(connection: Connection, filter_: AuditFilter) -> Iterator[AuditEventKind]:
+def _iterate_kinds(connection: Connection, trail_query: TrailQuery, tenant_id: UUID) -> Iterator[AuditEventKind]:
     """Yields each matching pair of resource type and action in the trail: some dozens, one index lookup each.
 
     So one index serves filters by either column; every further index would slow down each write.
     """
-    query = select(*_KIND).where(events.c.tenant_id == filter_.tenant_id).order_by(*_KIND).limit(1)
-    kind, action = filter_.equal.get("resource_type"), filter_.equal.get("action")
+    query = select(*_KIND).where(events.c.tenant_id == tenant_id).order_by(*_KIND).limit(1)
+    kind, action = trail_query.resource_type, trail_query.action
     if kind is not None:
         query = query.where(_KIND[0] == kind)
     kind_row = fetch_one(connection.execute(query), AuditEventKind)

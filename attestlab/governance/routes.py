@@ -6,8 +6,8 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
-from attestlab.core.shapes import In, Uuid
-from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS, RequestStatus
+from attestlab.core.shapes import In
+from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS
 from attestlab.governance.service import ChangeRequest, Governance, count_needed_approvals
 from attestlab.governance.shapes import (
     ApprovalOut,
@@ -18,12 +18,13 @@ from attestlab.governance.shapes import (
     MonthCountOut,
     RecipientCountOut,
     RejectIn,
+    RequestsQuery,
     SchemaCountOut,
 )
 from attestlab.governance.tables import IssuerRequestRecord
 from attestlab.orgs.rules import Caller, Role, Scope
 from attestlab.web.executor import Executor
-from attestlab.web.paging import Page, PageQuery, decode_id, split_page
+from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import users_with
 from attestlab.web.routing.routes import Routes
@@ -32,13 +33,6 @@ routes = Routes("governance")
 _LIST = "issuer_requests"
 _DECIDERS = users_with([*REQUESTERS, *PLATFORM_APPROVERS])
 _READERS = users_with([*REQUESTERS, Role.ANALYST, *PLATFORM_APPROVERS])
-
-
-class RequestsQuery(PageQuery):
-    """Filters of the list of governance requests."""
-
-    issuer_id: Uuid | None = None
-    status: RequestStatus | None = None
 
 
 class RadiusQuery(In):
@@ -96,9 +90,8 @@ async def list_issuer_requests(
     found = await executor.run_in_thread(
         partial(
             governance.page,
+            query,
             caller=caller,
-            issuer_id=query.issuer_id,
-            status=query.status,
             before=decode_id(_LIST, query.cursor),
             limit=query.limit + 1,
         )

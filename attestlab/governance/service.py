@@ -19,6 +19,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.governance import rules, store
 from attestlab.governance.rules import GovernedValues, RequestStatus, RequestType
+from attestlab.governance.shapes import RequestsQuery
 from attestlab.governance.store import MonthCount, RecipientCount, SchemaCount
 from attestlab.governance.tables import IssuerRequestRecord
 from attestlab.issuers import store as issuer_store
@@ -105,23 +106,15 @@ class Governance:
 
     def page(
         self,
+        query: RequestsQuery = RequestsQuery(),  # noqa: B008 frozen
         *,
         caller: Caller,
-        issuer_id: UUID | None = None,
-        status: RequestStatus | None = None,
         before: UUID | None = None,
         limit: int = 50,
     ) -> Sequence[IssuerRequestRecord]:
         """List the requests that the caller may see, newest first."""
         with self.storage.read() as connection:
-            return store.page(
-                connection,
-                tenant_id=_visible_tenant(caller),
-                issuer_id=issuer_id,
-                status=status,
-                before=before,
-                limit=limit,
-            )
+            return store.page(connection, query, tenant_id=_visible_tenant(caller), before=before, limit=limit)
 
     def approve(
         self, request_id: UUID, *, impact: str | None = None, caller: Caller, tx: Transaction | None = None

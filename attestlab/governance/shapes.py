@@ -5,10 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from attestlab.attestations.shapes import SchemaId
+from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import In, Moment, Out, Uuid
-from attestlab.governance.rules import RequestType
+from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.issuers.rules import RiskRating, TrustTier
 from attestlab.issuers.shapes import RiskRatingName, TrustTierName
+from attestlab.web.paging import PageQuery
 
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
 Types = Literal["SUSPEND_ISSUER", "REVOKE_ISSUER", "REINSTATE_ISSUER", "CHANGE_TRUST_TIER", "CHANGE_RISK_RATING"]
@@ -23,6 +25,13 @@ class IssuerRequestIn(In):
     reason: Reason
     new_trust_tier: TrustTier | None = None
     new_risk_rating: RiskRating | None = None
+
+
+class RequestsQuery(PageQuery, Filters):
+    """Filters of the list of governance requests."""
+
+    issuer_id: Annotated[Uuid | None, Where("issuer_id")] = None
+    status: Annotated[RequestStatus | None, Where("status")] = None
 
 
 class RejectIn(In):

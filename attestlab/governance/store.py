@@ -17,8 +17,10 @@ from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
+from attestlab.core.filters import build_conditions
 from attestlab.delivery.store import deliveries
 from attestlab.governance.rules import RequestStatus, RequestType
+from attestlab.governance.shapes import RequestsQuery
 from attestlab.governance.tables import IssuerRequest, IssuerRequestRecord
 from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.issuers.store import keys
@@ -84,17 +86,12 @@ def has_tier_decision(execute: Execute, issuer_id: UUID) -> bool:
 
 
 def page(
-    connection: Connection,
-    *,
-    tenant_id: UUID | None,
-    issuer_id: UUID | None,
-    status: str | None,
-    before: UUID | None,
-    limit: int,
+    connection: Connection, criteria: RequestsQuery, *, tenant_id: UUID | None, before: UUID | None, limit: int
 ) -> list[IssuerRequestRecord]:
     """List the requests of the tenant, or of all tenants if `tenant_id` is None, newest first."""
-    equal = {requests.c.tenant_id: tenant_id, requests.c.issuer_id: issuer_id, requests.c.status: status}
-    query = select(*requests.c).where(*(column == value for column, value in equal.items() if value is not None))
+    query = select(*requests.c).where(*build_conditions(criteria, requests.c))
+    if tenant_id is not None:
+        query = query.where(requests.c.tenant_id == tenant_id)
     if before is not None:
         query = query.where(requests.c.id < before)
     return fetch_all(connection.execute(query.order_by(requests.c.id.desc()).limit(limit)), IssuerRequestRecord)

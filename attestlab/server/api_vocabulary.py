@@ -11,7 +11,6 @@ from typing import Final, get_args
 
 from pydantic import BaseModel
 
-from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations import shapes as attestation_shapes
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
@@ -73,7 +72,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "page_query": paging.PageQuery,
     "offset_page_query": paging.OffsetPageQuery,
     "attestation": attestation_shapes.AttestationOut,
-    "attestations_query": attestation_routes.AttestationsQuery,
+    "attestations_query": attestation_shapes.AttestationsQuery,
     "mint_input": attestation_shapes.MintIn,
     "supersede_input": attestation_shapes.SupersedeIn,
     "mint_response": attestation_shapes.MintOut,
@@ -170,7 +169,7 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "open_badge": export_shapes.BadgeOut,
     "issuer_request_input": governance_shapes.IssuerRequestIn,
     "issuer_request": governance_shapes.IssuerRequestOut,
-    "issuer_requests_query": governance_routes.RequestsQuery,
+    "issuer_requests_query": governance_shapes.RequestsQuery,
     "issuer_request_approval": governance_shapes.ApprovalOut,
     "issuer_request_impact": governance_shapes.ImpactOut,
     "rejection_input": governance_shapes.RejectIn,

@@ -36,6 +36,11 @@ class PageQuery(In):
     limit: Annotated[int, Field(ge=1, le=100), NO_CONDITION] = 50
     cursor: Annotated[str | None, NO_CONDITION] = None
 
+    @property
+    def given_filters(self) -> set[str]:
+        """The names of the given parameters that are not of the page."""
+        return self.model_fields_set - OffsetPageQuery.model_fields.keys()
+
 
 class OffsetPageQuery(PageQuery):
     """The query of a list that also takes an offset; a cursor takes precedence over an offset."""
@@ -91,8 +96,7 @@ def release_cursor(query: PageQuery) -> PageQuery:
 
 
 def _digest_filters(query: PageQuery) -> str:
-    names = sorted(query.model_fields_set - OffsetPageQuery.model_fields.keys())
-    filters = [(name, str(getattr(query, name))) for name in names]
+    filters = [(name, str(getattr(query, name))) for name in sorted(query.given_filters)]
     return b64url_encode(sha256(json.dumps(filters).encode()).digest()[:_CHECK_BYTES])
 
 

@@ -24,6 +24,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.orgs.tables import ApiKeyRecord, UserRecord
 from attestlab.webhooks import delivery_store, endpoint_store, event_store, messages, rules
 from attestlab.webhooks.delivery_queue import WebhookQueue, attempt_record
+from attestlab.webhooks.delivery_shapes import WebhookDeliveriesQuery
 from attestlab.webhooks.delivery_store import PublishedEvent
 from attestlab.webhooks.dispatcher import Dispatcher, hash_payload, new_delivery
 from attestlab.webhooks.event_types import EVENT_TYPES, TEST
@@ -97,10 +98,9 @@ class WebhookDeliveries:
     def list_page(
         self,
         endpoint_id: UUID,
+        query: WebhookDeliveriesQuery,
         *,
         caller: Caller,
-        status: str | None = None,
-        event_type: str | None = None,
         before: UUID | None = None,
         limit: int = 50,
     ) -> list[DeliveryWithAttempts]:
@@ -111,9 +111,7 @@ class WebhookDeliveries:
         """
         with self.storage.read() as connection:
             endpoint_store.get_endpoint(connection.execute, endpoint_id, tenant_id=caller.tenant_id)
-            rows = delivery_store.list_deliveries(
-                connection.execute, endpoint_id, status=status, event_type=event_type, before=before, limit=limit
-            )
+            rows = delivery_store.list_deliveries(connection.execute, endpoint_id, query, before=before, limit=limit)
             attempts = delivery_store.list_attempts(connection.execute, [row.id for row in rows])
         return [DeliveryWithAttempts(row, attempts[row.id]) for row in rows]
 

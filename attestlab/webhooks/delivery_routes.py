@@ -42,9 +42,8 @@ async def list_webhook_deliveries(
         partial(
             webhook_deliveries.list_page,
             id,
+            query,
             caller=caller,
-            status=query.status,
-            event_type=query.event_type,
             before=decode_id(_LIST, query.cursor),
             limit=query.limit + 1,
         )

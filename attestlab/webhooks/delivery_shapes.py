@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
+from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
 from attestlab.core.text_forms import describe_form
 from attestlab.web.paging import PageQuery
@@ -50,16 +51,16 @@ class WebhookDeliveryOut(Out):
     attempts: list[WebhookAttemptOut]
 
 
-class WebhookDeliveriesQuery(PageQuery):
+class WebhookDeliveriesQuery(PageQuery, Filters):
     """The query of an endpoint's deliveries."""
 
-    status: Literal["pending", "retrying", "delivered", "failed"] | None = None
-    event_type: AnyEventType | None = None
+    status: Annotated[Literal["pending", "retrying", "delivered", "failed"] | None, Where("status")] = None
+    event_type: Annotated[AnyEventType | None, Where("event_type")] = None
 
     @property
     def passes_over_rows(self) -> bool:
         """Whether the query may read rows that are not in the response; no index serves the filters."""
-        return self.status is not None or self.event_type is not None
+        return bool(self.given_filters)
 
 
 class WebhookRecoveryIn(In):

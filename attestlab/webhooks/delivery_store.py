@@ -12,7 +12,9 @@ from sqlalchemy import Select, and_, bindparam, func, or_, select
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
+from attestlab.core.filters import build_conditions
 from attestlab.core.records.outbox import OutboxEvent
+from attestlab.webhooks.delivery_shapes import WebhookDeliveriesQuery
 from attestlab.webhooks.endpoint_store import endpoints, health
 from attestlab.webhooks.rules import EndpointStatus
 from attestlab.webhooks.schedule import HEALTHY, EndpointHealth
@@ -220,20 +222,11 @@ def get_delivery(execute: Execute, delivery_id: UUID, *, tenant_id: UUID) -> Web
 
 
 def list_deliveries(
-    execute: Execute,
-    endpoint_id: UUID,
-    *,
-    status: str | None,
-    event_type: str | None,
-    before: UUID | None,
-    limit: int,
+    execute: Execute, endpoint_id: UUID, criteria: WebhookDeliveriesQuery, *, before: UUID | None, limit: int
 ) -> list[WebhookDeliveryRecord]:
     """List the deliveries of an endpoint, newest first."""
-    query = select(*deliveries.c).where(deliveries.c.endpoint_id == endpoint_id)
-    if status is not None:
-        query = query.where(deliveries.c.status == status)
-    if event_type is not None:
-        query = query.where(deliveries.c.event_type == event_type)
+    conditions = build_conditions(criteria, deliveries.c)
+    query = select(*deliveries.c).where(deliveries.c.endpoint_id == endpoint_id, *conditions)
     if before is not None:
         query = query.where(deliveries.c.id < before)
     return fetch_all(execute(query.order_by(deliveries.c.id.desc()).limit(limit)), WebhookDeliveryRecord)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypedDict
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -24,17 +23,9 @@ from attestlab.webhooks.addresses import require_public_url
 from attestlab.webhooks.event_store import LoggedEvent
 from attestlab.webhooks.event_types import EVENT_TYPES
 from attestlab.webhooks.rules import DisabledReason, EndpointStatus
+from attestlab.webhooks.shapes import EndpointChanges
 from attestlab.webhooks.signatures import new_secret
 from attestlab.webhooks.tables import WebhookEndpointRecord
-
-
-class EndpointChanges(TypedDict, total=False):
-    """The changes of an endpoint; a missing field is unchanged."""
-
-    name: str
-    url: str
-    event_filters: Sequence[str]
-    status: EndpointStatus
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -20,13 +21,10 @@ from attestlab.webhooks.rules import (
     EndpointStatus,
 )
 
-if TYPE_CHECKING:
-    from attestlab.webhooks.service import EndpointChanges
-
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ENDPOINT_NAME_LENGTH)]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL_LENGTH)]
 Filter = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EVENT_TYPE_LENGTH + len(WILDCARD))]
-Filters = Annotated[list[Filter], Field(min_length=1, max_length=MAX_FILTERS)]
+EventFilters = Annotated[list[Filter], Field(min_length=1, max_length=MAX_FILTERS)]
 EventTypeName = Annotated[str, Field(json_schema_extra={"pattern": f"^{EVENT_TYPE.pattern}$"})]
 StatusName = Annotated[str, one_of(EndpointStatus)]
 
@@ -36,7 +34,16 @@ class WebhookEndpointIn(In):
 
     name: Name
     url: Url
-    event_filters: Filters
+    event_filters: EventFilters
+
+
+class EndpointChanges(TypedDict, total=False):
+    """The changes of an endpoint; a missing field is unchanged."""
+
+    name: str
+    url: str
+    event_filters: Sequence[str]
+    status: EndpointStatus
 
 
 class WebhookEndpointPatch(In):
@@ -44,7 +51,7 @@ class WebhookEndpointPatch(In):
 
     name: Name = Field(default="", json_schema_extra=omit_default)
     url: Url = Field(default="", json_schema_extra=omit_default)
-    event_filters: Filters = Field(default=[], json_schema_extra=omit_default)
+    event_filters: EventFilters = Field(default=[], json_schema_extra=omit_default)
     status: Literal["active", "disabled"] = Field(default="active", json_schema_extra=omit_default)
 
     def changes(self) -> EndpointChanges:

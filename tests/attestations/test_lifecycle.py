@@ -12,7 +12,8 @@ from sqlalchemy import delete, update
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.results import Minted
 from attestlab.attestations.rules import Status
-from attestlab.attestations.store import Filter, attestations
+from attestlab.attestations.shapes import AttestationsQuery
+from attestlab.attestations.store import attestations
 from attestlab.attestations.verification.facts import compute_status
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
@@ -223,7 +224,8 @@ def test_list_filters_by_current_status(
     clock.advance(timedelta(hours=2))
 
     found = {
-        status: [row.id for row in lab.attestations.page(Filter(status=status), caller=caller)] for status in Status
+        status: [row.id for row in lab.attestations.page(AttestationsQuery(status=status), caller=caller)]
+        for status in Status
     }
 
     assert found == {
@@ -239,7 +241,7 @@ def test_list_filters_by_pack(lab: Installation, caller: Caller, issuer: IssuerW
     inside = lab.attestations.mint(request_of(issuer, pack_id=pack.id), caller=caller)
     lab.attestations.mint(request_of(issuer), caller=caller)
 
-    listed = lab.attestations.page(Filter(pack_id=pack.id), caller=caller)
+    listed = lab.attestations.page(AttestationsQuery(pack_id=pack.id), caller=caller)
 
     assert [row.id for row in listed] == [inside.id]
     with pytest.raises(NotFound):

@@ -19,7 +19,7 @@ from attestlab.attestations.bundle.bundle import Bundle
 from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rendering import render_bundle as rendered
-from attestlab.attestations.store import Filter
+from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.encoding import format_time
@@ -207,7 +207,9 @@ class Story(RuleBasedStateMachine):
         assert self.log_size() == before + ends + mints
         successor = f"a{len(self.ids)}"
         if mints:
-            self.ids[successor] = self.lab.attestations.page(Filter(issuer_id=self.issuer), caller=self.caller)[0].id
+            self.ids[successor] = self.lab.attestations.page(
+                AttestationsQuery(issuer_id=self.issuer), caller=self.caller
+            )[0].id
         if change == "mint":
             self.model.mint(successor, kid, at=at, expiry_at=None)
         elif change == "revoke":

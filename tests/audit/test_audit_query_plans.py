@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from attestlab.audit import store
+from attestlab.audit.shapes import TrailQuery
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
@@ -58,7 +59,7 @@ def connection(lab: Installation, caller: Caller) -> Iterator[Connection]:
         opened.rollback()
 
 
-def plans(connection: Connection, wanted: store.AuditFilter, explain: str) -> list[Any]:
+def plans(connection: Connection, caller: Caller, equal: Equal, explain: str) -> list[Any]:
     """Returns the engine's plan for each query of a page."""
     asked: list[tuple[str, Any]] = []
 
@@ -66,7 +67,7 @@ def plans(connection: Connection, wanted: store.AuditFilter, explain: str) -> li
         asked.append((statement, parameters))
 
     event.listen(connection.engine, "before_cursor_execute", note)
-    store.list_events(connection, wanted, limit=PAGE)
+    store.list_events(connection, TrailQuery.model_validate(equal), tenant_id=caller.tenant_id, limit=PAGE)
     event.remove(connection.engine, "before_cursor_execute", note)
     return [connection.exec_driver_sql(f"{explain} {query}", values).all() for query, values in asked]
 
@@ -82,7 +83,7 @@ def lines_read(node: dict[str, Any]) -> int:
 def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
     connection: Connection, caller: Caller, equal: Equal
 ) -> None:
-    told = plans(connection, store.AuditFilter(caller.tenant_id, equal), "EXPLAIN QUERY PLAN")
+    told = plans(connection, caller, equal, "EXPLAIN QUERY PLAN")
 
     steps = [step[3] for plan in told for step in plan]
     reads = [step for step in steps if "audit_events" in step]
@@ -96,7 +97,7 @@ def test_postgresql_reads_few_of_many_events(connection: Connection, caller: Cal
     """PostgreSQL reports how many rows it read; SQLite does not."""
     connection.execute(CROWD, {"tenant_id": caller.tenant_id, "lines": LINES})
     connection.execute(text("ANALYZE audit_events"))
-    told = plans(connection, store.AuditFilter(caller.tenant_id, equal), "EXPLAIN (ANALYZE, FORMAT JSON)")
+    told = plans(connection, caller, equal, "EXPLAIN (ANALYZE, FORMAT JSON)")
 
     assert told
     assert sum(lines_read(plan[0][0][0]["Plan"]) for plan in told) < 100

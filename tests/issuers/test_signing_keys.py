@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from sqlalchemy import delete, update
 
 from attestlab.attestations.minting import MintRequest
-from attestlab.attestations.store import Filter
+from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
@@ -60,7 +60,7 @@ def test_key_revoked_after_prepare_cannot_mint(lab: Installation, caller: Caller
 
     with pytest.raises(Conflict):
         lab.attestations.issue_or_raise(draft)
-    assert lab.attestations.page(Filter(issuer_id=issuer_id), caller=caller) == []
+    assert lab.attestations.page(AttestationsQuery(issuer_id=issuer_id), caller=caller) == []
 
 
 def raw_ed25519() -> bytes:
