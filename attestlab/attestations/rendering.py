@@ -9,7 +9,7 @@ from datetime import datetime
 from attestlab.attestations.bundle.reader import BUNDLE_FORMAT
 from attestlab.attestations.lifecycle import StatusChanged
 from attestlab.attestations.results import Minted, VerificationOutcome
-from attestlab.attestations.rules import Status, Verdict
+from attestlab.attestations.rules import Verdict
 from attestlab.attestations.shapes import (
     AttestationOut,
     BundleIssuerOut,
@@ -38,6 +38,7 @@ from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
 from attestlab.core.encoding import b64_encode, b64url_encode
 from attestlab.core.errors import IntegrityFailed
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.tlog_proof import LogProof
@@ -45,23 +46,30 @@ from attestlab.log.note.note import split_signature_lines
 from attestlab.log.results import InclusionProof, SignedHead
 from attestlab.log.status.status_list import Chunk
 
+_render_minted_row = RowRenderer(
+    MintOut,
+    AttestationRecord,
+    computed=["verify_url", "share_url", "inclusion_proof", "checkpoint", "warnings"],
+    attestation_id="id",
+)
+_render_row = RowRenderer(
+    AttestationOut,
+    AttestationRecord,
+    computed=["status", "payload", "metadata"],
+    attestation_id="id",
+    superseded_by_attestation_id="superseded_by",
+    supersedes_attestation_id="supersedes",
+    status_log_index="changed_index",
+)
+_render_revoked_row = RowRenderer(RevokedOut, AttestationRecord, computed=["log_index"], attestation_id="id")
+_render_bundle_issuer = RowRenderer(BundleIssuerOut, CurrentIssuer, trust_level="trust_tier")
+
 
 def render_mint(done: Minted, *, links: Links) -> MintOut:
     """Render the response to a mint, including the inclusion proof; the transaction must be sealed."""
     row, logged = done.row, done.logged
-    return MintOut(
-        id=row.id,
-        attestation_id=row.id,
-        issuer_id=row.issuer_id,
-        kid=row.kid,
-        alg=row.alg,
-        schema_id=row.schema_id,
-        status=Status(row.status),
-        log_index=logged.index,
-        payload_hash=row.payload_hash,
-        document_hash=row.document_hash,
-        expiry_at=row.expiry_at,
-        created_at=row.created_at,
+    return _render_minted_row(
+        row,
         verify_url=links.public_url(row.id),
         share_url=links.share_url(row.id),
         inclusion_proof=_render_inclusion(
@@ -84,31 +92,11 @@ def _render_inclusion(proof: InclusionProof) -> ProofOut:
 
 def render_attestation(row: AttestationRecord, *, now: datetime) -> AttestationOut:
     """Render an attestation with its status as of `now`."""
-    return AttestationOut(
-        id=row.id,
-        attestation_id=row.id,
-        issuer_id=row.issuer_id,
-        kid=row.kid,
-        alg=row.alg,
+    return _render_row(
+        row,
         status=compute_status(row, now=now),
-        schema_id=row.schema_id,
-        content_type=row.content_type,
         payload={"schema": row.schema_id, "claims": json.loads(row.claims)},
-        payload_hash=row.payload_hash,
-        document_hash=row.document_hash,
-        signature=row.signature,
-        custody=row.custody,
-        log_index=row.log_index,
-        expiry_at=row.expiry_at,
-        superseded_by_attestation_id=row.superseded_by,
-        revocation_reason=row.revocation_reason,
-        revoked_at=row.revoked_at,
-        status_log_index=row.changed_index,
-        supersedes_attestation_id=row.supersedes,
-        pack_id=row.pack_id,
-        subject_reference=row.subject_reference,
         metadata=None if row.extra is None else json.loads(row.extra),
-        created_at=row.created_at,
     )
 
 
@@ -120,17 +108,7 @@ def render_supersession(done: Minted, *, links: Links, now: datetime) -> Superse
 
 def render_revocation(done: StatusChanged) -> RevokedOut:
     """Render the response to a revocation."""
-    row = done.row
-    assert row.revoked_at is not None  # callers render only revocations, and each has a time and a reason
-    assert row.revocation_reason is not None
-    return RevokedOut(
-        id=row.id,
-        attestation_id=row.id,
-        status=Status(row.status),
-        revoked_at=row.revoked_at,
-        revocation_reason=row.revocation_reason,
-        log_index=done.logged.index,
-    )
+    return _render_revoked_row(done.row, log_index=done.logged.index)
 
 
 def render_bundle(evidence: AttestationEvidence, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:
@@ -146,7 +124,7 @@ def render_bundle(evidence: AttestationEvidence, proofs: LogProofs, head: Signed
     return BundleOut(
         format=BUNDLE_FORMAT,
         attestation=render_attestation(row, now=now),
-        issuer=BundleIssuerOut(id=issuer.id, name=issuer.name, domain=issuer.domain, trust_level=issuer.trust_tier),
+        issuer=_render_bundle_issuer(issuer),
         key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(key.spki)),
         inclusion_proof=_render_inclusion(proof),
         signed_tree_head=_render_tree_head(head),

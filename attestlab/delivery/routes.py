@@ -2,12 +2,15 @@
 
 from uuid import UUID
 
-from attestlab.delivery.service import Deliveries, DeliveryState
+from attestlab.core.row_rendering import RowRenderer
+from attestlab.delivery.service import Deliveries
 from attestlab.delivery.shapes import DeliveryOut
+from attestlab.delivery.tables import DeliveryRecord
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("delivery")
+_render_delivery = RowRenderer(DeliveryOut, DeliveryRecord, delivery_state="state")
 
 
 @routes.get("/v1/attestations/{id}/delivery", scope=Scope.ATTESTATIONS_READ)
@@ -16,11 +19,4 @@ def get_delivery(id: UUID, caller: Caller, deliveries: Deliveries) -> DeliveryOu
 
     An attestation that was minted without `recipient_email` has no delivery, which is a 404.
     """
-    record = deliveries.get(id, caller=caller)
-    return DeliveryOut(
-        attestation_id=id,
-        recipient_email=record.recipient_email,
-        delivery_state=DeliveryState(record.state).value,
-        created_at=record.created_at,
-        delivered_at=record.delivered_at,
-    )
+    return _render_delivery(deliveries.get(id, caller=caller))

@@ -6,13 +6,12 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.core.shapes import In
 from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS
 from attestlab.governance.service import ChangeRequest, Governance, count_needed_approvals
 from attestlab.governance.shapes import (
-    ApprovalOut,
     BlastRadiusOut,
-    ImpactOut,
     IssuerRequestIn,
     IssuerRequestOut,
     MonthCountOut,
@@ -21,6 +20,7 @@ from attestlab.governance.shapes import (
     RequestsQuery,
     SchemaCountOut,
 )
+from attestlab.governance.store import MonthCount, RecipientCount, SchemaCount
 from attestlab.governance.tables import IssuerRequestRecord
 from attestlab.orgs.rules import Caller, Role, Scope
 from attestlab.web.executor import Executor
@@ -33,6 +33,18 @@ routes = Routes("governance")
 _LIST = "issuer_requests"
 _DECIDERS = users_with([*REQUESTERS, *PLATFORM_APPROVERS])
 _READERS = users_with([*REQUESTERS, Role.ANALYST, *PLATFORM_APPROVERS])
+
+_render_request = RowRenderer(
+    IssuerRequestOut,
+    IssuerRequestRecord,
+    target_issuer_id="issuer_id",
+    approvals=lambda row: json.loads(row.approvals),
+    approvals_needed=count_needed_approvals,
+    impact=lambda row: json.loads(row.impact),
+)
+_render_schema_count = RowRenderer(SchemaCountOut, SchemaCount, schema_id="schema")
+_render_month_count = RowRenderer(MonthCountOut, MonthCount, month=lambda row: f"{row.year:04d}-{row.month:02d}")
+_render_recipient_count = RowRenderer(RecipientCountOut, RecipientCount)
 
 
 class RadiusQuery(In):
@@ -157,24 +169,8 @@ async def get_blast_radius(
         kid=query.kid,
         attestations=found.attestations,
         valid=found.valid,
-        by_schema=[SchemaCountOut(**row._asdict()) for row in found.by_schema],
-        by_month=[
-            MonthCountOut(month=f"{row.year:04d}-{row.month:02d}", attestations=row.attestations, valid=row.valid)
-            for row in found.by_month
-        ],
-        by_recipient=[RecipientCountOut(**row._asdict()) for row in found.by_recipient],
+        by_schema=list(map(_render_schema_count, found.by_schema)),
+        by_month=list(map(_render_month_count, found.by_month)),
+        by_recipient=list(map(_render_recipient_count, found.by_recipient)),
         truncated=found.truncated,
-    )
-
-
-def _render_request(row: IssuerRequestRecord) -> IssuerRequestOut:
-    shown = {name: value for name, value in row._asdict().items() if name in IssuerRequestOut.model_fields}
-    return IssuerRequestOut(
-        **{
-            **shown,
-            "target_issuer_id": row.issuer_id,
-            "approvals": [ApprovalOut(**given) for given in json.loads(row.approvals)],
-            "approvals_needed": count_needed_approvals(row),
-            "impact": ImpactOut(**json.loads(row.impact)),
-        }
     )

@@ -8,6 +8,7 @@ from attestlab.core.crypto.signing import PrivateKey
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import QuotaExceeded
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.issuers.domain_proof import Challenge, DomainProofs
 from attestlab.issuers.keys import Keys, RevokedKey, load_external_key
 from attestlab.issuers.logos import Logos
@@ -51,6 +52,33 @@ _SANDBOX_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
+
+
+def _encode_public_key(row: IssuerKeyRecord) -> str:
+    return b64url_encode(row.spki)
+
+
+_render_key = RowRenderer(KeyOut, IssuerKeyRecord, public_key=_encode_public_key)
+_render_old_key = RowRenderer(OldKeyOut, IssuerKeyRecord)
+_render_new_key = RowRenderer(NewKeyOut, IssuerKeyRecord, public_key=_encode_public_key)
+_render_withdrawn_key = RowRenderer(
+    WithdrawnKeyOut,
+    IssuerKeyRecord,
+    computed=["reason", "log_index", "affected_attestations"],
+    public_key=_encode_public_key,
+)
+_render_issuer_row = RowRenderer(IssuerOut, IssuerRecord, computed=["keys"], trust_level="trust_tier")
+_render_challenge = RowRenderer(DomainProofOut, Challenge, record_type=lambda _: "TXT", proven="is_proven")
+
+
+def _render_issuer(found: IssuerWithKeys) -> IssuerOut:
+    return _render_issuer_row(found.issuer, keys=[_render_key(row) for row in found.keys])
+
+
+def _render_withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
+    return _render_withdrawn_key(
+        done.key, reason=done.reason, log_index=done.log_index, affected_attestations=done.affected
+    )
 
 
 async def _generate_or_check_key(body: IssuerIn | KeyIn | RotateIn, executor: Executor) -> PrivateKey | None:
@@ -165,11 +193,7 @@ def rotate_issuer_key(
     done = signing_keys.rotate(
         kid, new_kid=body.new_kid, alg=body.alg, public_key=public, private=prepared, caller=caller, tx=tx
     )
-    new = {name: getattr(done.new, name) for name in NewKeyOut.model_fields if name in done.new._fields}
-    return RotatedOut(
-        old_key=OldKeyOut(**{name: getattr(done.old, name) for name in OldKeyOut.model_fields}),
-        new_key=NewKeyOut(**new, public_key=b64url_encode(done.new.spki)),
-    )
+    return RotatedOut(old_key=_render_old_key(done.old), new_key=_render_new_key(done.new))
 
 
 @routes.post("/v1/issuers/keys/{kid}/revoke", scope=Scope.ISSUERS_WRITE)
@@ -288,23 +312,6 @@ def check_domain_proof(
     return _render_challenge(domain_proofs.accept(prepared, caller=caller, tx=tx))
 
 
-def _render_challenge(challenge: Challenge) -> DomainProofOut:
-    return DomainProofOut(
-        issuer_id=challenge.issuer_id,
-        domain=challenge.domain,
-        record_type="TXT",
-        record_name=challenge.record_name,
-        record_value=challenge.record_value,
-        proven=challenge.is_proven,
-        trust_tier=challenge.trust_tier,
-    )
-
-
-def _render_issuer(found: IssuerWithKeys) -> IssuerOut:
-    shown = {name: getattr(found.issuer, name) for name in IssuerOut.model_fields if name in IssuerRecord._fields}
-    return IssuerOut(**shown, trust_level=found.issuer.trust_tier, keys=[_render_key(row) for row in found.keys])
-
-
 def _read_public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
     """Read the public key of an external key from the request; None for a key that the service generates."""
     if isinstance(body, IssuerIn):
@@ -315,19 +322,3 @@ def _read_public_key(body: IssuerIn | KeyIn | RotateIn) -> bytes | None:
         return None
     signing.reject_private(sent, field=f"/{name}")
     return b64url_decode(sent, field=f"/{name}")
-
-
-def _render_withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
-    shown = {name: getattr(done.key, name) for name in KeyOut.model_fields if name in IssuerKeyRecord._fields}
-    return WithdrawnKeyOut(
-        **shown,
-        public_key=b64url_encode(done.key.spki),
-        reason=done.reason,
-        log_index=done.log_index,
-        affected_attestations=done.affected,
-    )
-
-
-def _render_key(row: IssuerKeyRecord) -> KeyOut:
-    shown = {name: getattr(row, name) for name in KeyOut.model_fields if name in IssuerKeyRecord._fields}
-    return KeyOut(**shown, public_key=b64url_encode(row.spki))

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.log.entries import sha256_name
 from attestlab.log.fsck_record import FsckRecord, FsckSummary
 from attestlab.log.merkle.hashing import TileName
@@ -40,6 +41,7 @@ routes = Routes("log")
 _CHECKPOINTS = "log checkpoints"
 _NOTE = "text/plain"
 _TILE = "application/octet-stream"
+_render_fsck = RowRenderer(FsckOut, FsckSummary)
 
 
 @routes.get("/log/checkpoint", scope=PUBLIC, cache_control=REVALIDATE, produces={_NOTE: str})
@@ -197,14 +199,13 @@ def _find_index(log: Log, connection: Connection, name: str, value: str) -> int:
 
 
 def _render_head(head: SignedHead, checked: FsckSummary | None) -> HeadOut:
-    last = None if checked is None else FsckOut(at=checked.at, tree_size=checked.tree_size, problems=checked.problems)
     return HeadOut(
         origin=head.origin,
         tree_size=head.size,
         root_hash=sha256_name(head.root),
         checkpoint=head.note,
         timestamp=head.at,
-        last_fsck=last,
+        last_fsck=None if checked is None else _render_fsck(checked),
     )
 
 

@@ -3,8 +3,9 @@
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs import scope_rules
-from attestlab.orgs.api_keys import ApiKeys, CreatedApiKey
+from attestlab.orgs.api_keys import ApiKeys
 from attestlab.orgs.rules import Caller, Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
 from attestlab.orgs.tables import ApiKeyRecord
@@ -17,6 +18,15 @@ routes = Routes("api-keys")
 _LIST = "api_keys"
 _MANAGERS = users_with([Role.OWNER, Role.ADMIN])
 _CONSUMERS = Requirement(user_only=True, realm=Realm.CONSUMER)
+
+
+def _list_scopes(row: ApiKeyRecord) -> list[str]:
+    scopes = scope_rules.parse_scopes(row.scopes, has_group_scopes=row.has_group_scopes is True)
+    return scope_rules.format_scopes(scopes).split()
+
+
+_render_key = RowRenderer(ApiKeyOut, ApiKeyRecord, scopes=_list_scopes)
+_render_made_key = RowRenderer(ApiKeyMadeOut, ApiKeyRecord, computed=["secret"], scopes=_list_scopes)
 
 
 @routes.post(
@@ -38,7 +48,7 @@ def create_api_key(
     scopes = frozenset(body.scopes)
     created = api_keys.create(body.name, scopes=scopes, environment=body.environment, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/api-keys/{created.row.id}"
-    return _created_key_out(created)
+    return _render_made_key(created.row, secret=created.secret)
 
 
 @routes.get("/v1/api-keys", scope=_MANAGERS)
@@ -56,7 +66,7 @@ def get_api_key(id: UUID, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
 
     The response has its status and scopes, not its secret.
     """
-    return _key_out(api_keys.get(id, caller=caller))
+    return _render_key(api_keys.get(id, caller=caller))
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
@@ -76,7 +86,7 @@ def compromise_api_key(id: UUID, body: CompromiseIn, tx: Transaction, caller: Ca
 
     The flag remains visible, and the reason is audited.
     """
-    return _key_out(api_keys.compromise(id, reason=body.reason, caller=caller, tx=tx))
+    return _render_key(api_keys.compromise(id, reason=body.reason, caller=caller, tx=tx))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
@@ -85,7 +95,8 @@ def create_consumer_key(body: ConsumerKeyIn, tx: Transaction, caller: Caller, ap
 
     Only this response contains its secret. A sixth active key is a 409.
     """
-    return _created_key_out(api_keys.create_for_consumer(body.name, caller=caller, tx=tx))
+    created = api_keys.create_for_consumer(body.name, caller=caller, tx=tx)
+    return _render_made_key(created.row, secret=created.secret)
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
@@ -111,19 +122,9 @@ def revoke_consumer_key(
 def _page(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
     rows = api_keys.list_page(caller=caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
-    return Page[ApiKeyOut](items=[_key_out(row) for row in page_rows], next_cursor=cursor)
+    return Page[ApiKeyOut](items=[_render_key(row) for row in page_rows], next_cursor=cursor)
 
 
 def _revoke(key_id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
     reason = None if body is None else body.reason
-    return _key_out(api_keys.revoke(key_id, reason=reason, caller=caller, tx=tx))
-
-
-def _created_key_out(created: CreatedApiKey) -> ApiKeyMadeOut:
-    return ApiKeyMadeOut(**dict(_key_out(created.row)), secret=created.secret)
-
-
-def _key_out(row: ApiKeyRecord) -> ApiKeyOut:
-    columns = {name: getattr(row, name) for name in ApiKeyOut.model_fields}
-    scopes = scope_rules.parse_scopes(row.scopes, has_group_scopes=row.has_group_scopes is True)
-    return ApiKeyOut(**{**columns, "scopes": scope_rules.format_scopes(scopes).split()})
+    return _render_key(api_keys.revoke(key_id, reason=reason, caller=caller, tx=tx))

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.members import AcceptInvitation, People
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Scope
@@ -21,6 +22,14 @@ routes = Routes("orgs")
 _ORGS = "orgs"
 _USERS = "users"
 
+_render_org = RowRenderer(OrgOut, OrgRecord, return_origins=lambda row: json.loads(row.return_origins or "[]"))
+_render_user = RowRenderer(
+    UserOut,
+    UserRecord,
+    roles=lambda row: row.roles.split(),
+    status=lambda row: row.status or UserStatus.ACTIVE.value,
+)
+
 
 @routes.get("/v1/orgs", scope=Scope.USERS_READ, headers=("Link", "X-Next-Cursor"))
 def list_orgs(request: Request, query: PageQuery, caller: Caller, orgs: Orgs) -> list[OrgOut]:
@@ -33,7 +42,7 @@ def list_orgs(request: Request, query: PageQuery, caller: Caller, orgs: Orgs) ->
     if cursor is not None:
         request.respond_headers["Link"] = f'</v1/orgs?limit={query.limit}&cursor={cursor}>; rel="next"'
         request.respond_headers["X-Next-Cursor"] = cursor
-    return [_org_out(row) for row in page_rows]
+    return [_render_org(row) for row in page_rows]
 
 
 @routes.post("/v1/orgs", scope=Scope.USERS_WRITE, status=201, headers=("Location",))
@@ -44,7 +53,7 @@ def create_org(request: Request, body: OrgIn, tx: Transaction, caller: Caller, o
     """
     org = orgs.create(body.name, slug=body.slug, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/orgs/{org.id}"
-    return _org_out(org)
+    return _render_org(org)
 
 
 @routes.get("/v1/orgs/{id}", scope=Scope.USERS_READ)
@@ -53,7 +62,7 @@ def get_org(id: UUID, caller: Caller, orgs: Orgs) -> OrgOut:
 
     An organization of another tenant is as unknown as a missing one.
     """
-    return _org_out(orgs.get(id, caller=caller))
+    return _render_org(orgs.get(id, caller=caller))
 
 
 @routes.patch("/v1/orgs/{id}", scope=Scope.USERS_WRITE)
@@ -62,7 +71,7 @@ def update_org(id: UUID, body: OrgPatch, tx: Transaction, caller: Caller, orgs: 
 
     Omitted members stay unchanged; `return_origins` replaces the whole list.
     """
-    return _org_out(orgs.update(id, caller=caller, **body.changes(), tx=tx))
+    return _render_org(orgs.update(id, caller=caller, **body.changes(), tx=tx))
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)
@@ -73,7 +82,7 @@ def list_users(query: PageQuery, caller: Caller, people: People) -> Page[UserOut
     """
     rows = people.list_page(caller=caller, before=decode_id(_USERS, query.cursor), limit=query.limit + 1)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_USERS, position=lambda row: [str(row.id)])
-    return Page[UserOut](items=[_user_out(row) for row in page_rows], next_cursor=cursor)
+    return Page[UserOut](items=[_render_user(row) for row in page_rows], next_cursor=cursor)
 
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201, headers=("Location",))
@@ -84,7 +93,7 @@ def invite_user(request: Request, body: UserIn, tx: Transaction, caller: Caller,
     """
     invited = people.invite(body.email, role=body.role, name=body.name, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/users/{invited.id}"
-    return _user_out(invited)
+    return _render_user(invited)
 
 
 async def _prepare_joining(body: JoinIn, people: People, executor: Executor) -> AcceptInvitation:
@@ -98,7 +107,7 @@ def accept_invitation(body: JoinIn, prepared: AcceptInvitation, tx: Transaction,
 
     The person chooses a password, and can sign in from then on.
     """
-    return _user_out(people.join(prepared, name=body.name, tx=tx))
+    return _render_user(people.join(prepared, name=body.name, tx=tx))
 
 
 @routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
@@ -107,7 +116,7 @@ def get_user(id: UUID, caller: Caller, people: People) -> UserOut:
 
     The status says whether they may sign in.
     """
-    return _user_out(people.get(id, caller=caller))
+    return _render_user(people.get(id, caller=caller))
 
 
 @routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE, raises=(Conflict,))
@@ -116,7 +125,7 @@ def change_role(id: UUID, body: UserPatch, tx: Transaction, caller: Caller, peop
 
     It applies from their next request on. The last owner cannot lose the role, which is a 409.
     """
-    return _user_out(people.change_role(id, body.role, caller=caller, tx=tx))
+    return _render_user(people.change_role(id, body.role, caller=caller, tx=tx))
 
 
 @routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204, raises=(Conflict,))
@@ -126,13 +135,3 @@ def remove_user(id: UUID, tx: Transaction, caller: Caller, people: People) -> No
     The last owner cannot be removed, which is a 409.
     """
     people.remove(id, caller=caller, tx=tx)
-
-
-def _org_out(row: OrgRecord) -> OrgOut:
-    columns = {name: getattr(row, name) for name in OrgOut.model_fields}
-    return OrgOut(**{**columns, "return_origins": json.loads(row.return_origins or "[]")})
-
-
-def _user_out(row: UserRecord) -> UserOut:
-    columns = {name: getattr(row, name) for name in UserOut.model_fields}
-    return UserOut(**{**columns, "roles": row.roles.split(), "status": row.status or UserStatus.ACTIVE.value})

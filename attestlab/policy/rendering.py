@@ -8,12 +8,13 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Explanation
-from attestlab.policy.evaluation.counterfactual import Counterfactual
+from attestlab.policy.evaluation.counterfactual import Counterfactual, ValueChange
 from attestlab.policy.evaluation.policy_set import SetDecision
 from attestlab.policy.language.attribute_documents import dump_attribute
 from attestlab.policy.language.attributes import PLATFORM, Registry
-from attestlab.policy.language.context import Values
+from attestlab.policy.language.context import Diagnostic, Values
 from attestlab.policy.rules import status_of_version
 from attestlab.policy.service import AnalysisReport
 from attestlab.policy.shapes import (
@@ -41,6 +42,11 @@ from attestlab.web.response import JSON, RawResponse
 Model = TypeVar("Model", bound=BaseModel)
 
 
+_render_policy_row = RowRenderer(PolicySummaryOut, TenantPolicyRecord, computed=["digest"])
+_render_diagnostic = RowRenderer(DiagnosticOut, Diagnostic)
+_render_change = RowRenderer(ChangeOut, ValueChange)
+
+
 def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> PolicyOut:
     """Render a policy with its newest document.
 
@@ -56,7 +62,7 @@ def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> Poli
 
 def render_summary(row: TenantPolicyRecord, version: PolicyVersionRecord | PolicyVersionSummary) -> PolicySummaryOut:
     """Render a policy without its document."""
-    return PolicySummaryOut(**row._asdict(), digest=version.digest)
+    return _render_policy_row(row, digest=version.digest)
 
 
 def render_version(row: TenantPolicyRecord, version: PolicyVersionRecord) -> PolicyVersionOut:
@@ -110,7 +116,7 @@ def render_decision(decided: EvaluatedDecision) -> EvaluateOut:
         matched_rule=decision.matched_rule,
         reason=decision.reason,
         input_sha256=decided.row.input_sha256,
-        diagnostics=[DiagnosticOut(path=d.path, code=d.code, message=d.message) for d in decided.diagnostics],
+        diagnostics=list(map(_render_diagnostic, decided.diagnostics)),
     )
 
 
@@ -146,12 +152,7 @@ def render_explanation(found: Explanation) -> DecisionOut:
 
 def render_counterfactual(found: Counterfactual) -> CounterfactualOut:
     """Render a counterfactual."""
-    if found.changes is None:
-        return CounterfactualOut(changes=None, complete=found.complete)
-    changes = [
-        ChangeOut(path=each.path, before=each.before, after=each.after, above=each.above, below=each.below)
-        for each in found.changes
-    ]
+    changes = None if found.changes is None else list(map(_render_change, found.changes))
     return CounterfactualOut(changes=changes, complete=found.complete)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.policy.rendering import render_counterfactual
 from attestlab.simulation.service import SimulationRun
 from attestlab.simulation.shapes import GroupOut, KeptReportOut, RuleEffectOut, SimulationOut, SweptOut
 from attestlab.simulation.signing import SignedReport
+
+render_report = RowRenderer(KeptReportOut, SignedReport, report_digest="digest", report="content")
 
 
 def render_simulation(signed: SignedReport, run: SimulationRun) -> SimulationOut:
@@ -27,11 +30,6 @@ def render_simulation(signed: SignedReport, run: SimulationRun) -> SimulationOut
         }
     )
     return shown.model_copy(update={"truncated": _find_truncated(shown)})
-
-
-def render_report(signed: SignedReport) -> KeptReportOut:
-    """Render a report as it was stored."""
-    return KeptReportOut(report_digest=signed.digest, report=dict(signed.content), signature=signed.signature)
 
 
 def _find_truncated(shown: SimulationOut) -> list[str]:

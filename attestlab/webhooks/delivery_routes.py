@@ -5,6 +5,7 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, Conflict, NotFound
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
@@ -20,6 +21,8 @@ from attestlab.webhooks.delivery_shapes import (
     WebhookRecoveryOut,
 )
 from attestlab.webhooks.rules import RecoveryMode
+from attestlab.webhooks.sending import SentAttempt
+from attestlab.webhooks.tables import WebhookAttemptRecord, WebhookDeliveryRecord
 
 routes = Routes("webhooks")
 _LIST = "webhook_deliveries"
@@ -49,7 +52,7 @@ async def list_webhook_deliveries(
         )
     )
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda one: [str(one.row.id)])
-    return Page[WebhookDeliveryOut](items=[_delivery_out(one) for one in shown], next_cursor=cursor)
+    return Page[WebhookDeliveryOut](items=[_render_delivery(one) for one in shown], next_cursor=cursor)
 
 
 @routes.post("/v1/webhooks/deliveries/{id}/resend", scope=Scope.WEBHOOKS_WRITE, status=202, raises=(Conflict,))
@@ -60,7 +63,7 @@ def resend_webhook_delivery(
 
     The receiver gets the same event id, so it can recognize an event that it has.
     """
-    return _delivery_out(webhook_deliveries.resend(id, caller=caller, tx=tx))
+    return _render_delivery(webhook_deliveries.resend(id, caller=caller, tx=tx))
 
 
 @routes.post("/v1/webhooks/endpoints/{id}/recover", scope=Scope.WEBHOOKS_WRITE, status=202, raises=(Conflict,))
@@ -107,12 +110,7 @@ async def send_test_delivery(
     )
     sent = await webhook_deliveries.send_test(test)
     await executor.write(lambda tx: webhook_deliveries.record_test(tx, test, sent, caller=caller))
-    return TestDeliveryOut(
-        success=sent.is_success,
-        status_code=sent.http_status or 0,
-        response_time_ms=sent.response_time_ms,
-        error=sent.error,
-    )
+    return _render_test(sent)
 
 
 async def _recover(
@@ -139,11 +137,12 @@ async def _recover(
         raise
 
 
-def _delivery_out(one: DeliveryWithAttempts) -> WebhookDeliveryOut:
-    names = WebhookDeliveryOut.model_fields.keys() - {"attempts"}
-    columns = {name: getattr(one.row, name) for name in names}
-    attempts = [
-        WebhookAttemptOut(**{name: getattr(row, name) for name in WebhookAttemptOut.model_fields})
-        for row in one.attempts
-    ]
-    return WebhookDeliveryOut(**columns, attempts=attempts)
+_render_test = RowRenderer(
+    TestDeliveryOut, SentAttempt, success="is_success", status_code=lambda sent: sent.http_status or 0
+)
+_render_attempt = RowRenderer(WebhookAttemptOut, WebhookAttemptRecord)
+_render_delivery_row = RowRenderer(WebhookDeliveryOut, WebhookDeliveryRecord, computed=["attempts"])
+
+
+def _render_delivery(one: DeliveryWithAttempts) -> WebhookDeliveryOut:
+    return _render_delivery_row(one.row, attempts=list(map(_render_attempt, one.attempts)))

@@ -6,6 +6,7 @@ import orjson
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import QuotaExceeded
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
@@ -34,6 +35,18 @@ routes = Routes("webhooks")
 _LIST = "webhook_endpoints"
 
 
+def _list_filters(row: WebhookEndpointRecord) -> list[str]:
+    return decode_filters(row.event_filters)
+
+
+_render_endpoint = RowRenderer(WebhookEndpointOut, WebhookEndpointRecord, event_filters=_list_filters)
+_render_made_endpoint = RowRenderer(
+    WebhookEndpointMadeOut, WebhookEndpointRecord, computed=["secret"], event_filters=_list_filters
+)
+_render_rotated = RowRenderer(SecretRotatedOut, WebhookEndpointRecord, computed=["secret"], rotated_at="updated_at")
+_render_event_type = RowRenderer(EventTypeOut, EventType, json_schema="schema")
+
+
 @routes.post(
     "/v1/webhooks/endpoints",
     scope=Scope.WEBHOOKS_WRITE,
@@ -52,7 +65,7 @@ def create_webhook_endpoint(
     """
     created = webhooks.create(body.name, body.url, body.event_filters, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/webhooks/endpoints/{created.row.id}"
-    return WebhookEndpointMadeOut(**dict(_endpoint_out(created.row)), secret=created.secret)
+    return _render_made_endpoint(created.row, secret=created.secret)
 
 
 @routes.get("/v1/webhooks/endpoints", scope=Scope.WEBHOOKS_READ)
@@ -63,7 +76,7 @@ def list_webhook_endpoints(query: PageQuery, caller: Caller, webhooks: Webhooks)
     """
     rows = webhooks.list_page(caller=caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
-    return Page[WebhookEndpointOut](items=[_endpoint_out(row) for row in shown], next_cursor=cursor)
+    return Page[WebhookEndpointOut](items=[_render_endpoint(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/webhooks/endpoints/{id}", scope=Scope.WEBHOOKS_READ)
@@ -72,7 +85,7 @@ def get_webhook_endpoint(id: UUID, caller: Caller, webhooks: Webhooks) -> Webhoo
 
     `disabled_reason` is why a disabled endpoint receives nothing.
     """
-    return _endpoint_out(webhooks.get(id, caller=caller))
+    return _render_endpoint(webhooks.get(id, caller=caller))
 
 
 @routes.patch("/v1/webhooks/endpoints/{id}", scope=Scope.WEBHOOKS_WRITE)
@@ -84,7 +97,7 @@ def update_webhook_endpoint(
     The status `active` enables an endpoint. It forgets earlier failures, as a new URL does. Waiting deliveries go to
     the new URL.
     """
-    return _endpoint_out(webhooks.update(id, body.changes(), caller=caller, tx=tx))
+    return _render_endpoint(webhooks.update(id, body.changes(), caller=caller, tx=tx))
 
 
 @routes.delete("/v1/webhooks/endpoints/{id}", scope=Scope.WEBHOOKS_WRITE, status=204)
@@ -106,12 +119,7 @@ def rotate_webhook_secret(
     contains the new secret.
     """
     rotated = webhooks.rotate(id, overlap=(body or RotateSecretIn()).overlap, caller=caller, tx=tx)
-    return SecretRotatedOut(
-        id=rotated.row.id,
-        secret=rotated.secret,
-        rotated_at=rotated.row.updated_at,
-        old_secret_until=rotated.row.old_secret_until,
-    )
+    return _render_rotated(rotated.row, secret=rotated.secret)
 
 
 @routes.get("/v1/webhooks/event-types", scope=Scope.WEBHOOKS_READ)
@@ -121,7 +129,7 @@ def list_webhook_event_types(query: EventTypesQuery) -> EventTypesOut:
     Later versions may add types, and members to `data`.
     """
     wanted = [each for each in list_event_types() if query.category in (None, each.category)]
-    return EventTypesOut(items=[_event_type_out(each) for each in wanted])
+    return EventTypesOut(items=[_render_event_type(each) for each in wanted])
 
 
 @routes.get("/v1/webhooks/events", scope=Scope.WEBHOOKS_READ)
@@ -132,24 +140,9 @@ def list_webhook_events(query: EventLogQuery, caller: Caller, webhooks: Webhooks
     `too_old` counts the events after `after` that are no longer listed.
     """
     page = webhooks.list_events(caller=caller, after=query.after, limit=query.limit)
-    items = [_event_out(event) for event in page.events]
+    items = [_render_event(event) for event in page.events]
     return EventLogOut(items=items, next_after=page.next_after, too_old=page.too_old)
 
 
-def _endpoint_out(row: WebhookEndpointRecord) -> WebhookEndpointOut:
-    columns = {name: getattr(row, name) for name in WebhookEndpointOut.model_fields}
-    return WebhookEndpointOut(**{**columns, "event_filters": decode_filters(row.event_filters)})
-
-
-def _event_type_out(event_type: EventType) -> EventTypeOut:
-    return EventTypeOut(
-        type=event_type.type,
-        category=event_type.category,
-        description=event_type.description,
-        json_schema=event_type.schema,
-        example=event_type.example,
-    )
-
-
-def _event_out(event: LoggedEvent) -> LoggedEventOut:
+def _render_event(event: LoggedEvent) -> LoggedEventOut:
     return LoggedEventOut(sequence=event.sequence, **orjson.loads(event.body))

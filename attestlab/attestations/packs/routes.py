@@ -7,6 +7,7 @@ from attestlab.attestations.shapes import PackIn, PackOut
 from attestlab.attestations.tables import AttestationPackRecord
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import QuotaExceeded
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
@@ -14,6 +15,7 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("attestations")
 _LIST = "packs"
+_render_pack = RowRenderer(PackOut, AttestationPackRecord)
 
 
 @routes.post(
@@ -51,7 +53,3 @@ def get_pack(id: UUID, caller: Caller, packs: Packs) -> PackOut:
     A pack never changes after it was created.
     """
     return _render_pack(packs.get(id, caller=caller))
-
-
-def _render_pack(pack: AttestationPackRecord) -> PackOut:
-    return PackOut(id=pack.id, name=pack.name, description=pack.description, created_at=pack.created_at)

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import QuotaExceeded
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.shapes import ProfileOut, VerificationProfileIn
@@ -14,6 +15,7 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("policies")
 _LIST = "profiles"
+_render_profile = RowRenderer(ProfileOut, VerificationProfileRecord)
 
 
 @routes.post(
@@ -54,7 +56,3 @@ def get_verification_profile(id: UUID, caller: Caller, verification_profiles: Pr
     A profile never changes after it was created; the policies that are bound to it may.
     """
     return _render_profile(verification_profiles.get(id, caller=caller))
-
-
-def _render_profile(row: VerificationProfileRecord) -> ProfileOut:
-    return ProfileOut(id=row.id, name=row.name, description=row.description, created_at=row.created_at)

@@ -1,0 +1,68 @@
+"""Rows as wire models: each field of the model is a column of the same name, unless the renderer says otherwise.
+
+    render_key = RowRenderer(KeyOut, KeyRecord, key_id="id", public_key=lambda row: b64url_encode(row.spki))
+    render_key(row)
+
+A field without a source raises when the renderer is made, at import. Renderers stand next to routes and not at the
+models, because clients load the models but no tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Generic, TypeVar
+
+from attestlab.core.shapes import Out
+
+Row = TypeVar("Row")
+Shape = TypeVar("Shape", bound=Out)
+
+
+class RowRenderer(Generic[Row, Shape]):
+    """Renders named tuples or dataclasses of one class as one wire model.
+
+    `sources` maps fields to columns of other names, or to functions of the row; `computed` lists the fields that each
+    call passes.
+    """
+
+    def __init__(
+        self,
+        shape: type[Shape],
+        record: type[Row],
+        *,
+        computed: Iterable[str] = (),
+        **sources: str | Callable[[Row], object],
+    ) -> None:
+        functions = {name: source for name, source in sources.items() if not isinstance(source, str)}
+        copied = [name for name in shape.model_fields if name not in {*computed, *functions}]
+        columns = {name: str(sources.get(name, name)) for name in copied}
+        _require_sources(shape, record, columns, {*computed, *sources})
+        self._validate: Callable[[dict[str, object]], Shape] = shape.__pydantic_validator__.validate_python
+        self._functions = list(functions.items())
+        self._names = [shape.model_fields[name].alias or name for name in copied]
+        self._read = attrgetter(*columns.values(), "__class__")  # of one name alone, it would return no tuple
+
+    def __call__(self, row: Row, **computed: object) -> Shape:
+        """Render a row, with the computed fields."""
+        computed.update(zip(self._names, self._read(row), strict=False))
+        for name, compute in self._functions:
+            computed[name] = compute(row)
+        return self._validate(computed)
+
+
+def _require_sources(shape: type[Out], record: type, columns: Mapping[str, str], declared: Iterable[str]) -> None:
+    known = _list_attributes(record)
+    for name, column in columns.items():
+        if column not in known:
+            message = f"{shape.__name__}.{name} has no source: {record.__name__} has no {column!r}. "
+            raise TypeError(message + "Name another column, a function, or list it in `computed`.")
+    for name in declared:
+        if name not in shape.model_fields:
+            raise TypeError(f"{shape.__name__} has no field {name!r}, which its renderer declares. Remove it there.")
+
+
+def _list_attributes(record: type) -> set[str]:
+    """List the fields and properties of a named tuple or dataclass; methods such as `tuple.count` are no sources."""
+    fields: Iterable[str] = getattr(record, "_fields", ()) or getattr(record, "__dataclass_fields__", ())
+    return {*fields, *(name for name, value in vars(record).items() if isinstance(value, property))}

@@ -1,0 +1,94 @@
+"""A wire model is made of a row by name; what has no source is refused when the renderer is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+from pydantic import Field
+
+from attestlab.core.row_rendering import RowRenderer
+from attestlab.core.shapes import Out
+
+
+class BookRecord(NamedTuple):
+    """A row, with a column that is not rendered."""
+
+    id: int
+    title: str
+    pages: int
+    secret: bytes
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the book has more than 100 pages."""
+        return self.pages > 100
+
+
+class BookOut(Out):
+    """A model of the row."""
+
+    id: int
+    schema_id: str = Field(alias="schema")
+    is_long: bool
+    url: str
+
+
+BOOK = BookRecord(7, "Orlando", 336, b"s")
+
+
+def test_fields_are_copied_by_name_renamed_or_computed() -> None:
+    render = RowRenderer(BookOut, BookRecord, computed=["url"], schema_id="title")
+
+    assert render(BOOK, url="/7").model_dump() == {"id": 7, "schema": "Orlando", "is_long": True, "url": "/7"}
+
+
+def test_a_function_of_the_row_is_a_source_too() -> None:
+    render = RowRenderer(BookOut, BookRecord, schema_id="title", url=lambda row: f"/{row.id}")
+
+    assert render(BOOK).url == "/7"
+
+
+def test_a_field_without_a_column_is_refused_with_class_and_field() -> None:
+    with pytest.raises(TypeError, match=r"BookOut\.schema_id has no source: BookRecord has no 'schema_id'"):
+        RowRenderer(BookOut, BookRecord, computed=["url"])
+
+
+def test_a_method_of_tuples_is_no_column() -> None:
+    class Counted(Out):
+        count: int
+
+    with pytest.raises(TypeError, match=r"Counted\.count has no source"):
+        RowRenderer(Counted, BookRecord)
+
+
+@pytest.mark.parametrize("declared", [{"computed": ["url", "price"]}, {"computed": ["url"], "price": "pages"}])
+def test_a_declaration_of_no_field_is_refused(declared: dict[str, list[str]]) -> None:
+    with pytest.raises(TypeError, match=r"BookOut has no field 'price'"):
+        RowRenderer(BookOut, BookRecord, schema_id="title", **declared)
+
+
+def test_a_computed_field_that_a_call_forgets_is_an_error() -> None:
+    render = RowRenderer(BookOut, BookRecord, computed=["url"], schema_id="title")
+
+    with pytest.raises(ValueError, match="url"):
+        render(BOOK)
+
+
+def test_one_field_alone_is_copied() -> None:
+    class Titled(Out):
+        title: str
+
+    assert RowRenderer(Titled, BookRecord)(BOOK).title == "Orlando"
+
+
+def test_a_dataclass_is_a_row_too() -> None:
+    @dataclass(frozen=True)
+    class Found:
+        title: str
+
+    class Titled(Out):
+        name: str
+
+    assert RowRenderer(Titled, Found, name="title")(Found("Orlando")).name == "Orlando"
