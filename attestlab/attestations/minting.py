@@ -7,8 +7,8 @@ that issues it checks the status of issuer and key again, because either may hav
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from attestlab.attestations.risk_context import RiskSubjects
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.schemas import validation as claim_rules
 from attestlab.attestations.schemas.catalogue import ContentType
+from attestlab.attestations.shapes import MintIn
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.crypto import jws
@@ -34,6 +35,7 @@ from attestlab.orgs.rules import Caller
 
 EXTERNAL_MAX_AGE = timedelta(hours=24)
 EXTERNAL_MAX_SKEW = timedelta(minutes=5)
+FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # sign in tens of microseconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,19 @@ class MintRequest:
     created_at: datetime | None = None
     signature: str | None = None
     client_address: str | None = field(default=None, repr=False)
+
+
+_COPIED = {each.name for each in fields(MintRequest)} & MintIn.model_fields.keys() - {"content_type"}
+_COMPUTED = {"schema_id", "content_type", "payload_b64url"}  # payloads arrive as hashes
+if _FORGOTTEN := MintIn.model_fields.keys() - _COPIED - _COMPUTED:
+    raise TypeError(f"MintRequest lacks fields of MintIn: {', '.join(sorted(_FORGOTTEN))}. Add them.")
+
+
+def build_request(body: MintIn, **more: object) -> MintRequest:
+    """Build the request of a validated body; `more` are fields that clients do not send, or other values."""
+    make: Callable[..., MintRequest] = MintRequest
+    copied = {name: getattr(body, name) for name in _COPIED}
+    return make(**{**copied, "schema": body.schema_id, "content_type": body.content_type.value, **more})
 
 
 @dataclass(frozen=True)

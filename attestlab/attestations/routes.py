@@ -1,15 +1,13 @@
 """HTTP routes of attestations, verification and schemas."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from attestlab.attestations import rendering
+from attestlab.attestations import batch, rendering
 from attestlab.attestations.decision_recording import record_decisions
-from attestlab.attestations.minting import MintRequest, PreparedAttestation
+from attestlab.attestations.minting import FAST_ALGORITHMS, MintRequest, PreparedAttestation, build_request
 from attestlab.attestations.results import Minted
-from attestlab.attestations.rules import sha256
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.shapes import (
     AttestationOut,
@@ -25,10 +23,7 @@ from attestlab.attestations.shapes import (
     SupersededOut,
     SupersedeIn,
 )
-from attestlab.core.crypto.canonical_json import canonical
-from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import (
     MAX_REPORTED_ERRORS,
     AttestLabError,
@@ -44,47 +39,24 @@ from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.rate_limit.limiter import Limiter, owner_of
 from attestlab.web.request import CommittedError, Request
 from attestlab.web.routing.routes import Limit, Routes
-from attestlab.web.validation import validate_body
 
 routes = Routes("attestations")
-_FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # tens of microseconds; other algorithms sign in a thread
 _LIST = "attestations"
 _MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # counts single mints and items of batches
 
 
-def _build_mint_request(
-    body: MintIn, client_address: str, file_sha256: bytes | None, file_size: int | None
-) -> MintRequest:
-    return MintRequest(
-        issuer_id=body.issuer_id,
-        kid=body.kid,
-        alg=body.alg,
-        schema=body.schema_id,
-        claims=body.claims,
-        content_type=body.content_type.value,
-        document_hash=body.document_hash,
-        file_sha256=file_sha256,
-        file_size=file_size,
-        expiry_at=body.expiry_at,
-        expiry_from_claims=body.expiry_from_claims,
-        subject_reference=body.subject_reference,
-        metadata=body.metadata,
-        recipient_email=body.recipient_email,
-        pack_id=body.pack_id,
-        id=body.id,
-        created_at=body.created_at,
-        signature=body.signature,
-        client_address=client_address,
-    )
+def _complete(request: Request, body: MintIn, **more: object) -> MintRequest:
+    """Add the client's address and the file's hash to the body of a mint."""
+    payload = request.payload
+    file = {} if payload is None else {"file_sha256": payload.sha256, "file_size": payload.size}
+    return build_request(body, client_address=request.peer, **file, **more)
 
 
 async def _prepare_mint(
     request: Request, body: MintIn, caller: Caller, attestations: Attestations, executor: Executor
 ) -> PreparedAttestation:
     """Validate and sign before the write."""
-    payload = request.payload
-    mint_request = _build_mint_request(body, request.peer, payload and payload.sha256, payload and payload.size)
-    return await _prepare(request, mint_request, caller, attestations, executor)
+    return await _prepare(request, _complete(request, body), caller, attestations, executor)
 
 
 async def _prepare_successor(
@@ -92,9 +64,7 @@ async def _prepare_successor(
 ) -> PreparedAttestation:
     """Prepare an attestation that supersedes the one in the path."""
     old = await executor.read(lambda: attestations.get(id, caller=caller))
-    payload = request.payload
-    mint_request = _build_mint_request(body, request.peer, payload and payload.sha256, payload and payload.size)
-    successor = replace(mint_request, issuer_id=body.issuer_id or old.issuer_id, supersedes=id)
+    successor = _complete(request, body, issuer_id=body.issuer_id or old.issuer_id, supersedes=id)
     return await _prepare(request, successor, caller, attestations, executor)
 
 
@@ -105,7 +75,7 @@ async def _prepare(
     prepare = partial(attestations.prepare, mint_request, caller=caller)
     if request.canonical is not None:
         return await executor.bodies.run(owner_of(request), prepare)
-    return await (executor.read if mint_request.alg in _FAST_ALGORITHMS else executor.run_in_thread)(prepare)
+    return await (executor.read if mint_request.alg in FAST_ALGORITHMS else executor.run_in_thread)(prepare)
 
 
 async def _prepare_batch(
@@ -119,39 +89,9 @@ async def _prepare_batch(
     """Prepare in a thread all items that the rate limit has room for; an invalid item fails alone."""
     room, refused = await executor.read(limiter.take_available, request, _MINT_LIMIT, len(body.items))
     prepared = await executor.run_in_thread(
-        lambda: [_prepare_item(attestations, request, item, caller) for item in body.items[:room]]
+        lambda: batch.prepare_items(attestations, body.items[:room], caller=caller, client_address=request.peer)
     )
     return prepared if refused is None else prepared + [refused] * (len(body.items) - room)
-
-
-def _prepare_item(
-    attestations: Attestations, request: Request, item: object, caller: Caller
-) -> PreparedAttestation | AttestLabError:
-    try:
-        mint_request = _build_item_request(validate_body(MintIn, canonical(item), item), request.peer)
-        return attestations.prepare(mint_request, caller=caller)
-    except AttestLabError as error:
-        return error
-
-
-def _build_item_request(body: MintIn, client_address: str) -> MintRequest:
-    """Build the mint request of a batch item, whose file is inline; the whole batch has the ordinary body limit."""
-    if body.payload_b64url is None:
-        return _build_mint_request(body, client_address, None, None)
-    raw = b64url_decode(body.payload_b64url, field="/payload_b64url")
-    return _build_mint_request(body, client_address, sha256(raw), len(raw))
-
-
-def _issue_item(
-    tx: Transaction, attestations: Attestations, prepared: PreparedAttestation | AttestLabError
-) -> Minted | AttestLabError:
-    """Issue one item of a batch; a rejected item leaves only its recorded policy decision."""
-    if isinstance(prepared, AttestLabError):
-        return prepared
-    try:
-        return attestations.issue(prepared, tx=tx)
-    except AttestLabError as error:
-        return error
 
 
 def _render_item(
@@ -269,7 +209,7 @@ def mint_batch(
     The response is 200 and lists the items in the order of the request, each with the status that a single
     mint would have had. Each item counts towards the rate limit and the daily cap.
     """
-    return [_issue_item(tx, attestations, item) for item in prepared]
+    return batch.issue_items(attestations, prepared, tx=tx)
 
 
 @routes.get("/v1/attestations", scope=Scope.ATTESTATIONS_READ)

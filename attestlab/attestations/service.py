@@ -260,24 +260,13 @@ class Attestations:
             return store.get(connection, attestation_id, tenant_id=caller.tenant_id)
 
     def page(
-        self,
-        criteria: AttestationsQuery,
-        *,
-        caller: Caller,
-        before: int | None = None,
-        offset: int = 0,
-        limit: int = 50,
+        self, query: AttestationsQuery, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
     ) -> list[AttestationRecord]:
         """List attestations of the caller's tenant in descending order of log index, below `before`."""
+        now = self.clock.now()
         with self.storage.read() as connection:
             return store.page(
-                connection,
-                tenant_id=caller.tenant_id,
-                criteria=criteria,
-                now=self.clock.now(),
-                before=before,
-                offset=offset,
-                limit=limit,
+                connection, query, tenant_id=caller.tenant_id, now=now, before=before, offset=offset, limit=limit
             )
 
     def verify(

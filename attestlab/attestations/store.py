@@ -238,9 +238,9 @@ def is_taken(connection: Connection, attestation_id: UUID) -> bool:
 
 def page(
     connection: Connection,
+    criteria: AttestationsQuery,
     *,
     tenant_id: UUID,
-    criteria: AttestationsQuery,
     now: datetime,
     before: int | None,
     offset: int,

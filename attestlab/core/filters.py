@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from attestlab.core.shapes import In
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 Comparison = Literal["=", "<", "<=", ">", ">="]
-_COMPARE: Mapping[Comparison, Callable[[Any, Any], Any]] = {
+_COMPARE: Mapping[Comparison, Callable[..., ColumnElement[bool]]] = {
     "=": operator.eq,
     "<": operator.lt,
     "<=": operator.le,
@@ -78,7 +78,7 @@ def _get_declaration(model: type[Filters], name: str, field: FieldInfo) -> Where
 
 
 def build_conditions(
-    filters: Filters, columns: ReadOnlyColumnCollection[str, Column[Any]]
+    filters: Filters, columns: ReadOnlyColumnCollection[str, Column[object]]
 ) -> list[ColumnElement[bool]]:
     """Build the conditions for SQLAlchemy, over the columns of a table."""
     return [_COMPARE[where.comparison](columns[where.column], value) for where, value in _iterate_given(filters)]
