@@ -10,7 +10,7 @@ import duckdb
 from attestlab.core.errors import AttestLabError
 from attestlab.lake.datasets import SIGNALS
 from attestlab.lake.trusted_connections import ExportedFacts, TrustedConnections
-from attestlab.risk.analysis.conditions import build_condition
+from attestlab.risk.signals.conditions import build_condition
 from attestlab.risk.signals.service import ExportedNumbers
 from attestlab.risk.signals.store import SignalFilter
 

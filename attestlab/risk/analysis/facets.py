@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attestlab.risk.analysis.conditions import build_condition
+from attestlab.risk.signals.conditions import build_condition
 from attestlab.risk.signals.store import SignalFilter
 
 if TYPE_CHECKING:

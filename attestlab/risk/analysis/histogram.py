@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from attestlab.risk.analysis.conditions import build_condition
+from attestlab.risk.signals.conditions import build_condition
 from attestlab.risk.signals.store import SignalFilter
 
 if TYPE_CHECKING:

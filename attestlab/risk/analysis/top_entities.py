@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from attestlab.risk.analysis.conditions import build_condition
+from attestlab.risk.signals.conditions import build_condition
 from attestlab.risk.signals.store import SignalFilter
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.analysis.conditions import build_condition
+from attestlab.risk.signals.conditions import build_condition
 from attestlab.risk.signals.store import SignalFilter
 
 if TYPE_CHECKING:
