@@ -5,42 +5,9 @@ The server imports this module and passes its functions to the process, which lo
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
-from typing import NamedTuple
-from uuid import UUID
+from collections.abc import Generator
 
-from attestlab.lake.rules import RowFormat
-
-Parameters = Sequence[object] | Mapping[str, object] | None
-
-
-class LakeConnectionInfo(NamedTuple):
-    """What another process needs to open the data sets that one tenant sees; `now` is the time in its SQL."""
-
-    records: str
-    folder: Path
-    tenant_id: UUID
-    now: datetime
-
-
-class ClientQuery(NamedTuple):
-    """A query of a client with its parameters."""
-
-    sql: str
-    parameters: Parameters
-    format: RowFormat
-
-
-class DatasetRequest(NamedTuple):
-    """A request for the rows of a data set from `start` to before `end`, with some of its columns or all."""
-
-    name: str
-    start: datetime | None
-    end: datetime | None
-    columns: Sequence[str]
-    format: RowFormat
+from attestlab.lake.requests import ClientQuery, DatasetRequest, LakeConnectionInfo
 
 
 def load_libraries() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -20,14 +20,13 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
-from attestlab.lake.jobs import LakeConnectionInfo, Parameters
+from attestlab.lake import named_views, views
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion
+from attestlab.lake.relations import TenantLake
+from attestlab.lake.requests import LakeConnectionInfo, Parameters
 from attestlab.lake.rules import QUERY_TIMEOUT_S
 from attestlab.lake.sealed_connections import require_one_query, restore_duckdb_errors, translate_read_errors
-
-if TYPE_CHECKING:
-    from attestlab.lake.relations import TenantLake
-    from attestlab.lake.trusted_connections import TrustedConnections
+from attestlab.lake.trusted_connections import TrustedConnections
 
 MAX_MEMORY_BYTES = 1 << 30  # in addition to the memory of the process at its start
 MAX_RESULT_BYTES = 1 << 28  # of the returned rows
@@ -72,7 +71,6 @@ def run_query_in_child(
     Raises:
         ValidationFailed, Unavailable: see `run_query`.
     """
-    from attestlab.lake import named_views, views
 
     def run(connection: duckdb.DuckDBPyConnection) -> bytes:
         require_one_query(connection, query, example="select count(*) from this")
@@ -93,8 +91,6 @@ def run_query_in_child(
 
 def open_lake(info: LakeConnectionInfo) -> TenantLake:
     """Open a tenant's view of a lake in a child process."""
-    from attestlab.lake.relations import TenantLake
-
     trusted = open_trusted(info.records, info.folder)
     return TenantLake(
         open_records(info.records), info.folder, info.tenant_id, clock=FixedClock(info.now), trusted=trusted
@@ -104,8 +100,6 @@ def open_lake(info: LakeConnectionInfo) -> TenantLake:
 @cache
 def open_trusted(records: str, folder: Path) -> TrustedConnections:
     """Open the connections to a lake that the jobs of a child process share, and their memory of unexported facts."""
-    from attestlab.lake.trusted_connections import TrustedConnections
-
     return TrustedConnections(open_records(records), folder)
 
 

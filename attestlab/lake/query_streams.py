@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.lake import named_views, queries, views
-from attestlab.lake.jobs import ClientQuery, DatasetRequest, LakeConnectionInfo, Parameters
 from attestlab.lake.json_rows import describe_columns, render_rows
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
+from attestlab.lake.requests import ClientQuery, DatasetRequest, LakeConnectionInfo, Parameters
 from attestlab.lake.rules import MAX_JSON_ROWS, RowFormat
 from attestlab.lake.sealed_connections import restore_duckdb_errors, translate_read_errors
 from attestlab.lake.sleeping_functions import refuse_sleeping_functions

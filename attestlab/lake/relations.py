@@ -24,14 +24,13 @@ from attestlab.core import atomic_files, parquet_digest
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
-from attestlab.core.execution.worker_processes import WorkerProcesses
-from attestlab.lake import context_columns, queries, store, views
+from attestlab.lake import context_columns, store, views
 from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.decoded_parts import DECODED
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
-from attestlab.lake.jobs import LakeConnectionInfo, Parameters
 from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
+from attestlab.lake.requests import LakeConnectionInfo, Parameters
 from attestlab.lake.sealed_connections import Tables, open_sealed, translate_read_errors
 from attestlab.lake.trusted_connections import TrustedConnections
 from attestlab.lake.views import LakeView, Source
@@ -48,6 +47,8 @@ _CHECKSUMMED_PARQUET = datasets.ParquetFileFormat(
 Relation = duckdb.DuckDBPyRelation
 RunQuery = Callable[[str | None, str, Parameters], Relation]
 """Runs a query on the data set of this name, or on all of them by their names."""
+RunInChild = Callable[[LakeConnectionInfo, str | None, str, Parameters], Relation]
+"""Runs such a query in a child process, which opens the lake by what it gets."""
 
 
 class DatasetReader:
@@ -144,12 +145,12 @@ class TenantLake:
         tenant_id: UUID,
         *,
         clock: Clock,
-        workers: WorkerProcesses | None = None,
+        run_in_child: RunInChild | None = None,
         trusted: TrustedConnections | None = None,
     ) -> None:
         self._storage, self._folder, self._tenant_id = storage, folder, tenant_id
         self._clock = clock
-        self._workers = workers
+        self._run_in_child = run_in_child
         self._trusted = trusted or TrustedConnections(storage, folder)
         self.decisions = self._reader("decisions")
         self.attestations = self._reader("attestations")
@@ -208,7 +209,7 @@ class TenantLake:
         placed = {name: f"{name}_rows" for name in sources}
         selects = {alias or view.name: view.select(placed, self._attributes(view, tables)) for view in wanted}
         members = {placed[name]: each for name, each in tables.items()}
-        is_child = self._workers is None
+        is_child = self._run_in_child is None
         owner = self._tenant_id if is_child else None
         now = self._clock.now()
         return open_sealed(members, selects, has_plain_types=has_plain_types, owner=owner, now=now)
@@ -223,11 +224,11 @@ class TenantLake:
         return DatasetReader(name, lambda: self.open_views([view], alias="this"), self._run_query)
 
     def _run_query(self, dataset: str | None, query: str, parameters: Parameters) -> Relation:
-        if self._workers is None:
+        if self._run_in_child is None:
             raise Conflict("A child process cannot start another; use `connect`.")
         records = self._storage.url.render_as_string(hide_password=False)
         place = LakeConnectionInfo(records, self._folder, self._tenant_id, self._clock.now())
-        return queries.run_query(self._workers, place, dataset, query, parameters)
+        return self._run_in_child(place, dataset, query, parameters)
 
     def _attributes(self, view: LakeView, tables: Mapping[str, Tables]) -> list[str]:
         """Return SQL for the columns of contexts, if the view has decisions."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -17,8 +17,8 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.execution.job_watch import IdleLimits
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import store
-from attestlab.lake.jobs import LakeConnectionInfo
 from attestlab.lake.parts import delete_all, exclusive_lock, list_parts
+from attestlab.lake.requests import LakeConnectionInfo
 from attestlab.lake.rules import QUERIES_OF_A_TENANT, QUERY_PROCESSES
 from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
@@ -69,6 +69,7 @@ class Lake:
 
     def __call__(self, caller: Caller) -> TenantLake:
         """Return the data sets as the caller's tenant sees them."""
+        from attestlab.lake.queries import run_query
         from attestlab.lake.relations import TenantLake
 
         return TenantLake(
@@ -76,7 +77,7 @@ class Lake:
             self.folder,
             caller.tenant_id,
             clock=self._clock,
-            workers=self.workers,
+            run_in_child=partial(run_query, self.workers),
             trusted=self._trusted_connections,
         )
 
