@@ -1,4 +1,7 @@
-"""The contents of the cards of each kind of object: its state in a word, what matters in lines, what to do next."""
+"""The contents of the cards of what the service sends: its state in a word, what matters in lines, what to do next.
+
+The cards of objects that are made in this process are drawn in the modules of those.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,18 @@ from attestlab.client.cards import (
 )
 
 if TYPE_CHECKING:
-    from attestlab.attestations.shapes import LogOut
-    from attestlab.client.handles.attestations import AttestationHandle, MintHandle, MintResults, VerificationHandle
-    from attestlab.client.handles.badges import BadgeVerificationHandle
-    from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
-    from attestlab.client.handles.issuers import IssuerHandle
-    from attestlab.client.handles.log import TreeHeadHandle
-    from attestlab.client.handles.policies import (
-        DecisionHandle,
-        ExplanationHandle,
-        PolicyHandle,
-        PolicySummaryHandle,
-        SimulationHandle,
-    )
-    from attestlab.client.handles.webhooks import WebhookDeliveryHandle, WebhookEndpointHandle
+    from attestlab.attestations.shapes import AttestationOut, LogOut, MintOut, VerifyOut
+    from attestlab.exports.shapes import OpenBadgeVerifyOut
+    from attestlab.issuers.shapes import IssuerOut
+    from attestlab.log.shapes import HeadOut
+    from attestlab.policy.shapes import DecisionOut, EvaluateOut, PolicyOut, PolicySummaryOut
+    from attestlab.simulation.shapes import SimulationOut
+    from attestlab.webhooks.delivery_shapes import WebhookDeliveryOut
+    from attestlab.webhooks.shapes import WebhookEndpointOut
 
 MAX_LINES = 6
-_RESULTS = {"ok": True, "FAILED": False}
 _GOOD = frozenset({"VALID", "ACTIVE", "ALLOW"})
-_SENTENCES: Final[Mapping[str, str]] = {
+SENTENCES: Final[Mapping[str, str]] = {
     "VALID": "The attestation holds",
     "ALTERED": "The file is not the one that was signed",
     "REVOKED": "The issuer revoked the attestation",
@@ -61,7 +57,7 @@ _STEPS: Final = (
 )
 
 
-def draw_attestation(attestation: AttestationHandle | MintHandle, issuer: str | None) -> str:
+def draw_attestation(attestation: AttestationOut | MintOut, issuer: str | None) -> str:
     """Draw the card of an attestation; without the issuer's name it shows the id."""
     status = attestation.status.value
     rows = [
@@ -72,26 +68,13 @@ def draw_attestation(attestation: AttestationHandle | MintHandle, issuer: str | 
         CardRow("Id", write_code(attestation.id)),
     ]
     foot = join("Check it: ", write_code('attestation.verify(file="diploma.pdf")'))
-    return draw_card(_tone_of(status), status, _name_credential(attestation), rows, foot=foot)
+    return draw_card(tone_of_verdict(status), status, _name_credential(attestation), rows, foot=foot)
 
 
-def draw_mint_results(results: MintResults) -> str:
-    """Draw the card of many mints: how many there are, and the first reasons of those that were refused."""
-    rejected = results.rejected
-    rows = [
-        CardRow("Minted", f"{len(results) - len(rejected):,}"),
-        CardRow("Rejected", f"{len(rejected):,}"),
-        *(CardRow(f"Item {each.item:,}", each.message) for each in rejected[:MAX_LINES]),
-    ]
-    title = f"{len(results) - len(rejected):,} of {len(results):,} items were minted"
-    foot = join("All reasons: ", write_code("results.rejected.df()")) if rejected else None
-    return draw_card(CardTone.WARN if rejected else CardTone.GOOD, "MINTED", title, rows, foot=foot)
-
-
-def draw_verification(verification: VerificationHandle) -> str:
+def draw_verification(verification: VerifyOut, file_sha256: str | None) -> str:
     """Draw the card of a verification by the service."""
     reasons = set(verification.reasons)
-    file = verification.file_sha256 if verification.verdict is Verdict.ALTERED else None
+    file = file_sha256 if verification.verdict is Verdict.ALTERED else None
     rows = [
         CardRow("Attestation", write_code(verification.attestation_id)),
         CardRow("Issuer", _describe_issuer(verification)),
@@ -103,36 +86,10 @@ def draw_verification(verification: VerificationHandle) -> str:
     places = [] if verification.log is None else [_place_in_log(verification.log)]
     foot = " ".join([*places, *([] if verification.valid else ["Later steps were skipped."])])
     verdict = verification.verdict.value
-    return draw_card(_tone_of(verdict), verdict, _SENTENCES[verdict], rows, foot=foot)
+    return draw_card(tone_of_verdict(verdict), verdict, SENTENCES[verdict], rows, foot=foot)
 
 
-def draw_offline_verification(verification: OfflineVerificationHandle) -> str:
-    """Draw the card of a verification in this process."""
-    verdict = verification.verdict.value
-    steps = [(name.capitalize(), _RESULTS.get(result)) for name, result in verification.steps.items()]
-    first, *others = verification.not_checked
-    rows = [
-        CardRow("Attestation", write_code(verification.attestation_id)),
-        CardRow("Issuer", verification.issuer_known_as),
-        CardRow("Log", verification.origin and f"{verification.origin}, {verification.tree_size:,} entries"),
-        CardRow("Steps", write_steps(steps)),
-        CardRow("Not checked", f"{first}; and {len(others)} more"),
-    ]
-    return draw_card(_tone_of(verdict), verdict, _SENTENCES[verdict], rows, foot="Verified here, offline.")
-
-
-def draw_bundle(bundle: BundleHandle) -> str:
-    """Draw the card of a proof bundle."""
-    rows = [
-        CardRow("Issuer", bundle.issuer_name),
-        CardRow("Log entry", f"{bundle.log_index:,} of {bundle.tree_size:,}"),
-        CardRow("Attestation", write_code(bundle.attestation_id)),
-    ]
-    foot = join("Nothing is verified yet: ", write_code("bundle.verify(file=...)"))
-    return draw_card(CardTone.CALM, "BUNDLE", name_schema(bundle.schema_name), rows, foot=foot)
-
-
-def draw_badge_verification(verification: BadgeVerificationHandle) -> str:
+def draw_badge_verification(verification: OpenBadgeVerifyOut) -> str:
     """Draw the card of a verification of an Open Badge."""
     verdict, badge, attestation = verification.verdict.value, verification.badge, verification.verification
     rows = [
@@ -143,11 +100,11 @@ def draw_badge_verification(verification: BadgeVerificationHandle) -> str:
         CardRow("Attestation", attestation and write_code(attestation.attestation_id)),
         CardRow("Reasons", attestation and ", ".join(attestation.reasons)),
     ]
-    sentence = _SENTENCES[verdict] if badge else "The badge does not hold"
-    return draw_card(_tone_of(verdict), verdict, sentence, rows)
+    sentence = SENTENCES[verdict] if badge else "The badge does not hold"
+    return draw_card(tone_of_verdict(verdict), verdict, sentence, rows)
 
 
-def draw_issuer(issuer: IssuerHandle) -> str:
+def draw_issuer(issuer: IssuerOut) -> str:
     """Draw the card of an issuer."""
     keys = ", ".join(f"{key.kid} ({key.alg}, {key.status})" for key in issuer.keys[:MAX_LINES]) or "none"
     rows = [
@@ -163,7 +120,7 @@ def draw_issuer(issuer: IssuerHandle) -> str:
     return draw_card(tone, issuer.status, issuer.name, rows)
 
 
-def draw_policy(policy: PolicyHandle | PolicySummaryHandle, rules: Sequence[Mapping[str, object]] = ()) -> str:
+def draw_policy(policy: PolicyOut | PolicySummaryOut, rules: Sequence[Mapping[str, object]] = ()) -> str:
     """Draw the card of a policy, with its first rules."""
     shown = [f"{rule.get('effect')} {rule.get('id')}" for rule in rules[:MAX_LINES]]
     more = [] if len(rules) <= MAX_LINES else [f"and {len(rules) - MAX_LINES} more"]
@@ -179,7 +136,7 @@ def draw_policy(policy: PolicyHandle | PolicySummaryHandle, rules: Sequence[Mapp
     return draw_card(tone, policy.status, policy.name, rows, foot=foot)
 
 
-def draw_decision(decision: DecisionHandle) -> str:
+def draw_decision(decision: EvaluateOut) -> str:
     """Draw the card of a decision."""
     missing = [each.path for each in decision.diagnostics[:MAX_LINES]]
     rows = [
@@ -189,11 +146,11 @@ def draw_decision(decision: DecisionHandle) -> str:
     ]
     foot = join("Decision ", write_code(decision.decision_id), ". Why? ", write_code("decision.explain()"))
     return draw_card(
-        _tone_of(decision.decision), decision.decision, _name_decider(decision.matched_rule), rows, foot=foot
+        tone_of_verdict(decision.decision), decision.decision, _name_decider(decision.matched_rule), rows, foot=foot
     )
 
 
-def draw_explanation(decision: ExplanationHandle) -> str:
+def draw_explanation(decision: DecisionOut, missing: Sequence[str]) -> str:
     """Draw the card of an explained decision, with the smallest change that reverses it."""
     deciding = next((policy for policy in decision.policies if policy.deciding), None)
     change = decision.counterfactual.changes
@@ -202,17 +159,16 @@ def draw_explanation(decision: ExplanationHandle) -> str:
     rows = [
         CardRow("Policy", deciding and f"{deciding.name}, version {deciding.version}"),
         CardRow("Reason", decision.reason),
-        CardRow("Missing", ", ".join(decision.missing) or None),
+        CardRow("Missing", ", ".join(missing) or None),
         CardRow(opposite, reversed_by or "no change of these attributes does"),
     ]
     foot = f"Decision {decision.decision_id}, {write_time(decision.created_at)}"
     title = f"{decision.action} {_name_decider(decision.matched_rule).lower()}"
-    return draw_card(_tone_of(decision.decision), decision.decision, title, rows, foot=foot)
+    return draw_card(tone_of_verdict(decision.decision), decision.decision, title, rows, foot=foot)
 
 
-def draw_simulation(report: SimulationHandle) -> str:
+def draw_simulation(report: SimulationOut, opened: int, closed: int) -> str:
     """Draw the card of a simulation: how many decisions change, and in which direction."""
-    opened, closed = report.newly_allowed, report.newly_denied
     most = max(opened, closed, 1)
     rows = [
         CardRow("Deny → allow", write_bar(opened / most, CardTone.BAD, f"{opened:,}") if opened else "0"),
@@ -227,7 +183,7 @@ def draw_simulation(report: SimulationHandle) -> str:
     return draw_card(tone, f"{opened + closed:,} CHANGE", f"of {report.decided:,} decisions replayed", rows, foot=foot)
 
 
-def draw_webhook_endpoint(endpoint: WebhookEndpointHandle) -> str:
+def draw_webhook_endpoint(endpoint: WebhookEndpointOut) -> str:
     """Draw the card of a webhook endpoint, without its secret."""
     rows = [
         CardRow("URL", endpoint.url),
@@ -242,7 +198,7 @@ def draw_webhook_endpoint(endpoint: WebhookEndpointHandle) -> str:
     return draw_card(tone, endpoint.status.upper(), endpoint.name, rows, foot=foot)
 
 
-def draw_webhook_delivery(delivery: WebhookDeliveryHandle) -> str:
+def draw_webhook_delivery(delivery: WebhookDeliveryOut) -> str:
     """Draw the card of a delivery, with its last attempts."""
     attempts = [
         f"{each.number}: {each.http_status or each.error}, {each.response_time_ms} ms"
@@ -260,7 +216,7 @@ def draw_webhook_delivery(delivery: WebhookDeliveryHandle) -> str:
     return draw_card(tone, delivery.status.upper(), delivery.event_type, rows, foot=foot)
 
 
-def draw_tree_head(head: TreeHeadHandle) -> str:
+def draw_tree_head(head: HeadOut) -> str:
     """Draw the card of a signed tree head."""
     rows = [
         CardRow("Root", write_hash(head.root_hash)),
@@ -284,7 +240,7 @@ def name_schema(schema_id: str) -> str:
     return schema_id if known is None else known.title
 
 
-def _name_credential(attestation: AttestationHandle | MintHandle) -> str:
+def _name_credential(attestation: AttestationOut | MintOut) -> str:
     """Name the kind of a credential and its holder, whom the first claim of each schema names."""
     title, known = name_schema(attestation.schema_id), CATALOGUE.get(attestation.schema_id)
     claims = getattr(attestation, "claims", {})
@@ -292,7 +248,7 @@ def _name_credential(attestation: AttestationHandle | MintHandle) -> str:
     return f"{title} of {holder}" if isinstance(holder, str) else title
 
 
-def _describe_issuer(verification: VerificationHandle) -> str | None:
+def _describe_issuer(verification: VerifyOut) -> str | None:
     now = verification.governance
     if now is None:
         return verification.details.issuer_name or None
@@ -320,7 +276,7 @@ def _name_decider(rule: str | None) -> str:
     return "Decided by default" if rule is None else f"Decided by rule {rule}"
 
 
-def _tone_of(word: str) -> CardTone:
+def tone_of_verdict(word: str) -> CardTone:
     if word in _GOOD:
         return CardTone.GOOD
     return CardTone.WARN if word in ("SUPERSEDED", "EXPIRED") else CardTone.BAD

@@ -9,74 +9,72 @@ from attestlab.client.cards import CardRow, CardTone, Markup, draw_card, join, w
 from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, SIGNAL_THRESHOLD
 
 if TYPE_CHECKING:
-    from attestlab.client.handles.login_judgement import LoginJudgementHandle
-    from attestlab.client.handles.risk import (
-        BulkHandle,
-        CaseHandle,
-        DriftHandle,
-        EntityHandle,
-        GraphHandle,
-        LoginBackfillHandle,
-        LoginHandle,
-        NormalizedHandle,
-        RiskSimulationHandle,
-        ScanHandle,
-        SignalHandle,
-        VelocityHandle,
-    )
-    from attestlab.risk.activity.shapes import KindDriftOut
+    from attestlab.risk.account_takeover.shapes import LoginOut
+    from attestlab.risk.activity.shapes import DriftOut, KindDriftOut
+    from attestlab.risk.enforcement.shapes import CaseOut
+    from attestlab.risk.entities.shapes import EntityOut, GraphOut
+    from attestlab.risk.media.shapes import ScanOut
+    from attestlab.risk.normalization.shapes import NormalizedOut
     from attestlab.risk.shapes import FactorOut
-    from attestlab.simulation.risk.shapes import ProportionOut
+    from attestlab.risk.signals.shapes import BulkOut, SignalOut
+    from attestlab.risk.velocity.shapes import VelocityOut
+    from attestlab.simulation.risk.shapes import ProportionOut, RiskSimulationOut
 
 MAX_LINES = 5
 _LEFT_OUT = "older signals or cases, or further actions: lab.signals.list() and lab.cases.list() have all"
 _DRIFT_TONES = {"major": CardTone.BAD, "moderate": CardTone.WARN}
 
 
-def draw_bulk(bulk: BulkHandle) -> str:
+def draw_bulk(bulk: BulkOut) -> str:
     """Draw the card of many signals: accepted, rejected, not sent, and the first reasons."""
     rows = [
-        CardRow("Not sent", f"{bulk.not_sent:,}"),
+        CardRow("Not sent", f"{bulk.not_read:,}"),
         *(CardRow("Warning", each) for each in bulk.warnings[:MAX_LINES]),
     ]
     title = f"{bulk.accepted:,} of {_count_rows(bulk):,} signals were recorded"
     return _draw_rows_taken(bulk, "BULK", title, rows)
 
 
-def draw_login_backfill(bulk: LoginBackfillHandle) -> str:
+def draw_login_backfill(bulk: BulkOut, learnt: int) -> str:
     """Draw the card of a past of logins: accepted, rejected, learnt, and the first reasons."""
     title = f"{bulk.accepted:,} of {_count_rows(bulk):,} logins were accepted"
-    return _draw_rows_taken(bulk, "LOGINS", title, [CardRow("Learnt", f"{bulk.learnt:,}")])
+    return _draw_rows_taken(bulk, "LOGINS", title, [CardRow("Learnt", f"{learnt:,}")])
 
 
-def _draw_rows_taken(bulk: BulkHandle, word: str, title: str, rows: Sequence[CardRow]) -> str:
+def count_rejected(bulk: BulkOut) -> int:
+    """Count the rejected rows, with those that are only counted."""
+    return len(bulk.rejected) + bulk.more_rejected
+
+
+def _draw_rows_taken(bulk: BulkOut, word: str, title: str, rows: Sequence[CardRow]) -> str:
     reasons = [CardRow(f"Row {each.line:,}", each.message) for each in bulk.rejected[:MAX_LINES]]
-    counts = [CardRow("Accepted", f"{bulk.accepted:,}"), CardRow("Rejected", f"{bulk.rejected_count:,}")]
-    is_whole = not bulk.rejected_count and not bulk.not_sent
+    rejected = count_rejected(bulk)
+    counts = [CardRow("Accepted", f"{bulk.accepted:,}"), CardRow("Rejected", f"{rejected:,}")]
+    is_whole = not rejected and not bulk.not_read
     foot = None if is_whole else join("All reasons: ", write_code("result.rejected.df()"))
     tone = CardTone.GOOD if is_whole else CardTone.WARN
     return draw_card(tone, word, title, [*counts, *rows, *reasons], foot=foot)
 
 
-def _count_rows(bulk: BulkHandle) -> int:
-    return bulk.accepted + bulk.rejected_count + bulk.not_sent
+def _count_rows(bulk: BulkOut) -> int:
+    return bulk.accepted + count_rejected(bulk) + bulk.not_read
 
 
-def draw_signal(signal: SignalHandle) -> str:
+def draw_signal(signal: SignalOut, warnings: Sequence[str]) -> str:
     """Draw the card of a signal."""
     rows = [
         CardRow("Score", _write_score(signal.score)),
         CardRow("Entity", f"{signal.entity_type}:{signal.entity_id}"),
         CardRow("Occurred", write_time(signal.occurred_at)),
         CardRow("Case", signal.case_id and write_code(signal.case_id)),
-        CardRow("Warning", "; ".join(signal.warnings) or None),
+        CardRow("Warning", "; ".join(warnings) or None),
         CardRow("Id", write_code(signal.id)),
     ]
     foot = join("What else is known? ", write_code("signal.entity()"))
     return draw_card(_tone_of(signal.score), "SIGNAL", f"{signal.signal_type} from {signal.source}", rows, foot=foot)
 
 
-def draw_case(case: CaseHandle) -> str:
+def draw_case(case: CaseOut) -> str:
     """Draw the card of a case."""
     rows = [
         CardRow("Signals", f"{case.signal_count:,}"),
@@ -92,7 +90,7 @@ def draw_case(case: CaseHandle) -> str:
     return draw_card(tone, word, f"{case.entity_type}:{case.entity_id}", rows, foot=foot)
 
 
-def draw_entity(entity: EntityHandle) -> str:
+def draw_entity(entity: EntityOut) -> str:
     """Draw the card of what is known about an entity."""
     scores = [signal.score for signal in entity.signals]
     actions = [f"{name}: {count_by_window(windows)}" for name, windows in entity.windows.items()]
@@ -110,7 +108,7 @@ def draw_entity(entity: EntityHandle) -> str:
     )
 
 
-def draw_graph(graph: GraphHandle) -> str:
+def draw_graph(graph: GraphOut) -> str:
     """Draw the card of a graph: its size, its kinds of entities and its rings."""
     kinds = _count_statuses([node.type for node in graph.nodes])
     rings = [
@@ -132,7 +130,7 @@ def draw_graph(graph: GraphHandle) -> str:
     return draw_card(tone, "GRAPH", f"{len(graph.nodes):,} entities {around}", rows, foot=foot)
 
 
-def draw_drift(drift: DriftHandle) -> str:
+def draw_drift(drift: DriftOut) -> str:
     """Draw the card of a drift: how many kinds of signals moved, and the strongest ones."""
     moved = [each for each in drift.items if each.level in _DRIFT_TONES]
     rows = [
@@ -147,7 +145,7 @@ def draw_drift(drift: DriftHandle) -> str:
     return draw_card(tone, "DRIFT", title, rows, foot=foot)
 
 
-def draw_risk_simulation(report: RiskSimulationHandle) -> str:
+def draw_risk_simulation(report: RiskSimulationOut) -> str:
     """Draw the card of a simulation of rules: its hits and misses beside those of the live rule."""
     live, found = report.live, report.confusion
     rows = [
@@ -165,28 +163,7 @@ def draw_risk_simulation(report: RiskSimulationHandle) -> str:
     return draw_card(tone, word, f"{report.signals:,} signals replayed", rows, foot=foot)
 
 
-def draw_login_judgement(judged: LoginJudgementHandle) -> str:
-    """Draw the card of a judgement: ours, the baselines, and what the best threshold costs."""
-    ours, *others = judged.detectors
-    best = next(each for each in judged.thresholds if each.threshold == judged.best_threshold)
-    rows = [
-        CardRow("Area", _write_interval(ours.area, ours.area_low, ours.area_high)),
-        CardRow("Recall at 1 %", _write_interval(ours.recall, ours.recall_low, ours.recall_high)),
-        *(CardRow(each.detector.replace("_", " "), f"area {_write_number(each.area)}") for each in others),
-        CardRow(
-            f"At {best.threshold:g}",
-            f"{best.attacks_found:,} attacks found, {best.attacks_missed:,} missed, {best.false_alarms:,} false alarms",
-        ),
-        CardRow("Rejected", f"{len(judged.rejected):,} rows" if judged.rejected else None),
-    ]
-    areas = [each.area for each in others if each.area is not None]
-    is_better = ours.area is not None and ours.area > max(areas, default=0)
-    foot = join("By kind: ", write_code("result.kinds.df()"), ". By threshold: ", write_code("result.thresholds.df()"))
-    title = f"{judged.logins:,} logins, {judged.attacks:,} of attacks"
-    return draw_card(CardTone.GOOD if is_better else CardTone.WARN, "JUDGED", title, rows, foot=foot)
-
-
-def draw_score(answer: VelocityHandle | LoginHandle | ScanHandle, word: str, title: str) -> str:
+def draw_score(answer: VelocityOut | LoginOut | ScanOut, word: str, title: str) -> str:
     """Draw the card of a score that the service gave, with the factors that explain it."""
     rows = [CardRow("Score", _write_score(answer.score)), *map(_draw_factor, answer.factors[:MAX_LINES])]
     signal = answer.signal_id
@@ -194,7 +171,7 @@ def draw_score(answer: VelocityHandle | LoginHandle | ScanHandle, word: str, tit
     return draw_card(_tone_of(answer.score), word.upper(), title, rows, foot=foot)
 
 
-def draw_normalized(event: NormalizedHandle) -> str:
+def draw_normalized(event: NormalizedOut) -> str:
     """Draw the card of a raw event: the signal that it became."""
     signal = event.signal
     rows = [
@@ -227,14 +204,6 @@ def _draw_factor(factor: FactorOut) -> CardRow:
     return CardRow(factor.name.replace("_", " "), f"{factor.contribution:+.1f}: {factor.explanation}")
 
 
-def _write_interval(value: float | None, low: float | None, high: float | None) -> str:
-    return "none observed" if value is None else f"{value:.2f} ({_write_number(low)} to {_write_number(high)})"
-
-
-def _write_number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.2f}"
-
-
 def _describe_drift(kind: KindDriftOut) -> str:
     level = kind.level.replace("_", " ")
     return level if kind.psi is None else f"{level}, index {kind.psi:.2f}"
@@ -252,5 +221,5 @@ def _write_share(share: ProportionOut) -> str:
     return "none observed" if share.value is None else f"{share.value:.1%} ({share.low:.0%} to {share.high:.0%})"
 
 
-def _list_rules(report: RiskSimulationHandle) -> str:
+def _list_rules(report: RiskSimulationOut) -> str:
     return "; ".join(f"{each.rule_id}: {each.escalated:,}" for each in report.rules[:MAX_LINES]) or "none"

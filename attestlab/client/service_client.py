@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -37,8 +37,6 @@ from attestlab.core.retry_after import parse_retry_after
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from attestlab.client.session import PersonSession
-
 Json = Mapping[str, object]
 Parameters = Mapping[str, object]
 
@@ -57,6 +55,16 @@ _READS = frozenset({"GET", "HEAD"})
 _REPEATABLE = _READS | {"PUT", "DELETE"}
 
 
+class RenewableCredential(Protocol):
+    """A credential whose headers change, such as the session of a person."""
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def renew(self, refused: str | None) -> None:
+        """Get the next headers, unless another thread did since `refused`, an Authorization header, was sent."""
+
+
 class ServiceClient:
     """One service as one caller: an HTTP client, the headers of a credential, and what was learned from the service.
 
@@ -72,7 +80,7 @@ class ServiceClient:
         public_url: str,
         sleep: Callable[[float], None] = time.sleep,
         open_local_rows: OpenLocalRows | None = None,
-        session: PersonSession | None = None,
+        session: RenewableCredential | None = None,
     ) -> None:
         self.place = place
         self.public_url = public_url
@@ -86,7 +94,7 @@ class ServiceClient:
     def __repr__(self) -> str:
         return f"ServiceClient({self.place})"
 
-    def with_headers(self, headers: Mapping[str, str], session: PersonSession | None = None) -> ServiceClient:
+    def with_headers(self, headers: Mapping[str, str], session: RenewableCredential | None = None) -> ServiceClient:
         """Return a client of the same service with another credential: fixed headers, or those of a session."""
         return ServiceClient(
             self._http,

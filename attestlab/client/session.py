@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import AuthInvalid
 from attestlab.identity.shapes import TokensOut
-
-if TYPE_CHECKING:
-    from attestlab.client.service_client import ServiceClient
 
 
 class PersonSession:

@@ -12,6 +12,7 @@ from attestlab.attestations.shapes import AttestationOut, MintOut, RevokedOut, V
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File
+from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, fetch_badge
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
@@ -31,7 +32,7 @@ class VerificationHandle(VerifyOut, Handle):
         return self._file_sha256
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_verification(self)
+        return card_contents.draw_verification(self, self.file_sha256)
 
 
 class RevocationHandle(RevokedOut, Handle):
@@ -179,7 +180,7 @@ class MintResults(list[MintHandle | AttestLabError]):
         return f"MintResults({len(self) - count:,} minted, {count:,} rejected)"
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_mint_results(self)
+        return _draw_results(self)
 
 
 def read_attestation_id(what: object) -> UUID:
@@ -224,3 +225,16 @@ def get_attestation(client: ServiceClient, attestation_id: UUID) -> AttestationH
         NotFound: the tenant has no such attestation.
     """
     return AttestationHandle.parse(client, client.get(f"/v1/attestations/{attestation_id}"))
+
+
+def _draw_results(results: MintResults) -> str:
+    """Draw the card of many mints: how many there are, and the first reasons of those that were refused."""
+    rejected = results.rejected
+    rows = [
+        CardRow("Minted", f"{len(results) - len(rejected):,}"),
+        CardRow("Rejected", f"{len(rejected):,}"),
+        *(CardRow(f"Item {each.item:,}", each.message) for each in rejected[: card_contents.MAX_LINES]),
+    ]
+    title = f"{len(results) - len(rejected):,} of {len(results):,} items were minted"
+    foot = join("All reasons: ", write_code("results.rejected.df()")) if rejected else None
+    return draw_card(CardTone.WARN if rejected else CardTone.GOOD, "MINTED", title, rows, foot=foot)

@@ -17,12 +17,14 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.client import arguments, card_contents
 from attestlab.client.arguments import File
+from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code, write_steps
 from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import Json, ServiceClient
 from attestlab.log.note.trust_policy import TrustPolicy
 
 _RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "not checked"}
+_PASSED = {"ok": True, "FAILED": False}
 
 
 class OfflineVerificationHandle(Handle):
@@ -42,7 +44,7 @@ class OfflineVerificationHandle(Handle):
     not_checked: list[str]
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_offline_verification(self)
+        return _draw_verification(self)
 
 
 class BundleHandle(Handle):
@@ -58,7 +60,7 @@ class BundleHandle(Handle):
     document: dict[str, object]
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_bundle(self)
+        return _draw_bundle(self)
 
     def verify(self, *, file: File | None = None, trust: TrustPolicy | str | None = None) -> OfflineVerificationHandle:
         """Verify the bundle in this process.
@@ -162,3 +164,30 @@ def _show_report(client: ServiceClient, bundle: Bundle, report: OfflineReport) -
         "not_checked": list(report.not_checked),
     }
     return OfflineVerificationHandle.parse(client, fields)
+
+
+def _draw_verification(verification: OfflineVerificationHandle) -> str:
+    """Draw the card of a verification in this process."""
+    verdict = verification.verdict.value
+    steps = [(name.capitalize(), _PASSED.get(result)) for name, result in verification.steps.items()]
+    first, *others = verification.not_checked
+    rows = [
+        CardRow("Attestation", write_code(verification.attestation_id)),
+        CardRow("Issuer", verification.issuer_known_as),
+        CardRow("Log", verification.origin and f"{verification.origin}, {verification.tree_size:,} entries"),
+        CardRow("Steps", write_steps(steps)),
+        CardRow("Not checked", f"{first}; and {len(others)} more"),
+    ]
+    tone, sentence = card_contents.tone_of_verdict(verdict), card_contents.SENTENCES[verdict]
+    return draw_card(tone, verdict, sentence, rows, foot="Verified here, offline.")
+
+
+def _draw_bundle(bundle: BundleHandle) -> str:
+    """Draw the card of a proof bundle."""
+    rows = [
+        CardRow("Issuer", bundle.issuer_name),
+        CardRow("Log entry", f"{bundle.log_index:,} of {bundle.tree_size:,}"),
+        CardRow("Attestation", write_code(bundle.attestation_id)),
+    ]
+    foot = join("Nothing is verified yet: ", write_code("bundle.verify(file=...)"))
+    return draw_card(CardTone.CALM, "BUNDLE", card_contents.name_schema(bundle.schema_name), rows, foot=foot)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attestlab.client import risk_cards
 from attestlab.client.analysis.records import Records
+from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
 from attestlab.client.handles.base import Handle
 from attestlab.core.shapes import Out
 from attestlab.risk.signals.shapes import RejectedLineOut
@@ -93,4 +93,33 @@ class LoginJudgementHandle(Handle):
         return f"LoginJudgement({self.logins:,} logins, {self.attacks:,} of attacks, {area})"
 
     def _repr_html_(self) -> str:
-        return risk_cards.draw_login_judgement(self)
+        return _draw_card(self)
+
+
+def _draw_card(judged: LoginJudgementHandle) -> str:
+    """Draw the card of a judgement: ours, the baselines, and what the best threshold costs."""
+    ours, *others = judged.detectors
+    best = next(each for each in judged.thresholds if each.threshold == judged.best_threshold)
+    rows = [
+        CardRow("Area", _write_interval(ours.area, ours.area_low, ours.area_high)),
+        CardRow("Recall at 1 %", _write_interval(ours.recall, ours.recall_low, ours.recall_high)),
+        *(CardRow(each.detector.replace("_", " "), f"area {_write_number(each.area)}") for each in others),
+        CardRow(
+            f"At {best.threshold:g}",
+            f"{best.attacks_found:,} attacks found, {best.attacks_missed:,} missed, {best.false_alarms:,} false alarms",
+        ),
+        CardRow("Rejected", f"{len(judged.rejected):,} rows" if judged.rejected else None),
+    ]
+    areas = [each.area for each in others if each.area is not None]
+    is_better = ours.area is not None and ours.area > max(areas, default=0)
+    foot = join("By kind: ", write_code("result.kinds.df()"), ". By threshold: ", write_code("result.thresholds.df()"))
+    title = f"{judged.logins:,} logins, {judged.attacks:,} of attacks"
+    return draw_card(CardTone.GOOD if is_better else CardTone.WARN, "JUDGED", title, rows, foot=foot)
+
+
+def _write_interval(value: float | None, low: float | None, high: float | None) -> str:
+    return "none observed" if value is None else f"{value:.2f} ({_write_number(low)} to {_write_number(high)})"
+
+
+def _write_number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"

@@ -58,7 +58,7 @@ class ExplanationHandle(DecisionOut, Handle):
     policies: Records[ExplainedPolicyOut]
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_explanation(self)
+        return card_contents.draw_explanation(self, self.missing)
 
     @property
     def missing(self) -> list[str]:
@@ -184,7 +184,7 @@ class SimulationHandle(SimulationOut, Handle):
         return self
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_simulation(self)
+        return card_contents.draw_simulation(self, self.newly_allowed, self.newly_denied)
 
     @property
     def policy_name(self) -> str:

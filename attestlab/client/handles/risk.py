@@ -86,7 +86,7 @@ class SignalHandle(SignalOut, Handle):
         return get_graph(self._client, self.entity_type, self.entity_id, depth)
 
     def _repr_html_(self) -> str:
-        return risk_cards.draw_signal(self)
+        return risk_cards.draw_signal(self, self.warnings)
 
 
 class CaseHandle(CaseOut, Handle):
@@ -154,7 +154,7 @@ class BulkHandle(BulkOut, Handle):
     @property
     def rejected_count(self) -> int:
         """The number of rejected rows, with those that are only counted."""
-        return len(self.rejected) + self.more_rejected
+        return risk_cards.count_rejected(self)
 
     def __repr__(self) -> str:
         return f"Bulk({self.accepted:,} accepted, {self.rejected_count:,} rejected, {self.not_sent:,} not sent)"
@@ -175,7 +175,7 @@ class LoginBackfillHandle(BulkHandle):
         return f"LoginBackfill({self.accepted:,} accepted, {self.rejected_count:,} rejected, {self.learnt:,} learnt)"
 
     def _repr_html_(self) -> str:
-        return risk_cards.draw_login_backfill(self)
+        return risk_cards.draw_login_backfill(self, self.learnt)
 
 
 class NormalizedHandle(NormalizedOut, Handle):
