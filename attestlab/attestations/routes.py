@@ -37,7 +37,8 @@ from attestlab.web import problems
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.rate_limit.limiter import Limiter, owner_of
-from attestlab.web.request import CommittedError, Request
+from attestlab.web.request import Request
+from attestlab.web.response import CommittedError
 from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("attestations")

@@ -22,7 +22,8 @@ from attestlab.identity.shapes import (
 )
 from attestlab.orgs.rules import Caller
 from attestlab.web.executor import Executor
-from attestlab.web.request import CommittedError, Request
+from attestlab.web.request import Request
+from attestlab.web.response import CommittedError
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 

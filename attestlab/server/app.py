@@ -74,8 +74,7 @@ from attestlab.web.path_prefix import PathPrefixResolver
 from attestlab.web.problems import ErrorEnvelope, HtmlPage
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
-from attestlab.web.request import Request
-from attestlab.web.routing.authorization import Authenticate
+from attestlab.web.request import Authenticate, Request
 from attestlab.web.routing.routes import Route, Routes
 from attestlab.webhooks import delivery_routes as webhook_delivery_routes
 from attestlab.webhooks import routes as webhook_routes

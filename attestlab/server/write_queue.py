@@ -31,8 +31,9 @@ from attestlab.web import logging_setup
 from attestlab.web.executor import Executor
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency.keys import IdempotencyKey
-from attestlab.web.request import CommittedError, Request
-from attestlab.web.response import Response, render
+from attestlab.web.request import Request
+from attestlab.web.response import CommittedError, Response
+from attestlab.web.routing import calls
 from attestlab.web.supervisor import Round, Supervisor
 
 Result = TypeVar("Result")
@@ -137,7 +138,7 @@ class WriteQueue:
         if request.route.is_async:
             return await self._run_async(request, body, key)
         try:
-            prepared = await request.route.prepare_write(request, body)
+            prepared = await calls.prepare_write(request, body)
         except AttestLabError:
             if key is not None and (stored := await self._recall(key)) is not None:
                 return stored  # a completed write keeps its response, even if a retry would now fail
@@ -162,7 +163,7 @@ class WriteQueue:
         """Run an async route, which writes by itself; its response is stored afterwards."""
         if key is not None and (known := await self._recall(key)) is not None:
             return known
-        answer = render(request.route, request, await request.route.run_async(request, body))
+        answer = calls.render(request, await calls.run_async(request, body))
         if key is None:
             return answer
         return await self.write(lambda tx: _store_response(tx, key, answer))
@@ -275,13 +276,13 @@ def _run_write(
 ) -> WrittenResponse:
     if key is not None and (known := idempotency.reserve(tx, key, group_record_ids=in_flight)) is not None:
         return WrittenResponse(known)
-    result = request.route.run_write(tx, request, body, prepared)
+    result = calls.run_write(tx, request, body, prepared)
     if isinstance(result, CommittedError):
         return WrittenResponse(result.error)
     written = WrittenResponse()
 
     def finish() -> None:
-        response = render(request.route, request, request.route.finish_write(request, result))
+        response = calls.render(request, calls.finish_write(request, result))
         written.complete(response)
         if key is not None:
             idempotency.store_response(tx, key, response)

@@ -18,9 +18,9 @@ from attestlab.web.metrics import Metrics
 from attestlab.web.path_prefix import PathPrefixResolver
 from attestlab.web.problems import PageOfError
 from attestlab.web.rate_limit.limiter import Limiter
-from attestlab.web.request import Request
+from attestlab.web.request import Authenticate, Request
 from attestlab.web.response import Response
-from attestlab.web.routing.authorization import Authenticate, WebCaller
+from attestlab.web.routing.authorization import WebCaller
 from attestlab.web.routing.handlers import Services
 from attestlab.web.routing.router import Router
 from attestlab.web.routing.routes import Route

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from threading import Event
-from typing import TYPE_CHECKING
-
-from attestlab.core.errors import AttestLabError
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -21,13 +18,6 @@ if TYPE_CHECKING:
 
 # Registers a callback that runs once on the event loop when the client disconnects, or now if it already has.
 OnDisconnect = Callable[[Callable[[], None]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedError:
-    """What the handler of a write returns to reject the request and keep its changes; raising would roll them back."""
-
-    error: AttestLabError
 
 
 class Request:
@@ -107,3 +97,9 @@ class Request:
         gone = Event()
         self.on_disconnect(gone.set)
         return gone
+
+
+class Authenticate(Protocol):
+    """Returns the caller behind `request.credential`, or raises `AuthInvalid`."""
+
+    def __call__(self, request: Request, /) -> WebCaller: ...

@@ -54,7 +54,8 @@ from attestlab.web.rate_limit.limiter import (
     owner_of,
 )
 from attestlab.web.request import OnDisconnect, Request
-from attestlab.web.response import Response, compose, render
+from attestlab.web.response import Response, compose
+from attestlab.web.routing import calls
 from attestlab.web.routing.authorization import PUBLIC, WebCaller, require_same_tenant
 from attestlab.web.routing.routes import Route
 from attestlab.web.validation import validate_body, validate_query
@@ -340,10 +341,10 @@ class RequestHandler:
     async def _run_read(self, request: Request) -> Response:
         route = request.route
         if route.is_async:
-            result = await route.run_async(request)
+            result = await calls.run_async(request)
         else:
-            result = await self._application.executor.read(route.run, request)
-        answer = render(route, request, result)
+            result = await self._application.executor.read(calls.run_read, request)
+        answer = calls.render(request, result)
         if answer.pieces is not None:  # its tag would be known at its end only
             return answer
         answer, as_gzip = content_coding.negotiate(route, answer, request.header("Accept-Encoding"))

@@ -1,4 +1,4 @@
-"""Responses: status, headers and body, and the only place that writes a response's head."""
+"""What handlers return, and responses: status, headers and body, and the only place that writes a response's head."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
-from attestlab.web.paging import Page, PageQuery, bind_cursor
-from attestlab.web.routing.authorization import PUBLIC
+from attestlab.core.errors import AttestLabError
 
 if TYPE_CHECKING:
     from attestlab.core.limits.rate_counters import Count
-    from attestlab.web.request import Request
-    from attestlab.web.routing.routes import Route
 
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"
@@ -59,31 +56,11 @@ class StreamedResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def render(route: Route, request: Request, result: object) -> Response:
-    """Renders a route's result: a model as JSON, `RawResponse` unchanged, None as an empty body."""
-    status, pieces = route.status, None
-    if isinstance(result, RawResponse):
-        status = result.status or status
-        headers, body = {"Content-Type": result.content_type, **result.headers}, result.body
-    elif isinstance(result, StreamedResponse):
-        headers, body, pieces = {"Content-Type": result.content_type, **result.headers}, b"", result.pieces
-    elif route.serializer is None:
-        headers, body = {}, b""
-    else:
-        headers, body = {"Content-Type": JSON}, route.serializer.to_json(_bind_page(result, request))
-    if route.cache_control is not None:
-        headers["Cache-Control"] = route.cache_control
-    elif route.method == "GET":  # revalidated by ETag; never in a shared cache if it needed a credential
-        headers["Cache-Control"] = "no-cache" if route.needs is PUBLIC else "private, no-cache"
-    headers.update(request.respond_headers)
-    return Response(status, headers, body, pieces)
+@dataclass(frozen=True, slots=True)
+class CommittedError:
+    """What the handler of a write returns to reject the request and keep its changes; raising would roll them back."""
 
-
-def _bind_page(result: object, request: Request) -> object:
-    """Binds the cursor of a page to the filters of its request."""
-    if not isinstance(result, Page) or result.next_cursor is None or not isinstance(request.query, PageQuery):
-        return result
-    return result.model_copy(update={"next_cursor": bind_cursor(result.next_cursor, request.query)})
+    error: AttestLabError
 
 
 def compose(

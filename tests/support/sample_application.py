@@ -32,7 +32,8 @@ from attestlab.web.paging import OffsetPageQuery, Page, decode_number, split_pag
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
 from attestlab.web.rate_limit.limiter import Limiter
 from attestlab.web.request import Request
-from attestlab.web.response import RawResponse, Response, StreamedResponse, render
+from attestlab.web.response import RawResponse, Response, StreamedResponse
+from attestlab.web.routing import calls
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 from support.raw_http import WRITER_KEY, RawConnection
@@ -247,12 +248,11 @@ async def watched(request: Request, services: SampleServices) -> Readme:
 
 async def perform(request: Request, body: Any) -> Response:
     """A write without a store."""
-    route = request.route
-    if route.is_async:
-        return render(route, request, await route.run_async(request, body))
-    prepared = await route.prepare_write(request, body)
-    result = route.run_write(Transaction(cast(Connection, None)), request, body, prepared)
-    return render(route, request, route.finish_write(request, result))
+    if request.route.is_async:
+        return calls.render(request, await calls.run_async(request, body))
+    prepared = await calls.prepare_write(request, body)
+    result = calls.run_write(Transaction(cast(Connection, None)), request, body, prepared)
+    return calls.render(request, calls.finish_write(request, result))
 
 
 async def write(job: Callable[[Any], Any]) -> Any:

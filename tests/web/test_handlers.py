@@ -10,8 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.web.request import CommittedError
-from attestlab.web.response import RawResponse
+from attestlab.web.response import CommittedError, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Route, Routes
 

@@ -14,8 +14,8 @@ from attestlab.log.service import Log
 from attestlab.orgs.rules import Caller
 from attestlab.web.credentials import extract_credential as credential_of
 from attestlab.web.executor import Executor
-from attestlab.web.request import Request
-from attestlab.web.routing.authorization import PUBLIC, Authenticate
+from attestlab.web.request import Authenticate, Request
+from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("attestations")

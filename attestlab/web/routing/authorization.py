@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from attestlab.core.errors import PermissionDenied, TenantIdentityUnverified
-
-if TYPE_CHECKING:
-    from attestlab.web.request import Request
 
 PUBLIC: Final = None
 
@@ -47,12 +44,6 @@ class WebCaller(Protocol):
     def scopes(self) -> frozenset[str]:
         """The scopes of the credential."""
         ...
-
-
-class Authenticate(Protocol):
-    """Returns the caller behind `request.credential`, or raises `AuthInvalid`."""
-
-    def __call__(self, request: Request, /) -> WebCaller: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, get_type_hints
+from typing import Final, NamedTuple, get_type_hints
 from uuid import UUID
-
-if TYPE_CHECKING:
-    from attestlab.web.request import Request
 
 PATH_TYPES: Final = (UUID, int, str)
 
@@ -30,7 +27,7 @@ Services = Mapping[type, object]
 class RequestParts(NamedTuple):
     """The parts of a request that a handler may take by name."""
 
-    request: Request
+    request: object
     query: object = None  # the route's model of the query
     body: object = None  # the route's model of the body, or None if it is optional and was not sent
     caller: object = None  # the authenticated caller; None on a public route
@@ -84,12 +81,11 @@ class Handler:
             raise TypeError(f"{self.name} takes {missing}, which are no services of this application.")
         return replace(self, services={name: services[kind] for name, kind in self.service_types.items()})
 
-    def call(self, parts: RequestParts) -> object:
+    def call(self, parts: RequestParts, path_values: Mapping[str, object]) -> object:
         """Call the function with its arguments; returns an awaitable if it is async."""
         arguments = {name: getattr(parts, name) for name in self.parts}
-        values = parts.request.path_values
         for name in self.path_types:
-            arguments[name] = values[name]
+            arguments[name] = path_values[name]
         return self.function(**arguments, **self.services)
 
     @property

@@ -36,14 +36,12 @@ from typing import Final, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unp
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 
-from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError
 from attestlab.web.body.payload_stream import CONTENT, PAYLOAD, LargeMember
 from attestlab.web.body.reader import JSON, NDJSON, WEB_FORM
-from attestlab.web.request import CommittedError, Request
-from attestlab.web.response import RawResponse, StreamedResponse
+from attestlab.web.response import CommittedError, RawResponse, StreamedResponse
 from attestlab.web.routing.authorization import Access, Requirement, requirement_of
-from attestlab.web.routing.handlers import Handler, RequestParts, Services
+from attestlab.web.routing.handlers import Handler, Services
 
 Idempotency = Literal["honoured", "required", "none"]
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -168,32 +166,6 @@ class Route:
             prepare=self.prepare and self.prepare.bind(services),
             respond=self.respond and self.respond.bind(services),
         )
-
-    def run(self, request: Request) -> object:
-        """Call the handler of a read that is not async."""
-        return self.handler.call(RequestParts(request, request.query, None, request.caller))
-
-    async def run_async(self, request: Request, body: BaseModel | None = None) -> object:
-        """Await an async handler."""
-        parts = RequestParts(request, request.query, body, request.caller)
-        return await cast("Awaitable[object]", self.handler.call(parts))
-
-    async def prepare_write(self, request: Request, body: BaseModel | None) -> object:
-        """Run the first step of a write, if it has one."""
-        if self.prepare is None:
-            return None
-        parts = RequestParts(request, request.query, body, request.caller)
-        return await cast("Awaitable[object]", self.prepare.call(parts))
-
-    def run_write(self, tx: Transaction, request: Request, body: BaseModel | None, prepared: object) -> object:
-        """Run the second step of a write, in its transaction."""
-        return self.handler.call(RequestParts(request, request.query, body, request.caller, tx, prepared))
-
-    def finish_write(self, request: Request, result: object) -> object:
-        """Run the third step of a write: return the model of its response."""
-        if self.respond is None:
-            return result
-        return self.respond.call(RequestParts(request, request.query, None, request.caller, result=result))
 
 
 class Declare(Protocol):
