@@ -257,10 +257,15 @@ def function_median() -> int:
     return lengths[len(lengths) // 2]
 
 
-def import_circles() -> list[str]:
-    """Find the modules of the packages that import each other in a circle, late imports included."""
-    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
-    return sorted(module for module in graph.modules if module in graph.find_upstream_modules(module))
+def import_circles(*packages: str) -> list[str]:
+    """Find the modules that import each other in a circle; late imports and those for type checkers count, too."""
+    graph = grimp.build_graph(*(packages or PACKAGES), cache_dir=None)
+    upstream = {module: graph.find_upstream_modules(module) for module in graph.modules}  # without the module itself
+    return sorted(
+        module
+        for module in graph.modules
+        if any(module in upstream[imported] for imported in graph.find_modules_directly_imported_by(module))
+    )
 
 
 def private_attributes() -> Iterator[Place]:

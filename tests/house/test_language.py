@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from house import measures
 
@@ -27,6 +29,22 @@ def test_a_measure_of_the_language_does_not_grow(measure: str) -> None:
 
 def test_modules_do_not_import_each_other_in_circles() -> None:
     assert measures.import_circles() == []
+
+
+def test_a_circle_may_hide_in_late_imports_and_in_those_for_type_checkers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "circles"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "late.py").write_text("def f():\n    import circles.typed\n")
+    (package / "typed.py").write_text(
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import circles.late\n"
+    )
+    (package / "above.py").write_text("import circles.late\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert measures.import_circles("circles") == ["circles.late", "circles.typed"]
 
 
 @pytest.mark.parametrize(
