@@ -30,7 +30,7 @@ from attestlab.risk.entities.service import MAX_SIGNALS
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.service import Risk
 from attestlab.risk.signals import recording
-from attestlab.risk.signals.store import SignalFilter
+from attestlab.risk.signals.shapes import SignalFilters
 from attestlab.settings import Settings
 from benchmarks.figures import Figure
 from benchmarks.risk_lake_data import write_signals
@@ -59,25 +59,25 @@ def _select_newest(condition: str, limit: int) -> str:
     return f"SELECT * FROM {{files}} WHERE {condition}{{owned}} AND seq >= ({oldest}) ORDER BY seq DESC"
 
 
-def _read_page(name: str, filter_: SignalFilter, condition: str) -> TenantRead:
-    run = partial(_list_page, filter_)
+def _read_page(name: str, filters: SignalFilters, condition: str) -> TenantRead:
+    run = partial(_list_page, filters)
     return TenantRead(name, run, _select_newest(condition, PAGE_SIZE))
 
 
-def _list_page(filter_: SignalFilter, risk: Risk, caller: Caller) -> object:
-    return risk.signals.page(filter_, caller=caller, limit=PAGE_SIZE)
+def _list_page(filters: SignalFilters, risk: Risk, caller: Caller) -> object:
+    return risk.signals.page(filters, caller=caller, limit=PAGE_SIZE)
 
 
 READS = (
-    _read_page("page of the list", SignalFilter(), "TRUE"),
+    _read_page("page of the list", SignalFilters(), "TRUE"),
     _read_page(
         "page with a filter for 1 in 10,000",
-        SignalFilter(source="partner", min_score=95),
+        SignalFilters(source="partner", min_score=95),
         "source = 'partner' AND score >= 95",
     ),
     _read_page(
         "page with a filter for 1 in 2,000,000",
-        SignalFilter(source="partner", min_score=99),
+        SignalFilters(source="partner", min_score=99),
         "source = 'partner' AND score >= 99",
     ),
     TenantRead(

@@ -8,18 +8,18 @@ from uuid import UUID
 import duckdb
 
 from attestlab.core.errors import AttestLabError
+from attestlab.core.filters import build_duckdb_condition
 from attestlab.lake.datasets import SIGNALS
 from attestlab.lake.trusted_connections import ExportedFacts, TrustedConnections
-from attestlab.risk.signals.conditions import build_condition
 from attestlab.risk.signals.service import ExportedNumbers
-from attestlab.risk.signals.store import SignalFilter
+from attestlab.risk.signals.shapes import SignalFilters
 
 FIRST_RANGE = 500_000  # numbers of all tenants
 RANGE_GROWTH = 4
 
 
 def find_signals(
-    trusted: TrustedConnections, tenant_id: UUID, filter_: SignalFilter, *, before: int, limit: int
+    trusted: TrustedConnections, tenant_id: UUID, filters: SignalFilters, *, before: int, limit: int
 ) -> ExportedNumbers:
     """Find the newest exported signals of a tenant by a filter, with numbers below `before`.
 
@@ -27,17 +27,17 @@ def find_signals(
     """
     try:
         with trusted.open_exported(tenant_id, SIGNALS) as exported:
-            return ExportedNumbers(_read_numbers(exported, filter_, before, limit), exported.parts.end)
+            return ExportedNumbers(_read_numbers(exported, filters, before, limit), exported.parts.end)
     except (AttestLabError, duckdb.Error, OSError):
         return ExportedNumbers([], 0)
 
 
-def _read_numbers(exported: ExportedFacts, filter_: SignalFilter, before: int, limit: int) -> Sequence[int]:
+def _read_numbers(exported: ExportedFacts, filters: SignalFilters, before: int, limit: int) -> Sequence[int]:
     """Search ever longer ranges, the newest first.
 
     A range consists of whole parts, so that no part is searched twice, and each query opens the parts of its range.
     """
-    condition, chain, numbers = build_condition(filter_), exported.parts.chain, list[int]()
+    condition, chain, numbers = build_duckdb_condition(filters), exported.parts.chain, list[int]()
     end, length = min(before, exported.parts.end), FIRST_RANGE
     while end > 0 and len(numbers) < limit:
         first = max((part.first for part in chain if part.first <= end - length), default=0)

@@ -23,7 +23,7 @@ from attestlab.lake.rules import QUERIES_OF_A_TENANT, QUERY_PROCESSES
 from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
 from attestlab.risk.signals.service import ExportedNumbers
-from attestlab.risk.signals.store import SignalFilter
+from attestlab.risk.signals.shapes import SignalFilters
 
 if TYPE_CHECKING:
     import duckdb
@@ -94,7 +94,7 @@ class Lake:
 
         return self._trusted_connections.open(None, *(datasets.BY_NAME[name] for name in names))
 
-    def find_signals(self, tenant_id: UUID, filter_: SignalFilter, /, *, before: int, limit: int) -> ExportedNumbers:
+    def find_signals(self, tenant_id: UUID, filters: SignalFilters, /, *, before: int, limit: int) -> ExportedNumbers:
         """Find the newest exported signals of a tenant by a filter, with numbers below `before`.
 
         A lake that is missing or cannot be read finds nothing and has no end, so the records are searched instead.
@@ -103,7 +103,7 @@ class Lake:
             return NOTHING_EXPORTED
         from attestlab.lake.exported_signals import find_signals
 
-        return find_signals(self._trusted_connections, tenant_id, filter_, before=before, limit=limit)
+        return find_signals(self._trusted_connections, tenant_id, filters, before=before, limit=limit)
 
     @cached_property
     def _trusted_connections(self) -> TrustedConnections:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo
 
 from attestlab.core.shapes import Out, one_of
 from attestlab.core.text_forms import describe_form
-from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType, Factor
+from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType, Factor, spell_filter
 
 EntityTypes = Literal["user", "device", "ip", "document", "session", "issuer", "attestation"]
 EntityTypeName = Annotated[str, one_of(EntityType)]
@@ -16,6 +16,11 @@ _PRINTABLE = describe_form(r"^[^\x00-\x1f\x7f]*$", "An id has no control charact
 EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern=_PRINTABLE)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Reason = Annotated[str, Field(min_length=10, max_length=1_024)]
+
+
+def spell_filtered_id(entity_id: str | None, info: ValidationInfo) -> str | None:
+    """Return the id that a filter names as the records spell it; the type is a field before that of the id."""
+    return spell_filter(info.data.get("entity_type") or info.data.get("subject_type"), entity_id)
 
 
 class FactorOut(Out):

@@ -37,6 +37,7 @@ from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
+from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.normalization.mapping import MappingItem
 from attestlab.risk.rules import CaseOutcome, Entity, EntityType, ListName
 from attestlab.settings import Settings
@@ -123,7 +124,7 @@ def notice_risks(lab: Installation, caller: Caller) -> None:
         risk.normalization.record("session.hijack_suspect", entity, data={"ip": name}, occurred_at=now, caller=caller)
         risk.lists.add(ListName.ALLOW, entity, reason=f"{name} is known", caller=caller)
         risk.challenges.create(name, reason="Login from a new country", risk_score=91, caller=caller)
-    (case, *_) = risk.cases.page(caller=caller)
+    (case, *_) = risk.cases.page(CasesQuery(), caller=caller)
     risk.cases.resolve(case.id, CaseOutcome.FRAUD, note="seen by support", caller=caller)
     for score in (10.0, 20.0):
         risk.normalization.replace_mapping([MappingItem("login.odd", "behavior", score)], caller=caller)

@@ -17,6 +17,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.confirmation import ConfirmUser
 from attestlab.risk.enforcement import store
+from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskCaseRecord
 from attestlab.risk.rules import CaseOutcome, CaseStatus, Entity, EntityType
@@ -36,11 +37,11 @@ class Cases:
         self._confirm_user = confirm_user
 
     def page(
-        self, *, caller: Caller, before: UUID | None = None, limit: int = 50, **equal: str | None
+        self, filters: CasesQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
     ) -> list[RiskCaseRecord]:
-        """Return a page of the tenant's cases, newest first, with these values of `status`, `entity_type`, ...."""
+        """Return a page of the tenant's cases that filters select, newest first."""
         with self.storage.read() as connection:
-            return store.list_cases(connection.execute, Position(caller.tenant_id, before, limit), equal)
+            return store.list_cases(connection.execute, Position(caller.tenant_id, before, limit), filters)
 
     def get(self, case_id: UUID, *, caller: Caller) -> RiskCaseRecord:
         """Return one of the tenant's cases.

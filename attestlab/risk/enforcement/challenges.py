@@ -13,6 +13,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
 from attestlab.risk.enforcement.lists import is_allowed
+from attestlab.risk.enforcement.shapes import ChallengesQuery
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskChallengeRecord
 
@@ -56,8 +57,8 @@ class Challenges:
             return audited_write.insert(tx, store.challenges, row, deed)
 
     def page(
-        self, *, caller: Caller, before: UUID | None = None, limit: int = 50, **equal: str | None
+        self, filters: ChallengesQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
     ) -> list[RiskChallengeRecord]:
-        """Return a page of the tenant's decisions, newest first, with these values of `subject_type`, `subject_id`."""
+        """Return a page of the tenant's decisions that filters select, newest first."""
         with self.storage.read() as connection:
-            return store.list_challenges(connection.execute, Position(caller.tenant_id, before, limit), equal)
+            return store.list_challenges(connection.execute, Position(caller.tenant_id, before, limit), filters)

@@ -18,6 +18,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
+from attestlab.risk.enforcement.shapes import ListsQuery
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskListEntryRecord
 from attestlab.risk.rules import MAX_SCORE, Entity, Factor, ListName, require_listable, sum_factors
@@ -95,12 +96,12 @@ class EntityLists:
             audited_write.change(tx, store.list_entries, row, changes, deed)
 
     def page(
-        self, *, caller: Caller, before: UUID | None = None, limit: int = 50, **equal: str | None
+        self, filters: ListsQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
     ) -> list[RiskListEntryRecord]:
-        """Return a page of the entries that hold now, newest first, with these values of `list`, `entity_type`, ...."""
+        """Return a page of the entries that filters select and that hold now, newest first."""
         position = Position(caller.tenant_id, before, limit)
         with self.storage.read() as connection:
-            return store.list_list_entries(connection.execute, position, equal, now=self.clock.now())
+            return store.list_list_entries(connection.execute, position, filters, now=self.clock.now())
 
 
 def is_allowed(connection: Connection, tenant_id: UUID, entity: tuple[str, str], *, now: datetime) -> bool:

@@ -23,7 +23,7 @@ from attestlab.risk.enforcement.shapes import (
     SettingsOut,
 )
 from attestlab.risk.enforcement.tables import RiskChallengeRecord
-from attestlab.risk.rules import CaseOutcome, Entity, ListName, spell_filter
+from attestlab.risk.rules import CaseOutcome, Entity, ListName
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.routes import Routes
 
@@ -55,8 +55,7 @@ def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challeng
     Filters by the subject's type and id are combined.
     """
     before = decode_id(_CHALLENGES, query.cursor)
-    equal = {"subject_type": query.subject_type, "subject_id": query.subject_id}
-    found = challenges.page(caller=caller, before=before, limit=query.limit + 1, **equal)
+    found = challenges.page(query, caller=caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_CHALLENGES, position=lambda row: [str(row.id)])
     return Page[ChallengeOut](items=[_render_challenge(row) for row in shown], next_cursor=cursor)
 
@@ -68,8 +67,7 @@ def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]
     Filters by status, outcome and entity are combined.
     """
     before = decode_id(_CASES, query.cursor)
-    equal = {"status": query.status, "outcome": query.outcome, **_name_entity(query)}
-    found = cases.page(caller=caller, before=before, limit=query.limit + 1, **equal)
+    found = cases.page(query, caller=caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_CASES, position=lambda row: [str(row.id)])
     return Page[CaseOut](items=[render_case(row) for row in shown], next_cursor=cursor)
 
@@ -111,8 +109,7 @@ def list_list_entries(query: ListsQuery, caller: Caller, lists: EntityLists) -> 
     Filters by list and entity are combined.
     """
     before = decode_id(_ENTRIES, query.cursor)
-    equal = {"list": query.list, **_name_entity(query)}
-    found = lists.page(caller=caller, before=before, limit=query.limit + 1, **equal)
+    found = lists.page(query, caller=caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_ENTRIES, position=lambda row: [str(row.id)])
     return Page[ListEntryOut](items=[render_list_entry(row) for row in shown], next_cursor=cursor)
 
@@ -143,11 +140,6 @@ def set_risk_settings(body: SettingsIn, caller: Caller, preferences: RiskPrefere
     """
     threshold = preferences.set_threshold(body.escalation_threshold, caller=caller, tx=tx)
     return SettingsOut(escalation_threshold=threshold)
-
-
-def _name_entity(query: CasesQuery | ListsQuery) -> dict[str, str | None]:
-    """Return the conditions on the entity, whose id has one spelling in the records."""
-    return {"entity_type": query.entity_type, "entity_id": spell_filter(query.entity_type, query.entity_id)}
 
 
 def _render_challenge(row: RiskChallengeRecord) -> ChallengeOut:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.risk.rules import NAME_PATTERN
-from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name, Reason
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name, Reason, spell_filtered_id
 from attestlab.web.paging import PageQuery
 
 Lists = Literal["allow", "deny"]
@@ -50,11 +50,11 @@ class ChallengeOut(Out):
     created_at: Moment
 
 
-class ChallengesQuery(PageQuery):
+class ChallengesQuery(PageQuery, Filters):
     """Filters of the list of challenge decisions."""
 
-    subject_type: Annotated[str, Field(pattern=NAME_PATTERN)] | None = None
-    subject_id: EntityId | None = None
+    subject_type: Annotated[Name | None, Where("subject_type")] = None
+    subject_id: Annotated[EntityId | None, Where("subject_id")] = None
 
 
 class CaseOut(Out):
@@ -73,13 +73,15 @@ class CaseOut(Out):
     resolved_by: str | None
 
 
-class CasesQuery(PageQuery):
+class CasesQuery(PageQuery, Filters):
     """Filters of the list of cases."""
 
-    status: Literal["open", "resolved"] | None = None
-    outcome: Literal["fraud", "legitimate", "inconclusive"] | None = None
-    entity_type: EntityTypes | None = None
-    entity_id: EntityId | None = None
+    status: Annotated[Literal["open", "resolved"] | None, Where("status")] = None
+    outcome: Annotated[Literal["fraud", "legitimate", "inconclusive"] | None, Where("outcome")] = None
+    entity_type: Annotated[EntityTypes | None, Where("entity_type")] = None
+    entity_id: Annotated[EntityId | None, Where("entity_id")] = None
+
+    _spell_id = field_validator("entity_id")(spell_filtered_id)
 
 
 class ResolveIn(In):
@@ -112,9 +114,11 @@ class ListEntryOut(Out):
     created_by: str
 
 
-class ListsQuery(PageQuery):
+class ListsQuery(PageQuery, Filters):
     """Filters of the lists."""
 
-    list: Lists | None = None
-    entity_type: EntityTypes | None = None
-    entity_id: EntityId | None = None
+    list: Annotated[Lists | None, Where("list")] = None
+    entity_type: Annotated[EntityTypes | None, Where("entity_type")] = None
+    entity_id: Annotated[EntityId | None, Where("entity_id")] = None
+
+    _spell_id = field_validator("entity_id")(spell_filtered_id)

@@ -12,6 +12,8 @@ from sqlalchemy import ColumnElement, Select, Table, bindparam, or_, select, tup
 
 from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
+from attestlab.core.filters import Filters, build_conditions
+from attestlab.risk.enforcement.shapes import CasesQuery, ChallengesQuery, ListsQuery
 from attestlab.risk.enforcement.tables import (
     RiskCase,
     RiskCaseRecord,
@@ -69,9 +71,9 @@ def get_case(execute: Execute, case_id: UUID, *, tenant_id: UUID) -> RiskCaseRec
     return _get(execute, cases, RiskCaseRecord, case_id, tenant_id, "case")
 
 
-def list_cases(execute: Execute, page: Position, equal: Mapping[str, object]) -> list[RiskCaseRecord]:
-    """List cases with these values of columns, newest first; a value of None does not filter."""
-    return fetch_all(execute(_page(cases, page, equal)), RiskCaseRecord)
+def list_cases(execute: Execute, page: Position, filters: CasesQuery) -> list[RiskCaseRecord]:
+    """List the cases that filters select, newest first."""
+    return fetch_all(execute(_page(cases, page, filters)), RiskCaseRecord)
 
 
 def get_list_entry(execute: Execute, entry_id: UUID, *, tenant_id: UUID) -> RiskListEntryRecord:
@@ -84,10 +86,10 @@ def get_list_entry(execute: Execute, entry_id: UUID, *, tenant_id: UUID) -> Risk
 
 
 def list_list_entries(
-    execute: Execute, page: Position, equal: Mapping[str, object], *, now: datetime
+    execute: Execute, page: Position, filters: ListsQuery, *, now: datetime
 ) -> list[RiskListEntryRecord]:
-    """List the entries that hold at `now`, newest first."""
-    return fetch_all(execute(_page(list_entries, page, equal).where(*hold_at(now))), RiskListEntryRecord)
+    """List the entries that filters select and that hold at `now`, newest first."""
+    return fetch_all(execute(_page(list_entries, page, filters).where(*hold_at(now))), RiskListEntryRecord)
 
 
 def find_list_entries(execute: Execute, tenant_id: UUID, entity: Entity, *, now: datetime) -> list[RiskListEntryRecord]:
@@ -124,9 +126,9 @@ def find_lists_of(
     return found
 
 
-def list_challenges(execute: Execute, page: Position, equal: Mapping[str, object]) -> list[RiskChallengeRecord]:
-    """List challenge decisions with these values of columns, newest first."""
-    return fetch_all(execute(_page(challenges, page, equal)), RiskChallengeRecord)
+def list_challenges(execute: Execute, page: Position, filters: ChallengesQuery) -> list[RiskChallengeRecord]:
+    """List the challenge decisions that filters select, newest first."""
+    return fetch_all(execute(_page(challenges, page, filters)), RiskChallengeRecord)
 
 
 def _open_cases(tenant_id: UUID, entities: Sequence[Entity]) -> Select[tuple[object, ...]]:
@@ -165,8 +167,8 @@ def hold_at(now: datetime) -> tuple[ColumnElement[bool], ...]:
     return (list_entries.c.removed_at.is_(None), or_(expires_at.is_(None), expires_at > now))
 
 
-def _page(table: Table, page: Position, equal: Mapping[str, object]) -> Select[tuple[object, ...]]:
-    conditions = [table.c[name] == value for name, value in equal.items() if value is not None]
+def _page(table: Table, page: Position, filters: Filters) -> Select[tuple[object, ...]]:
+    conditions = build_conditions(filters, table.c)
     if page.before is not None:
         conditions.append(table.c.id < page.before)
     query = select(*table.c).where(table.c.tenant_id == page.tenant_id, *conditions)

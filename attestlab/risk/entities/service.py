@@ -15,6 +15,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store as enforcement_store
+from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskListEntryRecord
 from attestlab.risk.entities import store
@@ -88,7 +89,7 @@ class Entities:
             NotFound: the tenant knows nothing about it.
         """
         now, tenant_id = self.clock.now(), caller.tenant_id
-        its_own = {"entity_type": entity.type.value, "entity_id": entity.id}
+        its_own = CasesQuery.model_validate({"entity_type": entity.type.value, "entity_id": entity.id})
         with self.storage.read() as connection:
             execute = connection.execute
             signals = signal_store.find_newest(execute, tenant_id, entity, limit=MAX_SIGNALS + 1)

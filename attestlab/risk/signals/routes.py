@@ -7,7 +7,7 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
-from attestlab.risk.rules import Entity, ScoreScale, settle_time, spell_filter, to_percent
+from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.members import encode_details
@@ -19,12 +19,10 @@ from attestlab.risk.signals.shapes import (
     BulkOut,
     ExportQuery,
     RecordedSignalOut,
-    SignalFilters,
     SignalIn,
     SignalOut,
     SignalsQuery,
 )
-from attestlab.risk.signals.store import SignalFilter
 from attestlab.web.executor import Executor
 from attestlab.web.idempotency.keys import HEADER
 from attestlab.web.paging import Page, decode_number, split_page
@@ -109,7 +107,7 @@ async def list_risk_signals(
     """
     read_page = partial(
         signals.page,
-        build_filter(query),
+        query,
         caller=caller,
         before=decode_number(_LIST, query.cursor),
         limit=query.limit + 1,
@@ -131,7 +129,7 @@ async def export_risk_signals(
     file is a complete export.
     """
     file_format = FORMATS["csv with bom" if query.bom else query.format]
-    parts = signals.export(build_filter(query), file_format, caller=caller)
+    parts = signals.export(query, file_format, caller=caller)
     first = await executor.run_in_thread(next, parts, b"")  # an error in it still becomes an error response
     name = f"risk-signals-{request.now:%Y%m%dT%H%M%SZ}.{query.format}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -153,21 +151,6 @@ async def _read_parts(first: bytes, parts: Iterator[bytes], executor: Executor) 
     while part:
         yield part
         part = await executor.run_in_thread(next, parts, b"")
-
-
-def build_filter(query: SignalFilters) -> SignalFilter:
-    """Return the conditions of a query, whichever of its two names each has."""
-    entity_type = query.entity_type or query.subject_type
-    return SignalFilter(
-        source=query.source or query.signal_source,
-        signal_type=query.signal_type,
-        entity_type=entity_type,
-        entity_id=spell_filter(entity_type, query.entity_id or query.subject_id),
-        min_score=query.min_score,
-        max_score=query.max_score,
-        since=query.since,
-        until=query.until,
-    )
 
 
 async def _parse_batch(lines: Lines[NewSignal], owner: str, executor: Executor) -> Sequence[NewSignal] | None:

@@ -15,7 +15,7 @@ from attestlab.risk.rules import warn_about_scale
 from attestlab.risk.signals import store
 from attestlab.risk.signals.file_formats import FileFormat
 from attestlab.risk.signals.recording import NewSignal, record_signals
-from attestlab.risk.signals.store import SignalFilter
+from attestlab.risk.signals.shapes import SignalFilters
 from attestlab.risk.signals.tables import RiskSignalRecord
 
 MIN_SCANNED = 500
@@ -36,7 +36,7 @@ class ExportedNumbers(NamedTuple):
 class FindExported(Protocol):
     """Finds the newest `limit` exported signals of a tenant by a filter, with numbers below `before`."""
 
-    def __call__(self, tenant_id: UUID, filter_: SignalFilter, /, *, before: int, limit: int) -> ExportedNumbers: ...
+    def __call__(self, tenant_id: UUID, filters: SignalFilters, /, *, before: int, limit: int) -> ExportedNumbers: ...
 
 
 class Signals:
@@ -83,13 +83,13 @@ class Signals:
         with self.storage.read() as connection:
             return store.get(connection.execute, signal_id, tenant_id=caller.tenant_id)
 
-    def export(self, filter_: SignalFilter, file_format: FileFormat, *, caller: Caller) -> Iterator[bytes]:
+    def export(self, filters: SignalFilters, file_format: FileFormat, *, caller: Caller) -> Iterator[bytes]:
         """Yield a file with the tenant's signals, newest first, in parts of `ROWS_A_PART` signals.
 
         Only the last part may be empty. Signals that are recorded after the first part are not in the file.
         """
         encoder, before = file_format.encoder(), None
-        while rows := self.page(filter_, caller=caller, before=before, limit=ROWS_A_PART):
+        while rows := self.page(filters, caller=caller, before=before, limit=ROWS_A_PART):
             before = rows[-1].seq
             yield encoder.encode(rows)
             if len(rows) < ROWS_A_PART:
@@ -97,7 +97,7 @@ class Signals:
         yield encoder.finish()
 
     def page(
-        self, filter_: SignalFilter, *, caller: Caller, before: int | None = None, limit: int = 50
+        self, filters: SignalFilters, *, caller: Caller, before: int | None = None, limit: int = 50
     ) -> Sequence[RiskSignalRecord]:
         """Return a page of the tenant's signals, newest first, before the number `before`.
 
@@ -107,23 +107,23 @@ class Signals:
         at_most = MIN_SCANNED + SCANNED_PER_ROW * limit
         with self.storage.read() as connection:
             scan = store.scan_newest(
-                connection.execute, caller.tenant_id, filter_, before=before, limit=limit, at_most=at_most
+                connection.execute, caller.tenant_id, filters, before=before, limit=limit, at_most=at_most
             )
         if scan.reached is None or len(scan.rows) == limit:
             return scan.rows
-        older = self._page_before(caller.tenant_id, filter_, before=scan.reached, limit=limit - len(scan.rows))
+        older = self._page_before(caller.tenant_id, filters, before=scan.reached, limit=limit - len(scan.rows))
         return [*scan.rows, *older]
 
     def _page_before(
-        self, tenant_id: UUID, filter_: SignalFilter, *, before: int, limit: int
+        self, tenant_id: UUID, filters: SignalFilters, *, before: int, limit: int
     ) -> Sequence[RiskSignalRecord]:
         """Return signals that the records have and the lake does not, then those whose numbers the lake finds."""
-        numbers, end = self._find_exported(tenant_id, filter_, before=before, limit=limit)
+        numbers, end = self._find_exported(tenant_id, filters, before=before, limit=limit)
         with self.storage.read() as connection:
             execute = connection.execute
-            newer = store.list_page(execute, tenant_id, filter_, before=before, first=end, limit=limit)
+            newer = store.list_page(execute, tenant_id, filters, before=before, first=end, limit=limit)
             wanted = numbers[: limit - len(newer)]
             exported = store.list_numbered(execute, tenant_id, wanted) if wanted else []
             if len(exported) < len(wanted):  # the lake has signals that the records do not have
-                return store.list_page(execute, tenant_id, filter_, before=before, limit=limit)
+                return store.list_page(execute, tenant_id, filters, before=before, limit=limit)
             return [*newer, *exported]

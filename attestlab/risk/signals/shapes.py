@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name, spell_filtered_id
 from attestlab.web.paging import PageQuery
 
 WholeScore = Annotated[int, Field(ge=0, le=100)]
@@ -54,23 +55,25 @@ class RecordedSignalOut(SignalOut):
     warnings: list[str]
 
 
-class SignalFilters(In):
+class SignalFilters(Filters):
     """Filters of signals. `from` and `to` filter by `occurred_at`; `to` is exclusive, scores inclusive.
 
     `signal_source`, `subject_type` and `subject_id` are other names of `source`, `entity_type` and `entity_id`.
     """
 
-    source: Name | None = None
-    signal_source: Name | None = None
-    signal_type: Name | None = None
-    entity_type: EntityTypes | None = None
-    subject_type: EntityTypes | None = None
-    entity_id: EntityId | None = None
-    subject_id: EntityId | None = None
-    min_score: WholeScore | None = None
-    max_score: WholeScore | None = None
-    since: Moment | None = Field(default=None, alias="from")
-    until: Moment | None = Field(default=None, alias="to")
+    source: Annotated[Name | None, Where("source")] = None
+    signal_source: Annotated[Name | None, Where("source")] = None
+    signal_type: Annotated[Name | None, Where("signal_type")] = None
+    entity_type: Annotated[EntityTypes | None, Where("entity_type")] = None
+    subject_type: Annotated[EntityTypes | None, Where("entity_type")] = None
+    entity_id: Annotated[EntityId | None, Where("entity_id")] = None
+    subject_id: Annotated[EntityId | None, Where("entity_id")] = None
+    min_score: Annotated[WholeScore | None, Where("score", ">=")] = None
+    max_score: Annotated[WholeScore | None, Where("score", "<=")] = None
+    since: Annotated[Moment | None, Where("occurred_at", ">=")] = Field(default=None, alias="from")
+    until: Annotated[Moment | None, Where("occurred_at", "<")] = Field(default=None, alias="to")
+
+    _spell_ids = field_validator("entity_id", "subject_id")(spell_filtered_id)
 
     @model_validator(mode="after")
     def _require_one_name(self) -> SignalFilters:
@@ -88,8 +91,8 @@ class SignalsQuery(SignalFilters, PageQuery):
 class ExportQuery(SignalFilters):
     """Filters of the signals to export, as of the list, and the format of the file."""
 
-    format: Literal["csv", "parquet", "json"]
-    bom: bool = False
+    format: Annotated[Literal["csv", "parquet", "json"], NO_CONDITION]
+    bom: Annotated[bool, NO_CONDITION] = False
 
     @model_validator(mode="after")
     def _require_csv(self) -> ExportQuery:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -13,7 +12,9 @@ from sqlalchemy import ColumnElement, bindparam, delete, func, select, update
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
+from attestlab.core.filters import build_conditions
 from attestlab.risk.rules import MAX_RECENT_SIGNALS, Entity
+from attestlab.risk.signals.shapes import SignalFilters
 from attestlab.risk.signals.tables import BulkProgress, BulkProgressRecord, RiskSignal, RiskSignalRecord
 
 signals = table_of(RiskSignal)
@@ -38,20 +39,6 @@ _RECENT = select(func.max(_newest_of_entity.c.score), func.count()).where(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SignalFilter:
-    """Conditions on signals; None does not filter. Scores are inclusive, `since` is inclusive, `until` exclusive."""
-
-    source: str | None = None
-    signal_type: str | None = None
-    entity_type: str | None = None
-    entity_id: str | None = None
-    min_score: int | None = None
-    max_score: int | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-
 class NewestScan(NamedTuple):
     """The signals of a filter among the newest that an index finds.
 
@@ -65,31 +52,29 @@ class NewestScan(NamedTuple):
 def list_page(
     execute: Execute,
     tenant_id: UUID,
-    filter_: SignalFilter,
+    filters: SignalFilters,
     *,
     before: int | None = None,
     first: int = 0,
     limit: int = 50,
 ) -> Sequence[RiskSignalRecord]:
     """List a tenant's signals, newest first, with numbers from `first` to before `before`."""
-    wanted = [signals.c.tenant_id == tenant_id, *_conditions(filter_), *_between(first, before)]
-    return fetch_all(
-        execute(select(*signals.c).where(*wanted).order_by(signals.c.seq.desc()).limit(limit)), RiskSignalRecord
-    )
+    conditions = build_conditions(filters, signals.c)
+    return _list(execute, [signals.c.tenant_id == tenant_id, *conditions, *_between(first, before)], limit)
 
 
 def scan_newest(
-    execute: Execute, tenant_id: UUID, filter_: SignalFilter, *, before: int | None, limit: int, at_most: int
+    execute: Execute, tenant_id: UUID, filters: SignalFilters, *, before: int | None, limit: int, at_most: int
 ) -> NewestScan:
     """List a tenant's signals like `list_page`, among the newest `at_most` that an index finds."""
-    indexed = _select_indexed(filter_)
-    if indexed == filter_:
-        return NewestScan(list_page(execute, tenant_id, filter_, before=before, limit=limit), None)
-    wanted = [signals.c.tenant_id == tenant_id, *_conditions(indexed), *_between(0, before)]
+    indexed = _find_indexed(filters)
+    if len(indexed) == len(build_conditions(filters, signals.c)):
+        return NewestScan(list_page(execute, tenant_id, filters, before=before, limit=limit), None)
+    wanted = [signals.c.tenant_id == tenant_id, *indexed, *_between(0, before)]
     newest = select(signals.c.seq).where(*wanted).order_by(signals.c.seq.desc()).limit(at_most)
     counted = newest.subquery()
     count, oldest = execute(select(func.count(), func.min(counted.c.seq))).one()
-    rows = list_page(execute, tenant_id, filter_, before=before, first=oldest or 0, limit=limit)
+    rows = list_page(execute, tenant_id, filters, before=before, first=oldest or 0, limit=limit)
     return NewestScan(rows, None if count < at_most else oldest)
 
 
@@ -122,8 +107,7 @@ def get(execute: Execute, signal_id: UUID, *, tenant_id: UUID) -> RiskSignalReco
 
 def find_newest(execute: Execute, tenant_id: UUID, entity: Entity, *, limit: int) -> Sequence[RiskSignalRecord]:
     """Find the newest signals of an entity."""
-    wanted = SignalFilter(entity_type=entity.type.value, entity_id=entity.id)
-    return list_page(execute, tenant_id, wanted, limit=limit)
+    return _list(execute, [signals.c.tenant_id == tenant_id, *_name_entity(entity.type.value, entity.id)], limit)
 
 
 def summarize_recent(
@@ -168,25 +152,21 @@ def delete_progress(tx: Transaction, *, before: datetime) -> None:
     tx.exec(delete(progress).where(progress.c.began_at < before))
 
 
-def _select_indexed(filter_: SignalFilter) -> SignalFilter:
-    """Return the conditions whose signals an index finds, newest first."""
-    if filter_.entity_type is None or filter_.entity_id is None:
-        return SignalFilter()
-    return SignalFilter(entity_type=filter_.entity_type, entity_id=filter_.entity_id)
+def _find_indexed(filters: SignalFilters) -> list[ColumnElement[bool]]:
+    """Return the conditions whose signals an index finds, newest first: those of an entity."""
+    entity_type, entity_id = filters.entity_type or filters.subject_type, filters.entity_id or filters.subject_id
+    return [] if entity_type is None or entity_id is None else _name_entity(entity_type, entity_id)
+
+
+def _name_entity(entity_type: str, entity_id: str) -> list[ColumnElement[bool]]:
+    return [signals.c.entity_type == entity_type, signals.c.entity_id == entity_id]
+
+
+def _list(execute: Execute, wanted: Sequence[ColumnElement[bool]], limit: int) -> Sequence[RiskSignalRecord]:
+    query = select(*signals.c).where(*wanted).order_by(signals.c.seq.desc()).limit(limit)
+    return fetch_all(execute(query), RiskSignalRecord)
 
 
 def _between(first: int, before: int | None) -> list[ColumnElement[bool]]:
     conditions = [] if before is None else [signals.c.seq < before]
     return [*conditions, signals.c.seq >= first] if first else conditions
-
-
-def _conditions(filter_: SignalFilter) -> list[ColumnElement[bool]]:
-    columns = signals.c
-    names = ("source", "signal_type", "entity_type", "entity_id")
-    equal = {columns[name]: getattr(filter_, name) for name in names}
-    conditions = [column == value for column, value in equal.items() if value is not None]
-    conditions += [] if filter_.min_score is None else [columns.score >= filter_.min_score]
-    conditions += [] if filter_.max_score is None else [columns.score <= filter_.max_score]
-    conditions += [] if filter_.since is None else [columns.occurred_at >= filter_.since]
-    conditions += [] if filter_.until is None else [columns.occurred_at < filter_.until]
-    return conditions
