@@ -22,9 +22,7 @@ import httpx
 from attestlab.core.clock import SystemClock
 from attestlab.installation import Installation
 from attestlab.lake.store import get_operator_id
-from attestlab.risk.velocity.service import to_microseconds
-from attestlab.risk.velocity.store import occurrences
-from attestlab.risk.velocity.tables import VelocityEventRecord
+from attestlab.risk.velocity import VelocityEventRecord, occurrences, to_microseconds
 from attestlab.settings import Settings
 from benchmarks import servers, world
 from benchmarks.figures import Figure

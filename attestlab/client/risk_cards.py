@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from attestlab.risk.entities.shapes import EntityOut, GraphOut
     from attestlab.risk.media.shapes import ScanOut
     from attestlab.risk.normalization.shapes import NormalizedOut
-    from attestlab.risk.shapes import FactorOut
+    from attestlab.risk.shapes import FactorOut, VelocityOut
     from attestlab.risk.signals.shapes import BulkOut, SignalOut
-    from attestlab.risk.velocity.shapes import VelocityOut
     from attestlab.simulation.risk.shapes import ProportionOut, RiskSimulationOut
 
 MAX_LINES = 5

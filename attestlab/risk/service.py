@@ -24,7 +24,7 @@ from attestlab.risk.normalization.service import Normalization
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.bulk import BulkRecording
 from attestlab.risk.signals.service import FindExported, Signals
-from attestlab.risk.velocity.service import Velocity
+from attestlab.risk.velocity import Velocity
 
 
 class Risk:

@@ -1,12 +1,13 @@
-"""Wire models that several parts of risk share."""
+"""Wire models of risk (CONTRACT section 8)."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from uuid import UUID
 
 from pydantic import Field, ValidationInfo
 
-from attestlab.core.shapes import Out, one_of
+from attestlab.core.shapes import In, Moment, Out, one_of
 from attestlab.core.text_forms import describe_form
 from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType, Factor, spell_filter
 
@@ -37,3 +38,24 @@ class FactorOut(Out):
         """Render a factor."""
         name, value, weight, contribution, explanation = factor
         return cls(name=name, value=value, weight=weight, contribution=contribution, explanation=explanation)
+
+
+class VelocityIn(In):
+    """One occurrence of an action of an entity."""
+
+    entity_type: EntityTypes
+    entity_id: EntityId
+    action: Name
+    occurred_at: Moment | None = None
+
+
+class VelocityOut(Out):
+    """The score of the action's frequency; `windows` are counts by window: 1m, 5m, 1h and 24h.
+
+    A count is exact up to 1,000, and stays there; the score is exact always, because it is full from 300 on.
+    """
+
+    score: float
+    windows: dict[str, int]
+    factors: list[FactorOut]
+    signal_id: UUID | None

@@ -43,6 +43,7 @@ from attestlab.policy.language.document import Category, TargetType
 from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk import rules as risk_rules
+from attestlab.risk import shapes as risk_shapes
 from attestlab.risk.account_takeover import shapes as login_shapes
 from attestlab.risk.activity import shapes as activity_shapes
 from attestlab.risk.activity.drift import DriftLevel
@@ -56,7 +57,6 @@ from attestlab.risk.normalization import shapes as normalization_shapes
 from attestlab.risk.shapes import FactorOut
 from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.signals import shapes as signal_shapes
-from attestlab.risk.velocity import shapes as velocity_shapes
 from attestlab.simulation import shapes as simulation_shapes
 from attestlab.simulation.risk import shapes as risk_simulation_shapes
 from attestlab.web import health, paging, problems
@@ -230,8 +230,8 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "risk_mapping_item_input": normalization_shapes.MappingItemIn,
     "risk_mapping": normalization_shapes.MappingOut,
     "risk_mapping_item": normalization_shapes.MappingItemOut,
-    "velocity_input": velocity_shapes.VelocityIn,
-    "velocity": velocity_shapes.VelocityOut,
+    "velocity_input": risk_shapes.VelocityIn,
+    "velocity": risk_shapes.VelocityOut,
     "media_scan_input": media_shapes.ScanIn,
     "media_scan": media_shapes.ScanOut,
     "login_attempt_input": login_shapes.LoginAttemptIn,

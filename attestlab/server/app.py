@@ -43,6 +43,7 @@ from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
+from attestlab.risk import routes as risk_routes
 from attestlab.risk.account_takeover import routes as login_routes
 from attestlab.risk.activity import routes as activity_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
@@ -50,8 +51,7 @@ from attestlab.risk.entities import routes as entity_routes
 from attestlab.risk.media import routes as media_routes
 from attestlab.risk.normalization import routes as normalization_routes
 from attestlab.risk.signals import routes as signal_routes
-from attestlab.risk.velocity import routes as velocity_routes
-from attestlab.risk.velocity.blocks import record_blocked_address
+from attestlab.risk.velocity import record_blocked_address
 from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
 from attestlab.server.login_learner import LoginLearner
@@ -97,7 +97,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     profile_routes.routes,
     signal_routes.routes,
     normalization_routes.routes,
-    velocity_routes.routes,
+    risk_routes.routes,
     media_routes.routes,
     login_routes.routes,
     entity_routes.routes,

@@ -25,7 +25,7 @@ from attestlab.risk import recent
 from attestlab.risk.recent import RecentRisk
 from attestlab.risk.rules import Entity, EntityType, ListName
 from attestlab.risk.signals.recording import NewSignal
-from attestlab.risk.velocity.blocks import record_blocked_address
+from attestlab.risk.velocity import record_blocked_address
 from support.attestations import make_mint_body
 from support.governance import GovernanceScenario, open_governance_scenario
 from support.policies.activation import activate_policy, create_active_policy, read_decisions

@@ -12,9 +12,7 @@ import pytest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
-from attestlab.risk.velocity.service import HORIZON, to_microseconds
-from attestlab.risk.velocity.store import occurrences
-from attestlab.risk.velocity.tables import VelocityEventRecord
+from attestlab.risk.velocity import HORIZON, VelocityEventRecord, occurrences, to_microseconds
 from support.risk import get, list_ids, post
 
 pytestmark = pytest.mark.one_world

@@ -19,9 +19,8 @@ from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOu
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.media.shapes import ScanOut
 from attestlab.risk.normalization.shapes import MappingItemOut, MappingOut, NormalizedOut, NormalizeOut
-from attestlab.risk.shapes import FactorOut
+from attestlab.risk.shapes import FactorOut, VelocityOut
 from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
-from attestlab.risk.velocity.shapes import VelocityOut
 from attestlab.simulation.risk.shapes import (
     CurvePointOut,
     RiskFlipOut,

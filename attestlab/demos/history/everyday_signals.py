@@ -15,8 +15,7 @@ from attestlab.demos.risk_world.population import Networks, Resident, make_users
 from attestlab.risk.rules import Entity, EntityType, sum_factors
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal
-from attestlab.risk.velocity.service import SIGNAL_TYPE, SOURCE, name_counts
-from attestlab.risk.velocity.windows import score_counts
+from attestlab.risk.velocity import SIGNAL_TYPE, SOURCE, name_counts, score_counts
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,7 @@ from attestlab.risk.links import store as link_store
 from attestlab.risk.rules import Entity, ListName
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.tables import RiskSignalRecord
-from attestlab.risk.velocity.service import count_actions
+from attestlab.risk.velocity import count_actions
 
 MAX_SIGNALS = MAX_CASES = 50  # the newest of an entity
 MAX_ACTIONS = 20

@@ -1,11 +1,10 @@
-"""HTTP route of velocity scoring."""
+"""HTTP routes of risk that need no module of their own, in the order of the API."""
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rules import Entity, settle_time
-from attestlab.risk.shapes import FactorOut
-from attestlab.risk.velocity.service import Velocity
-from attestlab.risk.velocity.shapes import VelocityIn, VelocityOut
+from attestlab.risk.shapes import FactorOut, VelocityIn, VelocityOut
+from attestlab.risk.velocity import Velocity
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
 
