@@ -17,7 +17,7 @@ from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists
 from attestlab.risk.enforcement.settings import RiskPreferences
 from attestlab.risk.entities.service import Entities, FindIssuances
-from attestlab.risk.links.recording import write_links
+from attestlab.risk.links import write_links
 from attestlab.risk.media.service import MediaScans
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.service import Normalization

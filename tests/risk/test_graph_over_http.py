@@ -12,8 +12,8 @@ import pytest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Plan, Scope
+from attestlab.risk import links
 from attestlab.risk.entities import exploration
-from attestlab.risk.links import store
 from attestlab.risk.rules import Entity, EntityType
 from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
@@ -140,7 +140,7 @@ def test_bulk_links_too_and_a_busy_entity_is_truncated(key: httpx.Client, monkey
     monkeypatch.setattr(exploration, "MAX_EDGES", 3)
     assert len(read_graph(key, "ip", "192.0.2.7")["edges"]) == 3
     monkeypatch.setattr(exploration, "MAX_LINKS_OF_NODE", 1_000)
-    monkeypatch.setattr(store, "MAX_LINKS_READ", 2)
+    monkeypatch.setattr(links, "MAX_LINKS_READ", 2)
     assert len(read_graph(key, "ip", "192.0.2.7")["nodes"]) == 3
 
 
@@ -167,5 +167,5 @@ def test_failed_job_of_a_group_leaves_no_link(tenant_clients: TenantClients) -> 
         tx.attempt_job(fail)
 
     with lab.storage.read() as connection:
-        found = store.list_newest(connection.execute, caller.tenant_id, Entity(EntityType.USER, "ada"), limit=5)
+        found = links.list_newest(connection.execute, caller.tenant_id, Entity(EntityType.USER, "ada"), limit=5)
     assert found == []

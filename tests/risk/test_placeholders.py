@@ -9,7 +9,7 @@ import pytest
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
-from attestlab.risk.links.derivation import find_wrong_links
+from attestlab.risk.integrity import find_wrong_links
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.recording import NewSignal
 from support.risk import add_signal, get, post

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from attestlab.risk.rules import Entity, EntityType
 
 if TYPE_CHECKING:  # its constants and edges are part of the wire models
-    from attestlab.risk.links.tables import RiskLinkRecord
+    from attestlab.risk.links import RiskLinkRecord
 
 MAX_DEPTH = 3
 DEFAULT_DEPTH = 2

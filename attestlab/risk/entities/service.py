@@ -14,6 +14,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Caller
+from attestlab.risk import links
 from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import Position
@@ -21,7 +22,6 @@ from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskListEntryRecor
 from attestlab.risk.entities import store
 from attestlab.risk.entities.exploration import DEFAULT_DEPTH, Edge, Exploration
 from attestlab.risk.entities.rings import Ring, find_rings
-from attestlab.risk.links import store as link_store
 from attestlab.risk.rules import Entity, ListName
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.tables import RiskSignalRecord
@@ -126,7 +126,7 @@ class Entities:
         return EntityGraph(nodes, edges, find_rings(edge[:2] for edge in edges), explored.truncated)
 
     def _find_edges(self, connection: Connection, tenant_id: UUID, entity: Entity, limit: int) -> list[Edge]:
-        recorded = link_store.list_newest(connection.execute, tenant_id, entity, limit=limit)
+        recorded = links.list_newest(connection.execute, tenant_id, entity, limit=limit)
         return [*self._find_issuances(connection, tenant_id, entity), *map(Edge.of, recorded)][:limit]
 
     def _describe(

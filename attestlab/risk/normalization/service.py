@@ -18,8 +18,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.confirmation import ConfirmUser
-from attestlab.risk.links.mentions import Fact
-from attestlab.risk.links.recording import note_links
+from attestlab.risk.links import Fact, note_links
 from attestlab.risk.normalization import store
 from attestlab.risk.normalization.mapping import (
     DEFAULT_MAPPING,

@@ -16,7 +16,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
-from attestlab.risk.links.mentions import may_mention
+from attestlab.risk.links import may_mention
 from attestlab.risk.rules import SIGNAL_THRESHOLD
 from attestlab.risk.signals import store
 from attestlab.risk.signals.ndjson import Lines, read_signal_lines

@@ -18,8 +18,7 @@ from attestlab.core.records import outbox
 from attestlab.risk.activity.recording import Occurrence, note_activity
 from attestlab.risk.enforcement import cases, lists, settings
 from attestlab.risk.events import SignalCreated, SignalEscalated
-from attestlab.risk.links.mentions import Fact
-from attestlab.risk.links.recording import note_links
+from attestlab.risk.links import Fact, note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity
 from attestlab.risk.signals import store
