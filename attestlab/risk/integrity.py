@@ -8,7 +8,15 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from attestlab.core.db.tables import iterate
-from attestlab.risk.activity.derivation import find_wrong_activity
+from attestlab.risk.activity.store import (
+    ActivityKey,
+    Occurrence,
+    SourceKey,
+    activity,
+    count_activity,
+    count_sources,
+    sources,
+)
 from attestlab.risk.enforcement.store import cases
 from attestlab.risk.links import Fact, LinkKey, links, respell, see_links
 from attestlab.risk.normalization import service as normalization
@@ -66,3 +74,31 @@ def _read_facts(
     columns = (table.c.tenant_id, source, table.c.entity_type, table.c.entity_id, details, table.c.occurred_at)
     query = select(*columns).execution_options(yield_per=ROWS_PER_FETCH)
     return iterate(connection.execute(query), Fact)
+
+
+def find_wrong_activity(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Yield the sources and activity that do not follow from the signals as (place, problem)."""
+    yield from find_differences(
+        connection,
+        sources,
+        SourceKey,
+        lambda is_wanted: count_sources(each for each in read_occurrences(connection) if is_wanted(each.source_key)),
+    )
+    counted = find_differences(
+        connection,
+        activity,
+        ActivityKey,
+        lambda is_wanted: {
+            key: (count,)
+            for key, count in count_activity(
+                each for each in read_occurrences(connection) if is_wanted(each.activity_key)
+            ).items()
+        },
+    )
+    yield from counted
+
+
+def read_occurrences(connection: Connection) -> Iterator[Occurrence]:
+    """Read what activity counts of all signals."""
+    query = select(*(signals.c[name] for name in Occurrence._fields))
+    return iterate(connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH)), Occurrence)

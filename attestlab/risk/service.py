@@ -10,8 +10,8 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover.service import AccountTakeover
-from attestlab.risk.activity.recording import write_activity
 from attestlab.risk.activity.service import Activity, DriftReport, SourceStatus
+from attestlab.risk.activity.store import write_activity
 from attestlab.risk.enforcement.cases import Cases
 from attestlab.risk.enforcement.challenges import Challenges
 from attestlab.risk.enforcement.lists import EntityLists

@@ -46,7 +46,7 @@ from attestlab.risk import rules as risk_rules
 from attestlab.risk import shapes as risk_shapes
 from attestlab.risk.account_takeover import shapes as login_shapes
 from attestlab.risk.activity import shapes as activity_shapes
-from attestlab.risk.activity.drift import DriftLevel
+from attestlab.risk.activity.rules import DriftLevel
 from attestlab.risk.enforcement import shapes as enforcement_shapes
 from attestlab.risk.entities import shapes as entity_shapes
 from attestlab.risk.logins.login import LoginOutcome

@@ -16,11 +16,16 @@ from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Caller
 from attestlab.risk.activity import store
-from attestlab.risk.activity.drift import MIN_SIGNALS, DriftLevel, compute_psi, find_drift_level
-from attestlab.risk.activity.recording import HOUR_S, find_hour
-from attestlab.risk.activity.rhythm import RHYTHM_DAYS, Rhythm, find_rhythm
-from attestlab.risk.activity.store import Hours, SignalKind
-from attestlab.risk.activity.tables import RiskSourceRecord
+from attestlab.risk.activity.rules import (
+    MIN_SIGNALS,
+    RHYTHM_DAYS,
+    DriftLevel,
+    Rhythm,
+    compute_psi,
+    find_drift_level,
+    find_rhythm,
+)
+from attestlab.risk.activity.store import HOUR_S, Hours, RiskSourceRecord, SignalKind, find_hour
 from attestlab.risk.rules import SCORE_CLASSES, warn_about_scale
 from attestlab.risk.signals.store import find_highest_scores
 

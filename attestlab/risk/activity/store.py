@@ -1,20 +1,54 @@
-"""Queries of sources and their activity; each names its columns and binds values as parameters."""
+"""What activity counts of signals, hour by hour, in the transaction of the signals; fsck derives it from them."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import BigInteger, func, select
+from sqlmodel import Field
 
-from attestlab.core.db.tables import Execute, fetch_all, table_of
+from attestlab.core.db.tables import Execute, fetch_all, model_of, short_repr, table_of
+from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.db.upserts import Upsert
-from attestlab.risk.activity.tables import RiskActivity, RiskSource, RiskSourceRecord
-from attestlab.risk.rules import SCORE_CLASSES
-from attestlab.risk.tallies import make_tally_upsert
+from attestlab.risk.rules import MAX_SCORE, SCORE_CLASSES
+from attestlab.risk.tallies import FactTally, make_tally_upsert, tally
+
+
+@short_repr
+class RiskSourceRecord(NamedTuple):
+    """A source of a tenant's signals; the times are those of its earliest and its latest occurrence."""
+
+    tenant_id: Annotated[UUID, Field(primary_key=True, foreign_key="tenants.id")]
+    source: Annotated[str, Field(primary_key=True, max_length=64)]
+    count: Annotated[int, Field(sa_type=BigInteger)]  # type: ignore[assignment]  # overrides tuple.count
+    first_seen: datetime
+    last_seen: datetime
+
+
+RiskSource = model_of(RiskSourceRecord, "risk_sources")
+
+
+@short_repr
+class RiskActivityRecord(NamedTuple):
+    """How many signals of a source and type occurred in an hour, with scores of one class.
+
+    `hour` counts from 1970. `score_class` is the tens of the score, 0 to 9; a score of 100 belongs to 9.
+    """
+
+    tenant_id: Annotated[UUID, Field(primary_key=True, foreign_key="tenants.id")]
+    source: Annotated[str, Field(primary_key=True, max_length=64)]
+    hour: Annotated[int, Field(primary_key=True)]
+    signal_type: Annotated[str, Field(primary_key=True, max_length=64)]
+    score_class: Annotated[int, Field(primary_key=True)]
+    count: Annotated[int, Field(sa_type=BigInteger)]  # type: ignore[assignment]  # overrides tuple.count
+
+
+RiskActivity = model_of(RiskActivityRecord, "risk_activity", sqlite_with_rowid=False)
+
 
 sources = table_of(RiskSource)
 activity = table_of(RiskActivity)
@@ -75,3 +109,80 @@ def count_by_class(
     ):
         counts[SignalKind(source, signal_type)][score_class] = int(count)
     return counts
+
+
+HOUR_S = 3_600
+
+
+class Occurrence(NamedTuple):
+    """What activity counts of a signal."""
+
+    tenant_id: UUID
+    source: str
+    signal_type: str
+    score: float
+    occurred_at: datetime
+
+    @property
+    def source_key(self) -> SourceKey:
+        """The row of its source."""
+        return SourceKey(self.tenant_id, self.source)
+
+    @property
+    def activity_key(self) -> ActivityKey:
+        """The row of activity that counts it."""
+        score_class = min(int(self.score * SCORE_CLASSES / MAX_SCORE), SCORE_CLASSES - 1)
+        return ActivityKey(self.tenant_id, self.source, find_hour(self.occurred_at), self.signal_type, score_class)
+
+
+class SourceKey(NamedTuple):
+    """The key of a source."""
+
+    tenant_id: UUID
+    source: str
+
+
+class ActivityKey(NamedTuple):
+    """The key of activity: a source in an hour, by type and class of score."""
+
+    tenant_id: UUID
+    source: str
+    hour: int
+    signal_type: str
+    score_class: int
+
+
+_OCCURRENCES = Buffer[Occurrence]("risk_activity")
+
+
+def note_activity(tx: Transaction, occurrences: Iterable[Occurrence]) -> None:
+    """Remember signals until the commit."""
+    tx.buffer(_OCCURRENCES).extend(occurrences)
+
+
+def write_activity(tx: Transaction) -> None:
+    """Count a transaction's signals, one row a source and one a source, hour, type and class; a commit hook."""
+    noted = tx.buffer(_OCCURRENCES)
+    if not noted:
+        return
+    sources, activity = count_sources(noted), count_activity(noted)
+    noted.clear()
+    tx.flush()
+    ADD_SOURCES.run_many(tx.connection, [{**key._asdict(), **sources[key]._asdict()} for key in sorted(sources)])
+    counted = [{**key._asdict(), "count": activity[key]} for key in sorted(activity)]
+    ADD_ACTIVITY.run_many(tx.connection, counted)
+
+
+def count_sources(occurrences: Iterable[Occurrence]) -> Mapping[SourceKey, FactTally]:
+    """Count signals by source."""
+    return tally((each.source_key, each.occurred_at) for each in occurrences)
+
+
+def count_activity(occurrences: Iterable[Occurrence]) -> Mapping[ActivityKey, int]:
+    """Count signals by source, hour, type and class."""
+    return Counter(each.activity_key for each in occurrences)
+
+
+def find_hour(moment: datetime) -> int:
+    """Return the hour of a moment, counted from 1970."""
+    return int(moment.timestamp() // HOUR_S)

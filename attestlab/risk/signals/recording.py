@@ -15,7 +15,7 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_id
 from attestlab.core.records import outbox
-from attestlab.risk.activity.recording import Occurrence, note_activity
+from attestlab.risk.activity.store import Occurrence, note_activity
 from attestlab.risk.enforcement import cases, lists, settings
 from attestlab.risk.events import SignalCreated, SignalEscalated
 from attestlab.risk.links import Fact, note_links
