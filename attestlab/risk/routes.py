@@ -1,13 +1,21 @@
 """HTTP routes of risk that need no module of their own, in the order of the API."""
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Caller, Scope
+from attestlab.risk.account_takeover.backfill import LoginBackfill, PackedLogin
+from attestlab.risk.account_takeover.service import AccountTakeover
 from attestlab.risk.activity.service import Activity
 from attestlab.risk.activity.shapes import DriftOut, DriftQuery, SourceOut
+from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.rules import Entity, settle_time
-from attestlab.risk.shapes import FactorOut, VelocityIn, VelocityOut
+from attestlab.risk.shapes import BackfillProgressOut, FactorOut, LoginAttemptIn, LoginOut, VelocityIn, VelocityOut
+from attestlab.risk.signals.ndjson import Lines, require_few_lines
+from attestlab.risk.signals.rendering import render_bulk
+from attestlab.risk.signals.shapes import BulkOut
 from attestlab.risk.velocity import Velocity
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, PageQuery, decode_position, split_page
@@ -16,6 +24,8 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
 _SOURCES = "risk_sources"
+BACKFILL_LIMIT_BYTES = 50 * 1024 * 1024
+LOGINS_PER_WRITE, LOGINS_PER_WRITE_IN_TURN = 250, 50  # the latter while writes of other requests wait
 
 
 @routes.post("/v1/risk/velocity/record", scope=Scope.RISK_WRITE)
@@ -56,3 +66,86 @@ async def get_risk_drift(query: DriftQuery, caller: Caller, activity: Activity, 
     first.
     """
     return DriftOut.of(await executor.run_in_thread(partial(activity.drift, query.since, query.until, caller=caller)))
+
+
+async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTakeover, executor: Executor) -> Login:
+    """Validate the login; the first one waits until the table of addresses is loaded in a thread."""
+    if body.backfill and body.occurred_at is None:
+        raise ValidationFailed.of("/occurred_at", "missing", "A login of the past needs `occurred_at`. Send its time.")
+    login = Login(
+        subject_id=body.subject_id,
+        outcome=LoginOutcome(body.outcome),
+        occurred_at=settle_time(body.occurred_at, request.now),
+        ip=body.ip,
+        device_id=body.device_id,
+        country=body.country,
+        user_agent=body.user_agent,
+    )
+    await _warm_up(logins, executor)
+    return login
+
+
+@routes.post("/v1/risk/ato/evaluate", scope=Scope.RISK_READ, prepare=_parse_login)
+def evaluate_login(
+    prepared: Login, body: LoginAttemptIn, caller: Caller, logins: AccountTakeover, tx: Transaction
+) -> LoginOut:
+    """Assess one login: failures within an hour, spraying, strange values, travel, and what came before.
+
+    Call it once for each attempt, failed ones included; the factors explain the score. From a score of 60 on
+    it becomes a signal. With `backfill: true`, the login may be up to five years old: it is scored by what is known
+    now, learnt in the order of time, and becomes no signal.
+    """
+    evaluate = logins.evaluate_past if body.backfill else logins.evaluate
+    scored = evaluate(prepared, caller=caller, tx=tx)
+    factors = [FactorOut.of(factor) for factor in scored.factors]
+    return LoginOut(score=scored.score, level=scored.level.value, factors=factors, signal_id=scored.signal_id)
+
+
+@routes.post("/v1/risk/ato/backfill", scope=Scope.RISK_WRITE, ndjson=True, body_limit=BACKFILL_LIMIT_BYTES)
+async def load_past_logins(
+    request: Request, caller: Caller, logins: AccountTakeover, backfill: LoginBackfill, executor: Executor
+) -> BulkOut:
+    """Load logins of the past, one a line; a line that is no login is reported and the others are accepted.
+
+    The body is NDJSON of up to 50 MiB and 700,000 lines, each as the body of `POST /v1/risk/ato/evaluate` with
+    `occurred_at`, which may be five years ago, in any order. The service learns them in the order of time, in the
+    background, and makes no signals of them. A login that is sent again counts once.
+    """
+    require_few_lines(request.ndjson)
+    await _warm_up(logins, executor)
+    lines, accepted = logins.read_past(request.ndjson, now=request.now), 0
+    while (batch := await _parse_batch(lines, str(caller.tenant_id), executor)) is not None:
+        for part in _slice(batch, executor):
+            async with executor.bulk.piece():
+                await executor.write(partial(backfill.keep, tenant_id=caller.tenant_id, logins=part))
+        accepted += len(batch)
+    return render_bulk(lines, accepted)
+
+
+@routes.get("/v1/risk/ato/backfill", scope=Scope.RISK_READ)
+def get_backfill_progress(caller: Caller, backfill: LoginBackfill) -> BackfillProgressOut:
+    """Get how many logins of the past were accepted, each once, and how many are learnt.
+
+    Both numbers are equal when all are learnt. If an older login comes later, learning begins again.
+    """
+    found = backfill.progress(caller=caller)
+    return BackfillProgressOut(accepted=found.accepted, learnt=found.learnt)
+
+
+async def _warm_up(logins: AccountTakeover, executor: Executor) -> None:
+    if not logins.is_warm:
+        await executor.run_in_thread(logins.warm_up)
+
+
+async def _parse_batch(lines: Lines[PackedLogin], owner: str, executor: Executor) -> Sequence[PackedLogin] | None:
+    async with executor.bulk.piece():
+        return await executor.bodies.run(owner, lines.parse_batch)
+
+
+def _slice(logins: Sequence[PackedLogin], executor: Executor) -> Iterator[Sequence[PackedLogin]]:
+    """Divide logins into writes, short ones while writes of other requests wait."""
+    start = 0
+    while start < len(logins):
+        end = start + (LOGINS_PER_WRITE_IN_TURN if executor.count_waiting() else LOGINS_PER_WRITE)
+        yield logins[start:end]
+        start = end

@@ -17,6 +17,7 @@ _PRINTABLE = describe_form(r"^[^\x00-\x1f\x7f]*$", "An id has no control charact
 EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern=_PRINTABLE)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Reason = Annotated[str, Field(min_length=10, max_length=1_024)]
+Text = Annotated[str, Field(min_length=1, max_length=512)]
 
 
 def spell_filtered_id(entity_id: str | None, info: ValidationInfo) -> str | None:
@@ -57,5 +58,37 @@ class VelocityOut(Out):
 
     score: float
     windows: dict[str, int]
+    factors: list[FactorOut]
+    signal_id: UUID | None
+
+
+class LoginAttemptIn(In):
+    """One attempt to log in; every value but the subject and the outcome may be missing.
+
+    A placeholder, such as the device `unknown`, the address `0.0.0.0` or the country `ZZ`, counts as missing.
+    """
+
+    subject_id: EntityId
+    outcome: Literal["success", "failure"]
+    ip: Annotated[str, Field(max_length=45)] | None = None
+    device_id: EntityId | None = None
+    country: Annotated[str, Field(max_length=16)] | None = None
+    user_agent: Text | None = None
+    occurred_at: Moment | None = None
+    backfill: bool = False
+
+
+class BackfillProgressOut(Out):
+    """How many logins of the past were accepted, each once, and how many of them are learnt."""
+
+    accepted: int
+    learnt: int
+
+
+class LoginOut(Out):
+    """The score of a login with its level, and the signal that it became from a score of 60 on."""
+
+    score: float
+    level: Literal["normal", "elevated", "high", "critical"]
     factors: list[FactorOut]
     signal_id: UUID | None

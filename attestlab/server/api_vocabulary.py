@@ -44,7 +44,6 @@ from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk import rules as risk_rules
 from attestlab.risk import shapes as risk_shapes
-from attestlab.risk.account_takeover import shapes as login_shapes
 from attestlab.risk.activity import shapes as activity_shapes
 from attestlab.risk.activity.rules import DriftLevel
 from attestlab.risk.enforcement import shapes as enforcement_shapes
@@ -234,9 +233,9 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "velocity": risk_shapes.VelocityOut,
     "media_scan_input": media_shapes.ScanIn,
     "media_scan": media_shapes.ScanOut,
-    "login_attempt_input": login_shapes.LoginAttemptIn,
-    "login_assessment": login_shapes.LoginOut,
-    "login_backfill": login_shapes.BackfillProgressOut,
+    "login_attempt_input": risk_shapes.LoginAttemptIn,
+    "login_assessment": risk_shapes.LoginOut,
+    "login_backfill": risk_shapes.BackfillProgressOut,
     "risk_case": enforcement_shapes.CaseOut,
     "risk_cases_query": enforcement_shapes.CasesQuery,
     "risk_case_outcome_input": enforcement_shapes.ResolveIn,

@@ -44,7 +44,6 @@ from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
 from attestlab.risk import routes as risk_routes
-from attestlab.risk.account_takeover import routes as login_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
 from attestlab.risk.entities import routes as entity_routes
 from attestlab.risk.media import routes as media_routes
@@ -98,7 +97,6 @@ CAPABILITIES: tuple[Routes, ...] = (
     normalization_routes.routes,
     risk_routes.routes,
     media_routes.routes,
-    login_routes.routes,
     entity_routes.routes,
     enforcement_routes.routes,
     risk_simulation_routes.routes,

@@ -12,7 +12,7 @@ from functools import partial
 from uuid import UUID
 
 from attestlab.risk.account_takeover.backfill import LoginBackfill
-from attestlab.risk.account_takeover.tables import LoginLearningRecord
+from attestlab.risk.account_takeover.store import LoginLearningRecord
 from attestlab.web.executor import Executor
 from attestlab.web.supervisor import Round, Supervised, Supervisor
 

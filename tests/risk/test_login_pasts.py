@@ -14,8 +14,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
-from attestlab.risk.account_takeover.kept_logins import kept
-from attestlab.risk.account_takeover.store import documents
+from attestlab.risk.account_takeover.store import documents, kept
 from attestlab.risk.logins.login import Login
 from attestlab.risk.signals.store import signals
 from support.login_pasts import (

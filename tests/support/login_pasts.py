@@ -15,8 +15,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.risk.account_takeover.store import documents, find_learning
-from attestlab.risk.account_takeover.tables import LoginLearningRecord
+from attestlab.risk.account_takeover.store import LoginLearningRecord, documents, find_learning
 from attestlab.risk.logins.login import Login
 from support.logins import CHROME, FAILURE, FIREFOX, SUCCESS
 

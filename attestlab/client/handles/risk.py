@@ -13,13 +13,12 @@ from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.account_takeover.shapes import LoginOut
 from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
 from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut, SettingsOut
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.media.shapes import ScanOut
 from attestlab.risk.normalization.shapes import MappingItemOut, MappingOut, NormalizedOut, NormalizeOut
-from attestlab.risk.shapes import FactorOut, VelocityOut
+from attestlab.risk.shapes import FactorOut, LoginOut, VelocityOut
 from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
 from attestlab.simulation.risk.shapes import (
     CurvePointOut,

@@ -9,6 +9,10 @@ waits until no more rows come, or until there are twice as many.
 During a load, the published documents score live logins and learn from them at once. Their rows are kept, too, and the
 draft learns them in the order of their arrival. Under the writer's lock, each slice continues from the cursor that
 the last one left, so any number of processes may learn; a killed one loses the slice that it was in.
+
+The documents that this process wrote in its last slices are remembered, so that the next one does not read them again.
+They are valid as long as the tenant's state is the one that the last slice left: whatever else changes documents that
+the learner writes also moves the cursor, or makes the draft stale.
 """
 
 from __future__ import annotations
@@ -26,18 +30,41 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
 from attestlab.core.ids import new_id
 from attestlab.orgs.rules import Caller
-from attestlab.risk.account_takeover import kept_logins, store
-from attestlab.risk.account_takeover.learnt_documents import LearntDocuments
-from attestlab.risk.account_takeover.store import StoredDocuments
-from attestlab.risk.account_takeover.tables import KeptLoginRecord, LoginLearningRecord
+from attestlab.risk.account_takeover import store
+from attestlab.risk.account_takeover.store import KeptLoginRecord, LoginLearningRecord, StoredDocuments
 from attestlab.risk.logins.detector import confirm_trace, evaluate_trace
 from attestlab.risk.logins.login import count_ms
 from attestlab.risk.logins.state.documents import Document, Key
 from attestlab.risk.logins.trace import LoginTrace, TraceEvent, digest_trace, pack_trace, unpack_trace
 
+MAX_DOCUMENTS = 8_000  # that are remembered; some 40 MiB
 LOAD_TTL = timedelta(days=1)  # after the last row; then the load has ended
 MAX_DELAY = timedelta(days=3)  # a login may be reported so much later; its windows reach as far back
 NEWEST_INTERVAL = timedelta(hours=1)  # between two updates of the time of a tenant's newest login
+
+
+class LearntDocuments:
+    """Documents by digest, of one tenant; `remember` is called once a slice is durable."""
+
+    def __init__(self) -> None:
+        self._place: tuple[object, ...] = ()
+        self._documents: dict[bytes, Document] = {}
+
+    def find(self, state: LoginLearningRecord) -> Mapping[bytes, Document]:
+        """Return what is known of the documents in the draft of a state; they are not to be changed."""
+        return self._documents if self._place == _get_place(state) else {}
+
+    def remember(
+        self, before: LoginLearningRecord, after: LoginLearningRecord, documents: Mapping[bytes, Document]
+    ) -> None:
+        """Add the documents of the slice that led from one state to the next."""
+        known = {**self.find(before), **documents}
+        self._documents = known if len(known) <= MAX_DOCUMENTS else dict(documents)
+        self._place = _get_place(after)
+
+
+def _get_place(state: LoginLearningRecord) -> tuple[object, ...]:
+    return state.tenant_id, state.draft, state.cursor_ms, state.cursor_id
 
 
 class BackfillProgress(NamedTuple):
@@ -86,7 +113,7 @@ class LoginBackfill:
             return
         state = self._open_load(store.find_learning(tx.exec, tenant_id), tenant_id, logins[0].at_ms)
         rows = [KeptLoginRecord(tenant_id, each.at_ms, each.digest, True, each.trace) for each in logins]
-        new = kept_logins.add_new(tx, tenant_id, rows)
+        new = store.add_new_logins(tx, tenant_id, rows)
         is_late = bool(new) and (new[0].order_ms, new[0].id) < (state.cursor_ms, state.cursor_id)
         accepted = state.accepted + len(new)
         began_with = state.began_with or accepted
@@ -156,7 +183,7 @@ class LoginBackfill:
         now = self.clock.now()
         order_ms = max(count_ms(now), state.cursor_ms + 1)
         row = KeptLoginRecord(state.tenant_id, order_ms, new_id(now).bytes, False, pack_trace(trace))
-        tx.add(kept_logins.kept, row)
+        tx.add(store.kept, row)
         if state.writes_drafts:
             return state
         if state.learnt < state.accepted:
@@ -166,7 +193,7 @@ class LoginBackfill:
     def _learn_next(
         self, tx: Transaction, state: LoginLearningRecord, at_most: int, *, is_quiet: bool
     ) -> LoginLearningRecord:
-        rows = kept_logins.list_next(tx, state, limit=at_most)
+        rows = store.list_next_logins(tx, state, limit=at_most)
         is_whole = len(rows) < at_most
         if state.writes_drafts and not is_quiet:  # further rows of the past would come too late for what follows
             rows, is_whole = list(takewhile(lambda row: row.is_past, rows)), False
@@ -185,7 +212,7 @@ class LoginBackfill:
         for state in store.list_loaded(tx.exec, before=self.clock.now() - LOAD_TTL):
             if not state.is_ending:
                 store.save_learning(tx, state._replace(is_ending=True))
-            deleted = kept_logins.delete_some(tx, state.tenant_id, limit=limit)
+            deleted = store.delete_logins(tx, state.tenant_id, limit=limit)
             deleted = deleted or store.fold_base(tx, state, limit=limit)
             if not deleted:
                 ended = state._replace(base=state.published, loaded_at=None, is_ending=False)

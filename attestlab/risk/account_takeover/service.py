@@ -14,8 +14,7 @@ from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover.backfill import MAX_DELAY, LoginBackfill, PackedLogin
-from attestlab.risk.account_takeover.store import StoredDocuments, find_learning
-from attestlab.risk.account_takeover.tables import LoginLearningRecord
+from attestlab.risk.account_takeover.store import LoginLearningRecord, StoredDocuments, find_learning
 from attestlab.risk.enforcement.lists import add_deny_factor
 from attestlab.risk.logins.detector import LoginDetector, confirm_trace, evaluate_trace
 from attestlab.risk.logins.login import Login, count_ms
