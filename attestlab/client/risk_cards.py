@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from attestlab.risk.activity.shapes import DriftOut, KindDriftOut
     from attestlab.risk.enforcement.shapes import CaseOut
     from attestlab.risk.entities.shapes import EntityOut, GraphOut
-    from attestlab.risk.media.shapes import ScanOut
     from attestlab.risk.normalization.shapes import NormalizedOut
-    from attestlab.risk.shapes import FactorOut, LoginOut, VelocityOut
+    from attestlab.risk.shapes import FactorOut, LoginOut, ScanOut, VelocityOut
     from attestlab.risk.signals.shapes import BulkOut, SignalOut
     from attestlab.simulation.risk.shapes import ProportionOut, RiskSimulationOut
 

@@ -50,7 +50,6 @@ from attestlab.risk.enforcement import shapes as enforcement_shapes
 from attestlab.risk.entities import shapes as entity_shapes
 from attestlab.risk.logins.login import LoginOutcome
 from attestlab.risk.logins.scoring import RiskLevel
-from attestlab.risk.media import shapes as media_shapes
 from attestlab.risk.media.assessment import ScanVerdict
 from attestlab.risk.normalization import shapes as normalization_shapes
 from attestlab.risk.shapes import FactorOut
@@ -231,8 +230,8 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "risk_mapping_item": normalization_shapes.MappingItemOut,
     "velocity_input": risk_shapes.VelocityIn,
     "velocity": risk_shapes.VelocityOut,
-    "media_scan_input": media_shapes.ScanIn,
-    "media_scan": media_shapes.ScanOut,
+    "media_scan_input": risk_shapes.ScanIn,
+    "media_scan": risk_shapes.ScanOut,
     "login_attempt_input": risk_shapes.LoginAttemptIn,
     "login_assessment": risk_shapes.LoginOut,
     "login_backfill": risk_shapes.BackfillProgressOut,

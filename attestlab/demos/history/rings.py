@@ -8,10 +8,9 @@ from random import Random
 
 from attestlab.demos.risk_world.records import Kind
 from attestlab.risk.media.assessment import Finding, assess
-from attestlab.risk.media.findings import weigh_marks, weigh_source_terms, weigh_time_conflicts
+from attestlab.risk.media.findings import TimeConflict, weigh_marks, weigh_source_terms, weigh_time_conflicts
 from attestlab.risk.media.generator_marks import GeneratorMark
 from attestlab.risk.media.service import SIGNAL_TYPE, SOURCE
-from attestlab.risk.media.timestamps import TimeConflict
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal

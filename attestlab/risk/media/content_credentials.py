@@ -3,6 +3,9 @@
 The library `c2pa` reads strangers' bytes in native code, so it runs in a child process only (`scanner`). It uses no
 network: remote manifests and OCSP are off, no host is allowed, and identity assertions are not resolved. There is no
 trust list, so a valid manifest proves that its signer signed this picture, and not who the signer is.
+
+C2PA actions and XMP name synthesis by terms of the IPTC vocabulary of digital source types
+(cv.iptc.org/newscodes/digitalsourcetype). Camera, scan, screen and human-edit terms say nothing against a picture.
 """
 
 from __future__ import annotations
@@ -10,15 +13,41 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from attestlab.risk.media.source_types import parse_term
-
 if TYPE_CHECKING:
     import c2pa
+
+
+class Synthesis(Enum):
+    """How much of a picture its source type says was synthesised."""
+
+    WHOLE = "whole"
+    PART = "part"
+
+
+_SYNTHETIC = {
+    "trainedAlgorithmicMedia": Synthesis.WHOLE,
+    "algorithmicMedia": Synthesis.PART,  # computed, but by no model that was trained on pictures
+    "compositeSynthetic": Synthesis.PART,
+    "compositeWithTrainedAlgorithmicMedia": Synthesis.PART,
+    "virtualRecording": Synthesis.PART,
+}
+MAX_TERM_CHARACTERS = 64
+
+
+def parse_term(value: str) -> str:
+    """Return the term of a source type, which is the last part of its address."""
+    return value.strip().rstrip("/").rpartition("/")[2][:MAX_TERM_CHARACTERS]
+
+
+def classify_term(term: str) -> Synthesis | None:
+    """Return how much a term says was synthesised; None for terms that say no such thing, and for unknown ones."""
+    return _SYNTHETIC.get(term)
+
 
 MAX_REPORT_BYTES = 2 << 20  # of the library's report about all manifests of a file
 MAX_MANIFESTS = 32

@@ -1,15 +1,129 @@
-"""What each part of the scan found, in points (docs/media-scan.md has the same table)."""
+"""What each part of the scan found, in points (docs/media-scan.md has the same table).
+
+The times that a container states are compared with the time at which its picture is claimed to be taken. Data of
+another format behind the end of a picture makes one file two (a polyglot); phones append further pictures and films to
+a JPEG (multi-picture format, motion photos), which are no such data. Indicators are the caller's claim: results of
+detectors that the caller runs, as numbers from 0 to 1 or booleans. The scan cannot check one of them, and names them so
+in its factors.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
+from attestlab.core.errors import ValidationFailed
 from attestlab.risk.media.assessment import Finding
-from attestlab.risk.media.content_credentials import ContentCredentials, CredentialState
+from attestlab.risk.media.containers.metadata import ContainerTime, TimeKind
+from attestlab.risk.media.content_credentials import ContentCredentials, CredentialState, Synthesis, classify_term
 from attestlab.risk.media.generator_marks import GeneratorMark
-from attestlab.risk.media.indicators import MAX_UNKNOWN_POINTS, UNKNOWN_WEIGHT, WEIGHTS
-from attestlab.risk.media.source_types import Synthesis, classify_term
-from attestlab.risk.media.timestamps import TimeConflict
+
+TOLERANCE = timedelta(days=2)  # zones, as EXIF has none, and clocks that were never set to the minute
+
+
+class TimeConflict(NamedTuple):
+    """A time of the container that does not fit the claimed one; `days` are their distance."""
+
+    place: str
+    days: int
+
+
+def find_time_conflicts(times: Iterable[ContainerTime], claimed_at: datetime) -> list[TimeConflict]:
+    """Find the times that contradict the claim, largest distance first.
+
+    A picture cannot have been taken at another time, nor changed or written before it was taken. Changed or written
+    later is ordinary: each export does that.
+    """
+    conflicts = [_find_conflict(time, claimed_at) for time in times]
+    return sorted(filter(None, conflicts), key=lambda conflict: -conflict.days)
+
+
+def _find_conflict(time: ContainerTime, claimed_at: datetime) -> TimeConflict | None:
+    at = time.at if time.at.tzinfo else time.at.replace(tzinfo=UTC)
+    later = at - claimed_at
+    is_conflict = later < -TOLERANCE or (time.kind is TimeKind.TAKEN and later > TOLERANCE)
+    return TimeConflict(f"{time.place}, {time.kind}", abs(later).days) if is_conflict else None
+
+
+_HEAD_BYTES = 1_024
+_TAIL_BYTES = 66_000  # within which a ZIP archive has its end record
+_ZIP_END = b"PK\x05\x06"
+_STARTS = {
+    b"PK\x03\x04": "ZIP",
+    b"%PDF-": "PDF",
+    b"\x7fELF": "ELF",
+    b"MZ": "Windows program",
+    b"Rar!": "RAR",
+    b"7z\xbc\xaf": "7-Zip",
+    b"<?php": "PHP",
+    b"<!doctype html": "HTML",
+    b"<html": "HTML",
+    b"<script": "HTML",
+}
+
+
+def name_foreign_data(content: bytes, end: int | None) -> str | None:
+    """Name the format of data that follows the end of a picture; None if there is none or it is unknown."""
+    if end is None or end >= len(content):
+        return None
+    head = content[end : end + _HEAD_BYTES].lstrip(b"\0\r\n\t ")
+    lowered = head[:16].lower()
+    for start, name in _STARTS.items():
+        if head.startswith(start) or lowered.startswith(start):
+            return name
+    return "ZIP" if _ZIP_END in content[max(end, len(content) - _TAIL_BYTES) :] else None
+
+
+MAX_INDICATORS = 16
+MAX_UNKNOWN_POINTS = 30  # of all unknown indicators together; below the verdict `suspect`
+UNKNOWN_WEIGHT = 10
+# What a caller's detector may look for, and how many points its full score gives.
+WEIGHTS = {
+    "ai_generated": 80,
+    "face_swap": 80,
+    "lip_sync": 70,
+    "voice_clone": 70,
+    "liveness_failed": 60,
+    "splice": 60,
+    "frequency_artifacts": 30,
+    "lighting_inconsistency": 25,
+    "temporal_inconsistency": 25,
+    "noise_inconsistency": 20,
+    "metadata_stripped": 5,
+}
+_NAME = re.compile(r"[a-z0-9_]{1,64}")
+_FIELD = "/indicators"
+
+
+def parse_indicators(indicators: Mapping[str, object] | None) -> dict[str, float]:
+    """Validate the indicators of a caller and return them as numbers, sorted by name.
+
+    Raises:
+        ValidationFailed: there are too many, or one has no acceptable name or value.
+    """
+    given = indicators or {}
+    if len(given) > MAX_INDICATORS:
+        message = f"There are {len(given):,} indicators; the limit is {MAX_INDICATORS}. Send the strongest."
+        raise ValidationFailed.of(_FIELD, "too_many", message)
+    return {name: _parse_value(name, given[name]) for name in sorted(given, key=str)}
+
+
+def _parse_value(name: object, value: object) -> float:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        message = f"{str(name)[:40]!r} is no name of an indicator: use 1 to 64 of a-z, 0-9 and _."
+        raise ValidationFailed.of(_FIELD, "name", message)
+    if not isinstance(value, bool | int | float) or not 0 <= value <= 1:  # not true of NaN either
+        message = f"The indicator {name} is {_shorten(value)}; send a number from 0 to 1, or a boolean."
+        raise ValidationFailed.of(f"{_FIELD}/{name}", "out_of_range", message)
+    return float(value)
+
+
+def _shorten(value: object) -> str:
+    """Write a value into an error; a number of a thousand digits would take long to write."""
+    return repr(value)[:40] if isinstance(value, bool | float | str) else type(value).__name__
+
 
 SIGNED_GENERATION = {Synthesis.WHOLE: 90, Synthesis.PART: 60}
 STATED_GENERATION = {Synthesis.WHOLE: 85, Synthesis.PART: 50}

@@ -17,15 +17,12 @@ from attestlab.risk.media import findings
 from attestlab.risk.media.assessment import Finding, MediaAssessment, assess
 from attestlab.risk.media.containers.metadata import ContainerMetadata, NamedText
 from attestlab.risk.media.containers.tiff import read_tiff
-from attestlab.risk.media.content_credentials import ContentCredentials, CredentialState, read_credentials
+from attestlab.risk.media.content_credentials import ContentCredentials, CredentialState, parse_term, read_credentials
+from attestlab.risk.media.findings import find_time_conflicts, name_foreign_data, parse_indicators
 from attestlab.risk.media.generator_marks import find_names, find_parameters, unfold_comments
-from attestlab.risk.media.indicators import parse_indicators
 from attestlab.risk.media.limits import CONTENT, MAX_MEDIA_BYTES
 from attestlab.risk.media.media_types import JPEG, UNREAD_PARTS, MediaType, detect_media_type, is_declared
 from attestlab.risk.media.recompression import find_recompression
-from attestlab.risk.media.source_types import parse_term
-from attestlab.risk.media.timestamps import find_time_conflicts
-from attestlab.risk.media.trailing_data import name_foreign_data
 from attestlab.risk.media.xmp import XmpMalformed, read_xmp
 
 _SOURCE_TYPE = "DigitalSourceType"

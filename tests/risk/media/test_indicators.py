@@ -8,7 +8,7 @@ import pytest
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.media import ScanVerdict, scan
-from attestlab.risk.media.indicators import MAX_INDICATORS, WEIGHTS
+from attestlab.risk.media.findings import MAX_INDICATORS, WEIGHTS
 
 
 @pytest.mark.parametrize(
