@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from attestlab.attestations import store
 from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.entities.exploration import Edge
+from attestlab.risk.entities.graph import Edge
 from attestlab.risk.rules import Entity, EntityType
 
 KIND = "issuance"

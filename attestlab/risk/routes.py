@@ -4,12 +4,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.account_takeover.backfill import LoginBackfill, PackedLogin
 from attestlab.risk.account_takeover.service import AccountTakeover
 from attestlab.risk.activity.service import Activity
 from attestlab.risk.activity.shapes import DriftOut, DriftQuery, SourceOut
+from attestlab.risk.enforcement.rendering import render_case, render_list_entry
+from attestlab.risk.entities.service import UNNAMED, Entities
+from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut
 from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.service import MediaScans
@@ -25,7 +28,7 @@ from attestlab.risk.shapes import (
     VelocityOut,
 )
 from attestlab.risk.signals.ndjson import Lines, require_few_lines
-from attestlab.risk.signals.rendering import render_bulk
+from attestlab.risk.signals.rendering import render_bulk, render_signal
 from attestlab.risk.signals.shapes import BulkOut
 from attestlab.risk.velocity import Velocity
 from attestlab.web.executor import Executor
@@ -55,28 +58,35 @@ def record_velocity(
     return VelocityOut(score=scored.score, windows=dict(scored.windows), factors=factors, signal_id=scored.signal_id)
 
 
-@routes.get("/v1/risk/sources", scope=Scope.RISK_READ)
-async def list_risk_sources(
-    query: PageQuery, caller: Caller, activity: Activity, executor: Executor
-) -> Page[SourceOut]:
-    """List the sources of the tenant's signals by name, each with its rhythm and whether it is silent.
+async def _scan_media(request: Request, body: ScanIn, caller: Caller, scans: MediaScans) -> MediaAssessment:
+    """Scan in a child process, before the write: it takes up to two seconds."""
+    file = None if request.payload is None else request.payload.file
+    return await scans.scanner.scan(
+        caller.tenant_id,
+        None if file is None else file.path,
+        body.content_type,
+        body.indicators,
+        claimed_at=body.claimed_at,
+        on_disconnect=request.on_disconnect,
+    )
 
-    A source is silent when it has sent nothing for much longer than its usual gap.
+
+@routes.post("/v1/risk/deepfake/scan", scope=Scope.RISK_WRITE, prepare=_scan_media, content=True)
+def scan_media(body: ScanIn, prepared: MediaAssessment, caller: Caller, scans: MediaScans, tx: Transaction) -> ScanOut:
+    """Scan media for marks of generation and alteration; the result is heuristic and says what it cannot see.
+
+    The file is read in a child process with limits of time and memory and is not stored. From a score of 60
+    on it becomes a signal.
     """
-    after = None if query.cursor is None else str(decode_position(_SOURCES, query.cursor)[0])
-    found = await executor.run_in_thread(partial(activity.sources, caller=caller, after=after, limit=query.limit + 1))
-    shown, cursor = split_page(found, limit=query.limit, kind=_SOURCES, position=lambda each: [each.source.source])
-    return Page[SourceOut](items=[SourceOut.of(each) for each in shown], next_cursor=cursor)
-
-
-@routes.get("/v1/risk/drift", scope=Scope.RISK_READ)
-async def get_risk_drift(query: DriftQuery, caller: Caller, activity: Activity, executor: Executor) -> DriftOut:
-    """Compare the scores of each source and type with those of the window of equal length before.
-
-    The measure is the population stability index (PSI) over tens of the score; the strongest drift comes
-    first.
-    """
-    return DriftOut.of(await executor.run_in_thread(partial(activity.drift, query.since, query.until, caller=caller)))
+    signal_id = scans.record(body.subject_ref, prepared, caller=caller, tx=tx)
+    factors = [FactorOut.of(factor) for factor in prepared.factors]
+    return ScanOut(
+        score=prepared.score,
+        verdict=prepared.verdict.value,
+        factors=factors,
+        signal_id=signal_id,
+        details=dict(prepared.details),
+    )
 
 
 async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTakeover, executor: Executor) -> Login:
@@ -92,7 +102,7 @@ async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTa
         country=body.country,
         user_agent=body.user_agent,
     )
-    await _warm_up(logins, executor)
+    await _warm_up_logins(logins, executor)
     return login
 
 
@@ -123,10 +133,10 @@ async def load_past_logins(
     background, and makes no signals of them. A login that is sent again counts once.
     """
     require_few_lines(request.ndjson)
-    await _warm_up(logins, executor)
+    await _warm_up_logins(logins, executor)
     lines, accepted = logins.read_past(request.ndjson, now=request.now), 0
-    while (batch := await _parse_batch(lines, str(caller.tenant_id), executor)) is not None:
-        for part in _slice(batch, executor):
+    while (batch := await _parse_login_batch(lines, str(caller.tenant_id), executor)) is not None:
+        for part in _slice_logins(batch, executor):
             async with executor.bulk.piece():
                 await executor.write(partial(backfill.keep, tenant_id=caller.tenant_id, logins=part))
         accepted += len(batch)
@@ -143,17 +153,17 @@ def get_backfill_progress(caller: Caller, backfill: LoginBackfill) -> BackfillPr
     return BackfillProgressOut(accepted=found.accepted, learnt=found.learnt)
 
 
-async def _warm_up(logins: AccountTakeover, executor: Executor) -> None:
+async def _warm_up_logins(logins: AccountTakeover, executor: Executor) -> None:
     if not logins.is_warm:
         await executor.run_in_thread(logins.warm_up)
 
 
-async def _parse_batch(lines: Lines[PackedLogin], owner: str, executor: Executor) -> Sequence[PackedLogin] | None:
+async def _parse_login_batch(lines: Lines[PackedLogin], owner: str, executor: Executor) -> Sequence[PackedLogin] | None:
     async with executor.bulk.piece():
         return await executor.bodies.run(owner, lines.parse_batch)
 
 
-def _slice(logins: Sequence[PackedLogin], executor: Executor) -> Iterator[Sequence[PackedLogin]]:
+def _slice_logins(logins: Sequence[PackedLogin], executor: Executor) -> Iterator[Sequence[PackedLogin]]:
     """Divide logins into writes, short ones while writes of other requests wait."""
     start = 0
     while start < len(logins):
@@ -162,32 +172,70 @@ def _slice(logins: Sequence[PackedLogin], executor: Executor) -> Iterator[Sequen
         start = end
 
 
-async def _scan(request: Request, body: ScanIn, caller: Caller, scans: MediaScans) -> MediaAssessment:
-    """Scan in a child process, before the write: it takes up to two seconds."""
-    file = None if request.payload is None else request.payload.file
-    return await scans.scanner.scan(
-        caller.tenant_id,
-        None if file is None else file.path,
-        body.content_type,
-        body.indicators,
-        claimed_at=body.claimed_at,
-        on_disconnect=request.on_disconnect,
-    )
+@routes.get("/v1/risk/entities/{type}/{id}", scope=Scope.RISK_READ)
+async def get_risk_entity(type: str, id: str, caller: Caller, entities: Entities, executor: Executor) -> EntityOut:
+    """Get what is known about an entity: its newest signals and cases, its list entries and velocity.
 
-
-@routes.post("/v1/risk/deepfake/scan", scope=Scope.RISK_WRITE, prepare=_scan, content=True)
-def scan_media(body: ScanIn, prepared: MediaAssessment, caller: Caller, scans: MediaScans, tx: Transaction) -> ScanOut:
-    """Scan media for marks of generation and alteration; the result is heuristic and says what it cannot see.
-
-    The file is read in a child process with limits of time and memory and is not stored. From a score of 60
-    on it becomes a signal.
+    An entity of which the tenant knows nothing is a 404.
     """
-    signal_id = scans.record(body.subject_ref, prepared, caller=caller, tx=tx)
-    factors = [FactorOut.of(factor) for factor in prepared.factors]
-    return ScanOut(
-        score=prepared.score,
-        verdict=prepared.verdict.value,
-        factors=factors,
-        signal_id=signal_id,
-        details=dict(prepared.details),
+    view = await executor.read(partial(entities.get, _parse_entity(type, id), caller=caller))
+    return EntityOut(
+        entity_type=view.entity.type.value,
+        entity_id=view.entity.id,
+        signals=[render_signal(row) for row in view.signals],
+        cases=[render_case(row) for row in view.cases],
+        lists=[render_list_entry(row) for row in view.list_entries],
+        windows={action: dict(counts) for action, counts in view.windows.items()},
+        truncated=view.truncated,
     )
+
+
+@routes.get("/v1/risk/entities/{type}/{id}/graph", scope=Scope.RISK_READ)
+async def get_risk_graph(
+    type: str, id: str, query: GraphQuery, caller: Caller, entities: Entities, executor: Executor
+) -> GraphOut:
+    """Get the entities around one that facts name together with it, the links between them, and rings of users.
+
+    The graph is explored breadth first up to `depth` links; `truncated` says whether bounds left something
+    out.
+    """
+    read_graph = partial(entities.graph, _parse_entity(type, id), depth=query.depth, caller=caller)
+    graph = await executor.run_in_thread(read_graph)
+    return GraphOut(
+        nodes=[NodeOut.of(node) for node in graph.nodes],
+        edges=[EdgeOut.of(edge) for edge in graph.edges],
+        rings=[RingOut.of(ring) for ring in graph.rings],
+        truncated=graph.truncated,
+    )
+
+
+def _parse_entity(kind: str, entity_id: str) -> Entity:
+    """Read an entity from the path; a kind that does not exist has no entity."""
+    try:
+        return Entity.of(kind, entity_id)
+    except ValidationFailed:
+        raise NotFound("entity", UNNAMED) from None
+
+
+@routes.get("/v1/risk/sources", scope=Scope.RISK_READ)
+async def list_risk_sources(
+    query: PageQuery, caller: Caller, activity: Activity, executor: Executor
+) -> Page[SourceOut]:
+    """List the sources of the tenant's signals by name, each with its rhythm and whether it is silent.
+
+    A source is silent when it has sent nothing for much longer than its usual gap.
+    """
+    after = None if query.cursor is None else str(decode_position(_SOURCES, query.cursor)[0])
+    found = await executor.run_in_thread(partial(activity.sources, caller=caller, after=after, limit=query.limit + 1))
+    shown, cursor = split_page(found, limit=query.limit, kind=_SOURCES, position=lambda each: [each.source.source])
+    return Page[SourceOut](items=[SourceOut.of(each) for each in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/risk/drift", scope=Scope.RISK_READ)
+async def get_risk_drift(query: DriftQuery, caller: Caller, activity: Activity, executor: Executor) -> DriftOut:
+    """Compare the scores of each source and type with those of the window of equal length before.
+
+    The measure is the population stability index (PSI) over tens of the score; the strongest drift comes
+    first.
+    """
+    return DriftOut.of(await executor.run_in_thread(partial(activity.drift, query.since, query.until, caller=caller)))

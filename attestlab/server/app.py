@@ -45,7 +45,6 @@ from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
 from attestlab.risk import routes as risk_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
-from attestlab.risk.entities import routes as entity_routes
 from attestlab.risk.normalization import routes as normalization_routes
 from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.velocity import record_blocked_address
@@ -95,7 +94,6 @@ CAPABILITIES: tuple[Routes, ...] = (
     signal_routes.routes,
     normalization_routes.routes,
     risk_routes.routes,
-    entity_routes.routes,
     enforcement_routes.routes,
     risk_simulation_routes.routes,
     webhook_routes.routes,

@@ -13,7 +13,7 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Plan, Scope
 from attestlab.risk import links
-from attestlab.risk.entities import exploration
+from attestlab.risk.entities import graph as entity_graph
 from attestlab.risk.rules import Entity, EntityType
 from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
@@ -135,11 +135,11 @@ def test_bulk_links_too_and_a_busy_entity_is_truncated(key: httpx.Client, monkey
 
     graph = read_graph(key, "ip", "192.0.2.7")
     assert (len(graph["nodes"]), len(graph["edges"]), graph["truncated"]) == (101, 100, True)
-    monkeypatch.setattr(exploration, "MAX_NODES", 5)
+    monkeypatch.setattr(entity_graph, "MAX_NODES", 5)
     assert len(read_graph(key, "ip", "192.0.2.7")["nodes"]) == 5
-    monkeypatch.setattr(exploration, "MAX_EDGES", 3)
+    monkeypatch.setattr(entity_graph, "MAX_EDGES", 3)
     assert len(read_graph(key, "ip", "192.0.2.7")["edges"]) == 3
-    monkeypatch.setattr(exploration, "MAX_LINKS_OF_NODE", 1_000)
+    monkeypatch.setattr(entity_graph, "MAX_LINKS_OF_NODE", 1_000)
     monkeypatch.setattr(links, "MAX_LINKS_READ", 2)
     assert len(read_graph(key, "ip", "192.0.2.7")["nodes"]) == 3
 

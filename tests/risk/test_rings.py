@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attestlab.risk.entities.rings import find_rings
+from attestlab.risk.entities.graph import find_rings
 from attestlab.risk.rules import Entity, EntityType
 
 USERS = [Entity(EntityType.USER, name) for name in ("ada", "bob", "eve")]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Integer, bindparam, func, select
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Caller
 from attestlab.risk import links
@@ -19,13 +21,60 @@ from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import Position
 from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskListEntryRecord
-from attestlab.risk.entities import store
-from attestlab.risk.entities.exploration import DEFAULT_DEPTH, Edge, Exploration
-from attestlab.risk.entities.rings import Ring, find_rings
-from attestlab.risk.rules import Entity, ListName
+from attestlab.risk.entities.graph import DEFAULT_DEPTH, Edge, Exploration, Ring, find_rings
+from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.tables import RiskSignalRecord
 from attestlab.risk.velocity import count_actions
+
+MAX_SIGNALS_COUNTED = 1_000  # of an entity, the newest; so that a busy address does not take seconds
+
+
+class SignalSummary(NamedTuple):
+    """The number of an entity's newest signals, up to `MAX_SIGNALS_COUNTED`, and the highest of their scores."""
+
+    count: int  # type: ignore[assignment]  # overrides tuple.count
+    max_score: float | None
+
+
+_columns = signal_store.signals.c
+_NEWEST = (
+    select(_columns.score)
+    .where(
+        _columns.tenant_id == bindparam("tenant_id"),
+        _columns.entity_type == bindparam("type"),
+        _columns.entity_id == bindparam("id"),
+    )
+    .order_by(_columns.seq.desc())
+    .limit(bindparam("limit", type_=Integer))
+    .subquery()
+)
+_SUMMARY = select(func.count(), func.max(_NEWEST.c.score)).select_from(_NEWEST)
+
+
+def summarize_signals(execute: Execute, tenant_id: UUID, entity: Entity) -> SignalSummary:
+    """Count the newest signals of an entity."""
+    of_entity = {"tenant_id": tenant_id, "type": entity.type.value, "id": entity.id}
+    return SignalSummary(*execute(_SUMMARY, {**of_entity, "limit": MAX_SIGNALS_COUNTED}).one())
+
+
+def find_open_cases(execute: Execute, tenant_id: UUID, entities: Iterable[Entity]) -> Mapping[Entity, UUID]:
+    """Find the open cases of entities."""
+    columns, found = enforcement_store.cases.c, {}
+    for kind, ids in _group_ids(entities):
+        of_kind = (columns.tenant_id == tenant_id, columns.entity_type == kind.value, columns.entity_id.in_(ids))
+        query = select(columns.entity_id, columns.id).where(*of_kind, columns.status == CaseStatus.OPEN.value)
+        found.update({Entity(kind, entity_id): case_id for entity_id, case_id in execute(query)})
+    return found
+
+
+def _group_ids(entities: Iterable[Entity]) -> Iterator[tuple[EntityType, list[str]]]:
+    """Yield the ids of each type: SQLite uses an index for a list of ids, but not for a list of pairs."""
+    ids: defaultdict[EntityType, list[str]] = defaultdict(list)
+    for entity in entities:
+        ids[entity.type].append(entity.id)
+    yield from ids.items()
+
 
 MAX_SIGNALS = MAX_CASES = 50  # the newest of an entity
 MAX_ACTIONS = 20
@@ -133,13 +182,13 @@ class Entities:
         self, connection: Connection, tenant_id: UUID, distances: Mapping[Entity, int]
     ) -> Sequence[GraphNode]:
         execute = connection.execute
-        open_cases = store.find_open_cases(execute, tenant_id, distances)
+        open_cases = find_open_cases(execute, tenant_id, distances)
         lists = enforcement_store.find_lists_of(execute, tenant_id, distances, now=self.clock.now())
         return [
             GraphNode(
                 entity,
                 distance,
-                *store.summarize_signals(execute, tenant_id, entity),
+                *summarize_signals(execute, tenant_id, entity),
                 open_cases.get(entity),
                 _choose_list(lists.get(entity, ())),
             )

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out
 from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut, Lists
-from attestlab.risk.entities.exploration import DEFAULT_DEPTH, MAX_DEPTH, Edge
-from attestlab.risk.entities.rings import Ring
+from attestlab.risk.entities.graph import DEFAULT_DEPTH, MAX_DEPTH, Edge, Ring
 from attestlab.risk.rules import Entity
 from attestlab.risk.shapes import EntityTypeName
 from attestlab.risk.signals.shapes import SignalOut
