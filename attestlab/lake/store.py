@@ -31,8 +31,8 @@ from attestlab.policy.store import decisions, policies, versions
 from attestlab.risk.enforcement.store import cases, challenges
 from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskChallengeRecord
 from attestlab.risk.normalization import service as normalization
+from attestlab.risk.normalization.store import RiskEventRecord
 from attestlab.risk.normalization.store import events as risk_events
-from attestlab.risk.normalization.tables import RiskEventRecord
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.store import signals
 from attestlab.risk.signals.tables import RiskSignalRecord

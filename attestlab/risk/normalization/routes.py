@@ -20,7 +20,7 @@ from attestlab.risk.normalization.shapes import (
     NormalizeIn,
     NormalizeOut,
 )
-from attestlab.risk.normalization.tables import RiskEventRecord
+from attestlab.risk.normalization.store import RiskEventRecord
 from attestlab.risk.rules import Entity, settle_time
 from attestlab.risk.signals.rendering import render_signal
 from attestlab.web.executor import Executor

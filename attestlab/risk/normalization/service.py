@@ -27,7 +27,7 @@ from attestlab.risk.normalization.mapping import (
     find_source,
     validate_items,
 )
-from attestlab.risk.normalization.tables import RiskEventRecord, RiskMappingRecord
+from attestlab.risk.normalization.store import RiskEventRecord, RiskMappingRecord
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals import store as signal_store
