@@ -23,7 +23,7 @@ from attestlab.lake.datasets import SIGNALS
 from attestlab.lake.parts import write_part
 from attestlab.lake.sealed_connections import open_sealed
 from attestlab.lake.service import ROWS_A_PART
-from attestlab.risk.enforcement.tables import RiskCaseRecord
+from attestlab.risk.enforcement.store import RiskCaseRecord
 from attestlab.risk.rules import CaseOutcome
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.risk.metrics import DEFAULT_COSTS

@@ -28,8 +28,7 @@ from attestlab.log.store import heads, leaves
 from attestlab.orgs.store import tenants
 from attestlab.policy.decisions import EVALUATED
 from attestlab.policy.store import decisions, policies, versions
-from attestlab.risk.enforcement.store import cases, challenges
-from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskChallengeRecord
+from attestlab.risk.enforcement.store import RiskCaseRecord, RiskChallengeRecord, cases, challenges
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.store import RiskEventRecord
 from attestlab.risk.normalization.store import events as risk_events

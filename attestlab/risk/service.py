@@ -12,10 +12,8 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover.service import AccountTakeover
 from attestlab.risk.activity.service import Activity, DriftReport, SourceStatus
 from attestlab.risk.activity.store import write_activity
-from attestlab.risk.enforcement.cases import Cases
-from attestlab.risk.enforcement.challenges import Challenges
-from attestlab.risk.enforcement.lists import EntityLists
-from attestlab.risk.enforcement.settings import RiskPreferences
+from attestlab.risk.enforcement.cases import Cases, RiskPreferences
+from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.entities.service import Entities, FindIssuances
 from attestlab.risk.links import write_links
 from attestlab.risk.media.service import MediaScans

@@ -13,7 +13,7 @@ import pyarrow as pa
 from attestlab.lake import datasets
 from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.context import Values
-from attestlab.risk.enforcement.tables import RiskCaseRecord
+from attestlab.risk.enforcement.store import RiskCaseRecord
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.risk.attributes import LOOK_BACKS
 from attestlab.simulation.risk.risk_simulation import RiskSimulation

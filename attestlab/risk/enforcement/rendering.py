@@ -1,7 +1,7 @@
 """Rendering of cases and list entries, shared by the routes that return some."""
 
 from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut
-from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskListEntryRecord
+from attestlab.risk.enforcement.store import RiskCaseRecord, RiskListEntryRecord
 
 
 def render_case(row: RiskCaseRecord) -> CaseOut:

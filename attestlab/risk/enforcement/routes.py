@@ -4,11 +4,9 @@ from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller, Scope
-from attestlab.risk.enforcement.cases import Cases
-from attestlab.risk.enforcement.challenges import Challenges
-from attestlab.risk.enforcement.lists import EntityLists
+from attestlab.risk.enforcement.cases import Cases, RiskPreferences
+from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.enforcement.rendering import render_case, render_list_entry
-from attestlab.risk.enforcement.settings import RiskPreferences
 from attestlab.risk.enforcement.shapes import (
     CaseOut,
     CasesQuery,
@@ -22,7 +20,7 @@ from attestlab.risk.enforcement.shapes import (
     SettingsIn,
     SettingsOut,
 )
-from attestlab.risk.enforcement.tables import RiskChallengeRecord
+from attestlab.risk.enforcement.store import RiskChallengeRecord
 from attestlab.risk.rules import CaseOutcome, Entity, ListName
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.routes import Routes

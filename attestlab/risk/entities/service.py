@@ -19,8 +19,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk import links
 from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.shapes import CasesQuery
-from attestlab.risk.enforcement.store import Position
-from attestlab.risk.enforcement.tables import RiskCaseRecord, RiskListEntryRecord
+from attestlab.risk.enforcement.store import Position, RiskCaseRecord, RiskListEntryRecord
 from attestlab.risk.entities.graph import DEFAULT_DEPTH, Edge, Exploration, Ring, find_rings
 from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName
 from attestlab.risk.signals import store as signal_store

@@ -17,7 +17,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
-from attestlab.risk.confirmation import ConfirmUser
+from attestlab.risk.enforcement.cases import ConfirmUser
 from attestlab.risk.links import Fact, note_links
 from attestlab.risk.normalization import store
 from attestlab.risk.normalization.mapping import (

@@ -16,7 +16,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_id
 from attestlab.core.records import outbox
 from attestlab.risk.activity.store import Occurrence, note_activity
-from attestlab.risk.enforcement import cases, lists, settings
+from attestlab.risk.enforcement import cases, lists
 from attestlab.risk.events import SignalCreated, SignalEscalated
 from attestlab.risk.links import Fact, note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
@@ -87,7 +87,7 @@ def describe_occurrence(record: RiskSignalRecord) -> Occurrence:
 
 def _open_cases(tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], at: datetime) -> dict[int, UUID]:
     """Escalate the signals at the threshold, except those of allowed entities; returns cases by the signal's index."""
-    threshold = settings.find_threshold(tx.connection, tenant_id)
+    threshold = cases.find_threshold(tx.connection, tenant_id)
     reached = [(index, signal) for index, signal in enumerate(new) if signal.score >= threshold]
     scores: defaultdict[Entity, list[float]] = defaultdict(list)
     for _, signal in reached:

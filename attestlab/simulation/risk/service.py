@@ -18,7 +18,7 @@ from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store as enforcement_store
-from attestlab.risk.enforcement.settings import find_threshold
+from attestlab.risk.enforcement.cases import find_threshold
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import Position
 from attestlab.simulation.risk.metrics import DEFAULT_COSTS, ErrorCosts, require_costs

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.sql.compiler import literal, quote_column
-from attestlab.risk.enforcement.tables import RiskCaseRecord
+from attestlab.risk.enforcement.store import RiskCaseRecord
 from attestlab.risk.rules import CaseOutcome
 from attestlab.simulation.decision_queries import COUNT as WEIGHT
 from attestlab.simulation.decision_queries import EXAMPLE
