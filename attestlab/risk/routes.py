@@ -1,21 +1,24 @@
 """HTTP routes of risk that need no module of their own, in the order of the API."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from functools import partial
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
-from attestlab.risk.account_takeover.backfill import LoginBackfill, PackedLogin
-from attestlab.risk.account_takeover.service import AccountTakeover
-from attestlab.risk.activity.service import Activity
-from attestlab.risk.activity.shapes import DriftOut, DriftQuery, SourceOut
-from attestlab.risk.enforcement.rendering import render_case, render_list_entry
-from attestlab.risk.entities.service import UNNAMED, Entities
-from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut
+from attestlab.risk.account_takeover.backfill import BackfillProgress, LoginBackfill, PackedLogin
+from attestlab.risk.account_takeover.service import AccountTakeover, LoginScore
+from attestlab.risk.activity.service import Activity, DriftReport, KindDrift, SourceStatus
+from attestlab.risk.activity.shapes import DriftOut, DriftQuery, KindDriftOut, SourceOut
+from attestlab.risk.entities.graph import Edge, Ring
+from attestlab.risk.entities.service import UNNAMED, Entities, EntityGraph, EntityView, GraphNode
+from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut
 from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.service import MediaScans
+from attestlab.risk.rendering import render_bulk, render_case, render_factors, render_list_entry, render_signal
 from attestlab.risk.rules import Entity, settle_time
 from attestlab.risk.shapes import (
     BackfillProgressOut,
@@ -28,9 +31,8 @@ from attestlab.risk.shapes import (
     VelocityOut,
 )
 from attestlab.risk.signals.ndjson import Lines, require_few_lines
-from attestlab.risk.signals.rendering import render_bulk, render_signal
 from attestlab.risk.signals.shapes import BulkOut
-from attestlab.risk.velocity import Velocity
+from attestlab.risk.velocity import Velocity, VelocityScore
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, PageQuery, decode_position, split_page
 from attestlab.web.request import Request
@@ -40,6 +42,72 @@ routes = Routes("risk")
 _SOURCES = "risk_sources"
 BACKFILL_LIMIT_BYTES = 50 * 1024 * 1024
 LOGINS_PER_WRITE, LOGINS_PER_WRITE_IN_TURN = 250, 50  # the latter while writes of other requests wait
+
+
+def _list_factors(scored: VelocityScore | MediaAssessment | LoginScore) -> list[FactorOut]:
+    return render_factors(scored.factors)
+
+
+def _count_seconds(duration: timedelta | None) -> int | None:
+    return None if duration is None else int(duration.total_seconds())
+
+
+_render_velocity = RowRenderer(VelocityOut, VelocityScore, factors=_list_factors)
+_render_scan = RowRenderer(
+    ScanOut,
+    MediaAssessment,
+    computed=["signal_id"],
+    verdict=lambda scan: scan.verdict.value,
+    factors=_list_factors,
+)
+_render_login = RowRenderer(LoginOut, LoginScore, level=lambda score: score.level.value, factors=_list_factors)
+_render_progress = RowRenderer(BackfillProgressOut, BackfillProgress)
+_render_view = RowRenderer(
+    EntityOut,
+    EntityView,
+    entity_type=lambda view: view.entity.type.value,
+    entity_id=lambda view: view.entity.id,
+    signals=lambda view: list(map(render_signal, view.signals)),
+    cases=lambda view: list(map(render_case, view.cases)),
+    lists=lambda view: list(map(render_list_entry, view.list_entries)),
+)
+_render_name = RowRenderer(EntityNameOut, Entity, type=lambda entity: entity.type.value)
+_render_node = RowRenderer(NodeOut, GraphNode, type=lambda node: node.entity.type.value, id=lambda node: node.entity.id)
+_render_edge = RowRenderer(
+    EdgeOut, Edge, source=lambda edge: _render_name(edge.source), target=lambda edge: _render_name(edge.target)
+)
+_render_ring = RowRenderer(
+    RingOut,
+    Ring,
+    users=lambda ring: list(map(_render_name, ring.users)),
+    shared=lambda ring: list(map(_render_name, ring.shared)),
+)
+_render_graph = RowRenderer(
+    GraphOut,
+    EntityGraph,
+    nodes=lambda graph: list(map(_render_node, graph.nodes)),
+    edges=lambda graph: list(map(_render_edge, graph.edges)),
+    rings=lambda graph: list(map(_render_ring, graph.rings)),
+)
+_render_source = RowRenderer(
+    SourceOut,
+    SourceStatus,
+    source=lambda status: status.source.source,
+    count=lambda status: status.source.count,
+    first_seen=lambda status: status.source.first_seen,
+    last_seen=lambda status: status.source.last_seen,
+    typical_gap_s=lambda status: _count_seconds(status.rhythm.typical_gap),
+    silent_after_s=lambda status: _count_seconds(status.rhythm.silent_after),
+    silent="is_silent",
+)
+_render_kind = RowRenderer(
+    KindDriftOut,
+    KindDrift,
+    source=lambda drift: drift.kind.source,
+    signal_type=lambda drift: drift.kind.signal_type,
+    level=lambda drift: drift.level.value,
+)
+_render_drift = RowRenderer(DriftOut, DriftReport, items=lambda report: list(map(_render_kind, report.kinds)))
 
 
 @routes.post("/v1/risk/velocity/record", scope=Scope.RISK_WRITE)
@@ -54,8 +122,7 @@ def record_velocity(
     entity = Entity.of(body.entity_type, body.entity_id)
     occurred_at = settle_time(body.occurred_at, request.now)
     scored = velocity.record(entity, body.action, occurred_at=occurred_at, caller=caller, tx=tx)
-    factors = [FactorOut.of(factor) for factor in scored.factors]
-    return VelocityOut(score=scored.score, windows=dict(scored.windows), factors=factors, signal_id=scored.signal_id)
+    return _render_velocity(scored)
 
 
 async def _scan_media(request: Request, body: ScanIn, caller: Caller, scans: MediaScans) -> MediaAssessment:
@@ -79,14 +146,7 @@ def scan_media(body: ScanIn, prepared: MediaAssessment, caller: Caller, scans: M
     on it becomes a signal.
     """
     signal_id = scans.record(body.subject_ref, prepared, caller=caller, tx=tx)
-    factors = [FactorOut.of(factor) for factor in prepared.factors]
-    return ScanOut(
-        score=prepared.score,
-        verdict=prepared.verdict.value,
-        factors=factors,
-        signal_id=signal_id,
-        details=dict(prepared.details),
-    )
+    return _render_scan(prepared, signal_id=signal_id)
 
 
 async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTakeover, executor: Executor) -> Login:
@@ -118,8 +178,7 @@ def evaluate_login(
     """
     evaluate = logins.evaluate_past if body.backfill else logins.evaluate
     scored = evaluate(prepared, caller=caller, tx=tx)
-    factors = [FactorOut.of(factor) for factor in scored.factors]
-    return LoginOut(score=scored.score, level=scored.level.value, factors=factors, signal_id=scored.signal_id)
+    return _render_login(scored)
 
 
 @routes.post("/v1/risk/ato/backfill", scope=Scope.RISK_WRITE, ndjson=True, body_limit=BACKFILL_LIMIT_BYTES)
@@ -149,8 +208,7 @@ def get_backfill_progress(caller: Caller, backfill: LoginBackfill) -> BackfillPr
 
     Both numbers are equal when all are learnt. If an older login comes later, learning begins again.
     """
-    found = backfill.progress(caller=caller)
-    return BackfillProgressOut(accepted=found.accepted, learnt=found.learnt)
+    return _render_progress(backfill.progress(caller=caller))
 
 
 async def _warm_up_logins(logins: AccountTakeover, executor: Executor) -> None:
@@ -179,15 +237,7 @@ async def get_risk_entity(type: str, id: str, caller: Caller, entities: Entities
     An entity of which the tenant knows nothing is a 404.
     """
     view = await executor.read(partial(entities.get, _parse_entity(type, id), caller=caller))
-    return EntityOut(
-        entity_type=view.entity.type.value,
-        entity_id=view.entity.id,
-        signals=[render_signal(row) for row in view.signals],
-        cases=[render_case(row) for row in view.cases],
-        lists=[render_list_entry(row) for row in view.list_entries],
-        windows={action: dict(counts) for action, counts in view.windows.items()},
-        truncated=view.truncated,
-    )
+    return _render_view(view)
 
 
 @routes.get("/v1/risk/entities/{type}/{id}/graph", scope=Scope.RISK_READ)
@@ -201,12 +251,7 @@ async def get_risk_graph(
     """
     read_graph = partial(entities.graph, _parse_entity(type, id), depth=query.depth, caller=caller)
     graph = await executor.run_in_thread(read_graph)
-    return GraphOut(
-        nodes=[NodeOut.of(node) for node in graph.nodes],
-        edges=[EdgeOut.of(edge) for edge in graph.edges],
-        rings=[RingOut.of(ring) for ring in graph.rings],
-        truncated=graph.truncated,
-    )
+    return _render_graph(graph)
 
 
 def _parse_entity(kind: str, entity_id: str) -> Entity:
@@ -228,7 +273,7 @@ async def list_risk_sources(
     after = None if query.cursor is None else str(decode_position(_SOURCES, query.cursor)[0])
     found = await executor.run_in_thread(partial(activity.sources, caller=caller, after=after, limit=query.limit + 1))
     shown, cursor = split_page(found, limit=query.limit, kind=_SOURCES, position=lambda each: [each.source.source])
-    return Page[SourceOut](items=[SourceOut.of(each) for each in shown], next_cursor=cursor)
+    return Page[SourceOut](items=list(map(_render_source, shown)), next_cursor=cursor)
 
 
 @routes.get("/v1/risk/drift", scope=Scope.RISK_READ)
@@ -238,4 +283,5 @@ async def get_risk_drift(query: DriftQuery, caller: Caller, activity: Activity, 
     The measure is the population stability index (PSI) over tens of the score; the strongest drift comes
     first.
     """
-    return DriftOut.of(await executor.run_in_thread(partial(activity.drift, query.since, query.until, caller=caller)))
+    read_drift = partial(activity.drift, query.since, query.until, caller=caller)
+    return _render_drift(await executor.run_in_thread(read_drift))

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo
 
 from attestlab.core.shapes import In, Moment, Out, one_of
 from attestlab.core.text_forms import describe_form
-from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType, Factor, spell_filter
+from attestlab.risk.rules import MAX_ENTITY_ID_LENGTH, NAME_PATTERN, EntityType, spell_filter
 
 EntityTypes = Literal["user", "device", "ip", "document", "session", "issuer", "attestation"]
 EntityTypeName = Annotated[str, one_of(EntityType)]
@@ -33,12 +33,6 @@ class FactorOut(Out):
     weight: float
     contribution: float
     explanation: str
-
-    @classmethod
-    def of(cls, factor: Factor) -> FactorOut:
-        """Render a factor."""
-        name, value, weight, contribution, explanation = factor
-        return cls(name=name, value=value, weight=weight, contribution=contribution, explanation=explanation)
 
 
 class VelocityIn(In):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from attestlab.core.shapes import In, Moment, Out
-
-if TYPE_CHECKING:  # a client reads these models without the service
-    from attestlab.risk.activity.service import DriftReport, KindDrift, SourceStatus
 
 
 class DriftQuery(In):
@@ -32,18 +29,6 @@ class KindDriftOut(Out):
     counts: list[int]
     reference_counts: list[int]
 
-    @classmethod
-    def of(cls, drift: KindDrift) -> KindDriftOut:
-        """Render the drift of one source and type."""
-        return cls(
-            source=drift.kind.source,
-            signal_type=drift.kind.signal_type,
-            psi=drift.psi,
-            level=drift.level.value,
-            counts=list(drift.counts),
-            reference_counts=list(drift.reference_counts),
-        )
-
 
 class DriftOut(Out):
     """The drift of the window `from` - `to` against `reference_from` - `from`, strongest first."""
@@ -53,17 +38,6 @@ class DriftOut(Out):
     reference_since: Moment = Field(serialization_alias="reference_from")
     items: list[KindDriftOut]
     truncated: bool
-
-    @classmethod
-    def of(cls, report: DriftReport) -> DriftOut:
-        """Render a report."""
-        return cls(
-            since=report.since,
-            until=report.until,
-            reference_since=report.reference_since,
-            items=[KindDriftOut.of(each) for each in report.kinds],
-            truncated=report.truncated,
-        )
 
 
 class SourceOut(Out):
@@ -80,19 +54,3 @@ class SourceOut(Out):
     silent_after_s: int | None
     silent: bool
     warning: str | None
-
-    @classmethod
-    def of(cls, status: SourceStatus) -> SourceOut:
-        """Render a source."""
-        row, rhythm, is_silent, warning = status
-        gap, limit = (None if each is None else int(each.total_seconds()) for each in rhythm)
-        return cls(
-            source=row.source,
-            count=row.count,
-            first_seen=row.first_seen,
-            last_seen=row.last_seen,
-            typical_gap_s=gap,
-            silent_after_s=limit,
-            silent=is_silent,
-            warning=warning,
-        )

@@ -3,10 +3,10 @@
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
-from attestlab.risk.enforcement.rendering import render_case, render_list_entry
 from attestlab.risk.enforcement.shapes import (
     CaseOut,
     CasesQuery,
@@ -21,12 +21,14 @@ from attestlab.risk.enforcement.shapes import (
     SettingsOut,
 )
 from attestlab.risk.enforcement.store import RiskChallengeRecord
+from attestlab.risk.rendering import render_case, render_list_entry
 from attestlab.risk.rules import CaseOutcome, Entity, ListName
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
 _CASES, _CHALLENGES, _ENTRIES = "risk_cases", "risk_challenges", "risk_list_entries"
+_render_challenge = RowRenderer(ChallengeOut, RiskChallengeRecord, decision_id="id", action=lambda _: "challenge")
 
 
 @routes.post("/v1/risk/challenge", scope=Scope.RISK_WRITE)
@@ -138,8 +140,3 @@ def set_risk_settings(body: SettingsIn, caller: Caller, preferences: RiskPrefere
     """
     threshold = preferences.set_threshold(body.escalation_threshold, caller=caller, tx=tx)
     return SettingsOut(escalation_threshold=threshold)
-
-
-def _render_challenge(row: RiskChallengeRecord) -> ChallengeOut:
-    names = [name for name in ChallengeOut.model_fields if name not in ("decision_id", "action")]
-    return ChallengeOut(decision_id=row.id, **{name: getattr(row, name) for name in names})

@@ -6,9 +6,10 @@ import orjson
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.normalization.mapping import EventMapping, MappingItem
-from attestlab.risk.normalization.service import EventPeriod, Normalization
+from attestlab.risk.normalization.service import EventPeriod, Normalization, RecordedEvent
 from attestlab.risk.normalization.shapes import (
     EventIn,
     EventOut,
@@ -21,8 +22,8 @@ from attestlab.risk.normalization.shapes import (
     NormalizeOut,
 )
 from attestlab.risk.normalization.store import RiskEventRecord
+from attestlab.risk.rendering import render_signal
 from attestlab.risk.rules import Entity, settle_time
-from attestlab.risk.signals.rendering import render_signal
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
@@ -30,6 +31,9 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
 _LIST = "risk_events"
+_render_event = RowRenderer(EventOut, RiskEventRecord, data=lambda row: orjson.loads(row.data))
+_render_item = RowRenderer(MappingItemOut, MappingItem)
+_render_normalized = RowRenderer(NormalizedOut, RecordedEvent, signal=lambda recorded: render_signal(recorded.signal))
 
 
 @routes.post("/v1/risk/events", scope=Scope.RISK_WRITE)
@@ -49,7 +53,7 @@ def record_risk_event(
         caller=caller,
         tx=tx,
     )
-    return NormalizedOut(normalized=recorded.normalized, signal=render_signal(recorded.signal))
+    return _render_normalized(recorded)
 
 
 @routes.get("/v1/risk/events", scope=Scope.RISK_READ)
@@ -113,9 +117,4 @@ def replace_risk_mapping(body: MappingIn, caller: Caller, normalization: Normali
 
 
 def _render_mapping(mapping: EventMapping) -> MappingOut:
-    return MappingOut(version=mapping.version, items=[MappingItemOut(**item._asdict()) for item in mapping.items])
-
-
-def _render_event(row: RiskEventRecord) -> EventOut:
-    columns = {name: getattr(row, name) for name in EventOut.model_fields if name != "data"}
-    return EventOut(**columns, data=orjson.loads(row.data))
+    return MappingOut(version=mapping.version, items=list(map(_render_item, mapping.items)))

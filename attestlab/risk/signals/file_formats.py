@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from attestlab.core.encoding import format_time
 from attestlab.core.spreadsheet_cells import protect_cell
-from attestlab.risk.signals.rendering import render_signal
+from attestlab.risk.rendering import render_signal
 from attestlab.risk.signals.shapes import SignalOut
 from attestlab.risk.signals.tables import RiskSignalRecord
 

@@ -7,13 +7,13 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
+from attestlab.risk.rendering import render_bulk, render_recorded_signal, render_signal
 from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.ndjson import Lines, require_few_lines
 from attestlab.risk.signals.recording import NewSignal
-from attestlab.risk.signals.rendering import render_bulk, render_signal
 from attestlab.risk.signals.service import Signals
 from attestlab.risk.signals.shapes import (
     BulkOut,
@@ -64,7 +64,7 @@ def create_risk_signal(
     request.respond_headers["Location"] = f"/v1/risk/signals/{record.id}"
     highest = {} if body.score_scale == "unit" else {record.source: record.score}
     warnings = signals.warn_about_scale(highest, caller=caller, tx=tx)
-    return RecordedSignalOut(**dict(render_signal(record)), warnings=warnings)
+    return render_recorded_signal(record, warnings=warnings)
 
 
 @routes.post("/v1/risk/signals/bulk", scope=Scope.RISK_WRITE, ndjson=True, body_limit=BULK_LIMIT_BYTES)

@@ -1,0 +1,49 @@
+"""Rows of risk as wire models, and the results of bulk requests, as far as several route modules return them."""
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from attestlab.core.row_rendering import RowRenderer
+from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut
+from attestlab.risk.enforcement.store import RiskCaseRecord, RiskListEntryRecord
+from attestlab.risk.rules import Factor
+from attestlab.risk.shapes import FactorOut
+from attestlab.risk.signals.ndjson import Lines, RejectedLine
+from attestlab.risk.signals.shapes import BulkOut, RecordedSignalOut, RejectedLineOut, SignalOut
+from attestlab.risk.signals.tables import RiskSignalRecord
+
+
+def _read_details(row: RiskSignalRecord) -> object:
+    return orjson.loads(row.details)
+
+
+def _scale_score(row: RiskSignalRecord) -> float:
+    return round(row.score / 100, 6)
+
+
+render_signal = RowRenderer(SignalOut, RiskSignalRecord, details=_read_details, score_unit=_scale_score)
+render_recorded_signal = RowRenderer(
+    RecordedSignalOut, RiskSignalRecord, computed=["warnings"], details=_read_details, score_unit=_scale_score
+)
+render_case = RowRenderer(CaseOut, RiskCaseRecord)
+render_list_entry = RowRenderer(ListEntryOut, RiskListEntryRecord)
+_render_factor = RowRenderer(FactorOut, Factor)
+_render_rejected_line = RowRenderer(RejectedLineOut, RejectedLine)
+
+
+def render_factors(factors: Iterable[Factor]) -> list[FactorOut]:
+    """Render the factors of a score."""
+    return list(map(_render_factor, factors))
+
+
+def render_bulk(lines: Lines[object], accepted: int, warnings: Sequence[str] = ()) -> BulkOut:
+    """Render the result of a bulk request whose lines are read."""
+    return BulkOut(
+        accepted=accepted,
+        rejected=list(map(_render_rejected_line, lines.rejected)),
+        more_rejected=lines.rejected_count - len(lines.rejected),
+        not_read=0,  # every line is read
+        stopped_at_line=None,
+        warnings=list(warnings),
+    )
