@@ -9,11 +9,10 @@ from attestlab.client.cards import CardRow, CardTone, Markup, draw_card, join, w
 from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, SIGNAL_THRESHOLD
 
 if TYPE_CHECKING:
-    from attestlab.risk.activity.shapes import DriftOut, KindDriftOut
     from attestlab.risk.enforcement.shapes import CaseOut
     from attestlab.risk.entities.shapes import EntityOut, GraphOut
     from attestlab.risk.normalization.shapes import NormalizedOut
-    from attestlab.risk.shapes import FactorOut, LoginOut, ScanOut, VelocityOut
+    from attestlab.risk.shapes import DriftOut, FactorOut, KindDriftOut, LoginOut, ScanOut, VelocityOut
     from attestlab.risk.signals.shapes import BulkOut, SignalOut
     from attestlab.simulation.risk.shapes import ProportionOut, RiskSimulationOut
 

@@ -11,7 +11,6 @@ from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.account_takeover.backfill import BackfillProgress, LoginBackfill, PackedLogin
 from attestlab.risk.account_takeover.service import AccountTakeover, LoginScore
 from attestlab.risk.activity.service import Activity, DriftReport, KindDrift, SourceStatus
-from attestlab.risk.activity.shapes import DriftOut, DriftQuery, KindDriftOut, SourceOut
 from attestlab.risk.entities.graph import Edge, Ring
 from attestlab.risk.entities.service import UNNAMED, Entities, EntityGraph, EntityView, GraphNode
 from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut
@@ -22,11 +21,15 @@ from attestlab.risk.rendering import render_bulk, render_case, render_factors, r
 from attestlab.risk.rules import Entity, settle_time
 from attestlab.risk.shapes import (
     BackfillProgressOut,
+    DriftOut,
+    DriftQuery,
     FactorOut,
+    KindDriftOut,
     LoginAttemptIn,
     LoginOut,
     ScanIn,
     ScanOut,
+    SourceOut,
     VelocityIn,
     VelocityOut,
 )

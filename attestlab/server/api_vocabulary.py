@@ -44,7 +44,6 @@ from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.risk import rules as risk_rules
 from attestlab.risk import shapes as risk_shapes
-from attestlab.risk.activity import shapes as activity_shapes
 from attestlab.risk.activity.rules import DriftLevel
 from attestlab.risk.enforcement import shapes as enforcement_shapes
 from attestlab.risk.entities import shapes as entity_shapes
@@ -253,10 +252,10 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "risk_edge": entity_shapes.EdgeOut,
     "risk_ring": entity_shapes.RingOut,
     "risk_entity_name": entity_shapes.EntityNameOut,
-    "risk_source": activity_shapes.SourceOut,
-    "risk_drift": activity_shapes.DriftOut,
-    "risk_drift_query": activity_shapes.DriftQuery,
-    "risk_kind_drift": activity_shapes.KindDriftOut,
+    "risk_source": risk_shapes.SourceOut,
+    "risk_drift": risk_shapes.DriftOut,
+    "risk_drift_query": risk_shapes.DriftQuery,
+    "risk_kind_drift": risk_shapes.KindDriftOut,
     "risk_simulation_input": risk_simulation_shapes.SimulateRiskIn,
     "risk_rule_input": risk_simulation_shapes.RiskRuleIn,
     "risk_error_costs_input": risk_simulation_shapes.CostsIn,

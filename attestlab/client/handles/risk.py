@@ -13,11 +13,10 @@ from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.activity.shapes import DriftOut, KindDriftOut, SourceOut
 from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut, SettingsOut
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.normalization.shapes import MappingItemOut, MappingOut, NormalizedOut, NormalizeOut
-from attestlab.risk.shapes import FactorOut, LoginOut, ScanOut, VelocityOut
+from attestlab.risk.shapes import DriftOut, FactorOut, KindDriftOut, LoginOut, ScanOut, SourceOut, VelocityOut
 from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
 from attestlab.simulation.risk.shapes import (
     CurvePointOut,
