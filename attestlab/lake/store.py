@@ -33,8 +33,7 @@ from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.store import RiskEventRecord
 from attestlab.risk.normalization.store import events as risk_events
 from attestlab.risk.signals import recording
-from attestlab.risk.signals.store import signals
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord, signals
 from attestlab.webhooks import delivery_store
 from attestlab.webhooks.delivery_store import attempts, deliveries
 

@@ -17,7 +17,7 @@ from attestlab.risk.enforcement.lists import LISTS_CHANGED
 from attestlab.risk.rules import MAX_RECENT_SIGNALS, RECENT, Entity, ListName
 from attestlab.risk.signals import recording
 from attestlab.risk.signals import store as signal_store
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 
 
 class RecentRisk(NamedTuple):

@@ -11,7 +11,7 @@ from attestlab.risk.rules import Factor
 from attestlab.risk.shapes import FactorOut
 from attestlab.risk.signals.ndjson import Lines, RejectedLine
 from attestlab.risk.signals.shapes import BulkOut, RecordedSignalOut, RejectedLineOut, SignalOut
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 
 
 def _read_details(row: RiskSignalRecord) -> object:

@@ -10,7 +10,7 @@ from pydantic import Field as PydanticField
 from sqlmodel import Field
 
 from attestlab.core.db.tables import model_of, table_of
-from attestlab.risk.signals.tables import RiskSignal, RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignal, RiskSignalRecord
 
 signals = table_of(RiskSignal)
 

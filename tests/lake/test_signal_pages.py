@@ -22,7 +22,7 @@ from attestlab.risk.signals.bulk import BulkOptions
 from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.signals.service import ExportedNumbers
 from attestlab.risk.signals.shapes import SignalFilters
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 from support.lake import corrupt_parquet
 
 COUNT = 240

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.lake import datasets, store
 from attestlab.lake.parts import find_parts
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 from support.lake import LakeScenario, LakeTenant, corrupt_parquet
 
 RAW = ("signals", "raw_events", "log_entries", "audit", "verifications")

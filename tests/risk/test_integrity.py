@@ -13,7 +13,7 @@ from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals import store
 from attestlab.risk.signals.bulk import BulkOptions
 from attestlab.risk.signals.recording import NewSignal
-from attestlab.risk.signals.tables import BulkProgressRecord
+from attestlab.risk.signals.store import BulkProgressRecord
 from support.earlier_records import undo_revision_26
 from support.orgs import forget_group_scopes
 

@@ -23,7 +23,7 @@ from attestlab.risk.enforcement.store import Position, RiskCaseRecord, RiskListE
 from attestlab.risk.entities.graph import DEFAULT_DEPTH, Edge, Exploration, Ring, find_rings
 from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName
 from attestlab.risk.signals import store as signal_store
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 from attestlab.risk.velocity import count_actions
 
 MAX_SIGNALS_COUNTED = 1_000  # of an entity, the newest; so that a busy address does not take seconds

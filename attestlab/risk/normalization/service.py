@@ -33,7 +33,7 @@ from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal, record_signals
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 
 NUMBERED = NumberedRows(store.events, RiskEventRecord)
 CHALLENGE_PASSED = "challenge.passed"

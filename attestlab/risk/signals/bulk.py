@@ -21,7 +21,7 @@ from attestlab.risk.rules import SIGNAL_THRESHOLD
 from attestlab.risk.signals import store
 from attestlab.risk.signals.ndjson import Lines, read_signal_lines
 from attestlab.risk.signals.recording import NewSignal, record_signals
-from attestlab.risk.signals.tables import BulkProgressRecord
+from attestlab.risk.signals.store import BulkProgressRecord
 
 MAX_WORK_PER_WRITE = 500  # signals that name one entity each; the writer takes some 20 ms for them
 LINKING_WORK = 6  # of a signal that names six entities: it writes fifteen links

@@ -16,7 +16,7 @@ from attestlab.core.encoding import format_time
 from attestlab.core.spreadsheet_cells import protect_cell
 from attestlab.risk.rendering import render_signal
 from attestlab.risk.signals.shapes import SignalOut
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 
 if TYPE_CHECKING:
     import pyarrow

@@ -22,7 +22,7 @@ from attestlab.risk.links import Fact, note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity
 from attestlab.risk.signals import store
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 
 NUMBERED = NumberedRows(store.signals, RiskSignalRecord)
 

@@ -16,7 +16,7 @@ from attestlab.risk.signals import store
 from attestlab.risk.signals.file_formats import FileFormat
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.shapes import SignalFilters
-from attestlab.risk.signals.tables import RiskSignalRecord
+from attestlab.risk.signals.store import RiskSignalRecord
 
 MIN_SCANNED = 500
 SCANNED_PER_ROW = 10  # a filter that selects a tenth of the signals needs no lake
