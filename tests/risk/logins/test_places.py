@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attestlab.risk.logins.distances import min_distance_km
+from attestlab.risk.logins.evidence.travel import min_distance_km
 from attestlab.risk.logins.places import GeoLocator, PrefixLocator
 
 
