@@ -25,9 +25,9 @@ def find_nearest(word: str, words: Iterable[str]) -> str | None:
     target = word.casefold()
     letters = set(target)
 
-    def likeness(known: str) -> int:
+    def similarity(known: str) -> int:
         return len(letters.intersection(known)) + 2 * known.startswith(target[:2]) - abs(len(known) - len(target))
 
     folded = {known.casefold(): known for known in words if len(known) <= _MAX_SUGGESTION_CHARS}
-    found = get_close_matches(target, nlargest(_MAX_CANDIDATES, folded, key=likeness), n=1, cutoff=0.6)
+    found = get_close_matches(target, nlargest(_MAX_CANDIDATES, folded, key=similarity), n=1, cutoff=0.6)
     return folded[found[0]] if found else None

@@ -18,7 +18,7 @@ from attestlab.risk.activity.store import (
     sources,
 )
 from attestlab.risk.enforcement.store import cases
-from attestlab.risk.links import Fact, LinkKey, links, respell, see_links
+from attestlab.risk.links import LinkKey, LinkSource, links, respell, see_links
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.mapping import find_source
 from attestlab.risk.normalization.store import events
@@ -70,10 +70,10 @@ def _see_all(connection: Connection) -> Iterator[tuple[LinkKey, datetime]]:
 
 def _read_facts(
     connection: Connection, table: Table, source: ColumnElement[str], details: ColumnElement[str]
-) -> Iterator[Fact]:
+) -> Iterator[LinkSource]:
     columns = (table.c.tenant_id, source, table.c.entity_type, table.c.entity_id, details, table.c.occurred_at)
     query = select(*columns).execution_options(yield_per=ROWS_PER_FETCH)
-    return iterate(connection.execute(query), Fact)
+    return iterate(connection.execute(query), LinkSource)
 
 
 def find_wrong_activity(connection: Connection) -> Iterator[tuple[str, str]]:

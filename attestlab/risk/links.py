@@ -99,7 +99,7 @@ def respell(key: LinkKey) -> LinkKey | None:
     return None if first == second else LinkKey(key.tenant_id, *first, *second, key.kind)
 
 
-class Fact(NamedTuple):
+class LinkSource(NamedTuple):
     """What links are made of: a signal or a raw event. `details` is JSON as stored."""
 
     tenant_id: UUID
@@ -115,7 +115,7 @@ def may_mention(details: str) -> bool:
     return _MAY_MENTION.search(details) is not None
 
 
-def find_links(fact: Fact) -> Iterator[LinkKey]:
+def find_links(fact: LinkSource) -> Iterator[LinkKey]:
     """Yield a link for each two entities that a fact names; most facts name one only, and cost a microsecond."""
     if not may_mention(fact.details):
         return
@@ -174,7 +174,7 @@ def list_newest(execute: Execute, tenant_id: UUID, entity: Entity, *, limit: int
 _SIGHTINGS = Buffer[tuple[LinkKey, datetime]]("risk_links")
 
 
-def note_links(tx: Transaction, facts: Iterable[Fact]) -> None:
+def note_links(tx: Transaction, facts: Iterable[LinkSource]) -> None:
     """Remember the entities that facts name together until the commit."""
     tx.buffer(_SIGHTINGS).extend(see_links(facts))
 
@@ -191,7 +191,7 @@ def write_links(tx: Transaction) -> None:
     ADD.run_many(tx.connection, rows)
 
 
-def see_links(facts: Iterable[Fact]) -> Iterator[tuple[LinkKey, datetime]]:
+def see_links(facts: Iterable[LinkSource]) -> Iterator[tuple[LinkKey, datetime]]:
     """Yield each pair of entities that each fact names, and when it occurred."""
     for fact in facts:
         for link in find_links(fact):

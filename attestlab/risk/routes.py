@@ -18,7 +18,7 @@ from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.media.assessment import MediaAssessment
 from attestlab.risk.media.service import MediaScans
 from attestlab.risk.rendering import render_bulk, render_case, render_factors, render_list_entry, render_signal
-from attestlab.risk.rules import Entity, settle_time
+from attestlab.risk.rules import Entity, resolve_occurrence
 from attestlab.risk.shapes import (
     BackfillProgressOut,
     DriftOut,
@@ -123,7 +123,7 @@ def record_velocity(
     more. From a score of 60 on it becomes a signal.
     """
     entity = Entity.of(body.entity_type, body.entity_id)
-    occurred_at = settle_time(body.occurred_at, request.now)
+    occurred_at = resolve_occurrence(body.occurred_at, request.now)
     scored = velocity.record(entity, body.action, occurred_at=occurred_at, caller=caller, tx=tx)
     return _render_velocity(scored)
 
@@ -159,7 +159,7 @@ async def _parse_login(request: Request, body: LoginAttemptIn, logins: AccountTa
     login = Login(
         subject_id=body.subject_id,
         outcome=LoginOutcome(body.outcome),
-        occurred_at=settle_time(body.occurred_at, request.now),
+        occurred_at=resolve_occurrence(body.occurred_at, request.now),
         ip=body.ip,
         device_id=body.device_id,
         country=body.country,

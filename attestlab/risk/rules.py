@@ -241,7 +241,7 @@ def warn_about_scale(source: str, highest: float | None) -> str | None:
     return f"All recent scores of {source!r} are at most 1 of 100. If its scale is 0 to 1, send score_scale: unit."
 
 
-def settle_time(occurred_at: datetime | None, now: datetime) -> datetime:
+def resolve_occurrence(occurred_at: datetime | None, now: datetime) -> datetime:
     """Return when something occurred: now if no time was sent, or if the sender's clock is slightly ahead.
 
     Raises:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
-from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover.service import AccountTakeover
-from attestlab.risk.activity.service import Activity, DriftReport, SourceStatus
+from attestlab.risk.activity.service import Activity
 from attestlab.risk.activity.store import write_activity
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
@@ -45,14 +41,6 @@ class Risk:
         self.challenges = Challenges(storage=storage, clock=clock)
         self.lists = EntityLists(storage=storage, clock=clock)
         self.preferences = RiskPreferences(storage=storage, clock=clock)
-
-    def drift(self, since: datetime | None = None, until: datetime | None = None, *, caller: Caller) -> DriftReport:
-        """Do the same as `activity.drift`."""
-        return self.activity.drift(since, until, caller=caller)
-
-    def sources(self, *, caller: Caller, after: str | None = None, limit: int = 50) -> Sequence[SourceStatus]:
-        """Do the same as `activity.sources`."""
-        return self.activity.sources(caller=caller, after=after, limit=limit)
 
     def write_numbered(self, tx: Transaction) -> None:
         """Number and insert a transaction's raw events and signals, and add to what they count in; a commit hook."""

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, case, func, select
 
 from attestlab.core.db.upserts import Columns, Upsert
 
-Key = TypeVar("Key", bound=NamedTuple)
+RowKey = TypeVar("RowKey", bound=NamedTuple)
 
 ROWS_A_PART = 200_000
 ROWS_PER_FETCH = 500
@@ -31,9 +31,9 @@ class FactTally(NamedTuple):
     last_seen: datetime
 
 
-def tally(sightings: Iterable[tuple[Key, datetime]]) -> dict[Key, FactTally]:
+def tally(sightings: Iterable[tuple[RowKey, datetime]]) -> dict[RowKey, FactTally]:
     """Count sightings, each a key and a moment, by key."""
-    tallies: dict[Key, FactTally] = {}
+    tallies: dict[RowKey, FactTally] = {}
     for key, at in sightings:
         known = tallies.get(key)
         if known is None:
@@ -60,10 +60,10 @@ def make_tally_upsert(table: Table) -> Upsert:
 def find_differences(
     connection: Connection,
     table: Table,
-    kind: type[Key],
-    derive: Callable[[Callable[[Key], bool]], Mapping[Key, tuple[object, ...]]],
+    kind: type[RowKey],
+    derive: Callable[[Callable[[RowKey], bool]], Mapping[RowKey, tuple[object, ...]]],
     *,
-    respell: Callable[[Key], Key | None] = lambda key: key,
+    respell: Callable[[RowKey], RowKey | None] = lambda key: key,
 ) -> Iterator[tuple[str, str]]:
     """Yield the rows of a table that do not follow from the facts as (place, problem).
 
@@ -75,7 +75,7 @@ def find_differences(
     width = len(kind._fields)
     for part in range(parts):
         expected = dict(derive(partial(_is_in_part, part, parts)))
-        others: defaultdict[Key, list[tuple[object, ...]]] = defaultdict(list)
+        others: defaultdict[RowKey, list[tuple[object, ...]]] = defaultdict(list)
         for row in connection.execute(select(*table.c).execution_options(yield_per=ROWS_PER_FETCH)):
             key = respell(kind._make(row[:width]))
             if key is None or not _is_in_part(part, parts, key):

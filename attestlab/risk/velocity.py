@@ -56,7 +56,7 @@ VelocityEvent = model_of(
 )
 
 
-class Window(NamedTuple):
+class VelocityWindow(NamedTuple):
     """A sliding window: its name, length, weight in the score, and the count that reaches the full weight."""
 
     name: str
@@ -66,10 +66,10 @@ class Window(NamedTuple):
 
 
 WINDOWS = (
-    Window("1m", 60, 30, 5),
-    Window("5m", 300, 20, 15),
-    Window("1h", 3_600, 10, 60),
-    Window("24h", 86_400, 5, 300),
+    VelocityWindow("1m", 60, 30, 5),
+    VelocityWindow("5m", 300, 20, 15),
+    VelocityWindow("1h", 3_600, 10, 60),
+    VelocityWindow("24h", 86_400, 5, 300),
 )
 DAY_S = WINDOWS[-1].seconds
 _TOTAL_WEIGHT = sum(window.weight for window in WINDOWS)
@@ -80,7 +80,7 @@ def score_counts(counts: Sequence[int]) -> list[Factor]:
     return [_score(window, count) for window, count in zip(WINDOWS, counts, strict=True)]
 
 
-def _score(window: Window, count: int) -> Factor:
+def _score(window: VelocityWindow, count: int) -> Factor:
     share = window.weight * min(1.0, count / window.limit) / _TOTAL_WEIGHT
     text = (
         f"{count} within {window.name}; {window.limit} give the full {MAX_SCORE * window.weight / _TOTAL_WEIGHT:.1f}."

@@ -126,7 +126,7 @@ class IdleConnections:
                 is_reusable = await connection.is_reusable()
             finally:
                 if not is_reusable:
-                    await close_surely(connection)
+                    await close_despite_cancellation(connection)
             if is_reusable:
                 return connection
         return None
@@ -142,7 +142,7 @@ class IdleConnections:
     async def give_back(self, connection: EndpointConnection) -> None:
         """Keep a connection if its response was read to the end and there is room; otherwise close it."""
         if not connection.is_idle() or len(self._waiting) >= self._max_connections:
-            await close_surely(connection)
+            await close_despite_cancellation(connection)
             return
         self._waiting.append(connection)
         if self._sweeping is None or self._sweeping.done():
@@ -154,7 +154,7 @@ class IdleConnections:
             self._sweeping.cancel()
         waiting, self._waiting = self._waiting, []
         for connection in waiting:
-            await close_surely(connection)
+            await close_despite_cancellation(connection)
 
     async def _close_expired(self) -> None:
         """Close connections that no request has reused, until none is left."""
@@ -163,7 +163,7 @@ class IdleConnections:
             expired = [each for each in self._waiting if each.has_expired()]
             self._waiting = [each for each in self._waiting if each not in expired]
             for connection in expired:
-                await close_surely(connection)
+                await close_despite_cancellation(connection)
 
 
 async def open_connection(
@@ -179,7 +179,7 @@ async def open_connection(
         try:
             stream = await stream.start_tls(context, server_hostname=url.host)
         except BaseException:  # httpcore leaves it open if the handshake is cancelled
-            await close_surely(stream)
+            await close_despite_cancellation(stream)
             raise
     return EndpointConnection(endpoint_id, url, stream)
 
@@ -196,7 +196,7 @@ def compose_request(url: ReceiverUrl, headers: Mapping[str, str], body: bytes) -
     )
 
 
-async def close_surely(connection: EndpointConnection | httpcore.AsyncNetworkStream) -> None:
+async def close_despite_cancellation(connection: EndpointConnection | httpcore.AsyncNetworkStream) -> None:
     """Close a connection, even if the delivery that used it is cancelled meanwhile."""
     with suppress(Exception):  # it is of no use any more, in whatever state it was
         await asyncio.shield(asyncio.ensure_future(connection.aclose()))

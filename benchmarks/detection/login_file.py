@@ -15,7 +15,7 @@ from pathlib import Path
 from attestlab.core.countries import ALPHA_2
 from attestlab.demos.risk_world.records import Kind, LabelledLogin
 from attestlab.risk.logins.login import MAX_VALUE_CHARS, Login, LoginOutcome
-from attestlab.risk.logins.places import Place
+from attestlab.risk.logins.places import IpLocation
 
 
 class LoginFile:
@@ -23,9 +23,9 @@ class LoginFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._place = Place("", None)
+        self._place = IpLocation("", None)
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         """Return network and country of the row that was read last; a detector asks for no other."""
         return self._place
 
@@ -34,7 +34,7 @@ class LoginFile:
         with self._path.open(newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 country = row["Country"] if row["Country"] in ALPHA_2 else None
-                self._place = Place(f"AS{row['ASN']}", country)
+                self._place = IpLocation(f"AS{row['ASN']}", country)
                 yield LabelledLogin(_read_login(row, country), *_read_truth(row))
 
 

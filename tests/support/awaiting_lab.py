@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from attestlab.client.asynchronous.twins import AsyncTwin, find_held
+from attestlab.client.asynchronous.twins import AsyncTwin, unwrap_twins
 
 
 class AwaitingLab:
@@ -57,7 +57,7 @@ def find_plain(value: object) -> object:
     """The object of the lab that waits, inside of lists and tuples too."""
     if isinstance(value, list | tuple):
         return [find_plain(each) for each in value]
-    return find_held(_twin_of(value))
+    return unwrap_twins(_twin_of(value))
 
 
 def _twin_of(value: object) -> object:

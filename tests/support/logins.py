@@ -7,7 +7,7 @@ from itertools import count
 
 from attestlab.risk.logins.detector import LoginDetector
 from attestlab.risk.logins.login import Login, LoginOutcome
-from attestlab.risk.logins.places import Place
+from attestlab.risk.logins.places import IpLocation
 from attestlab.risk.logins.scoring import LoginAssessment
 from attestlab.risk.logins.state.documents import MemoryDocuments
 
@@ -22,9 +22,9 @@ class TestPlaces:
 
     __test__ = False
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         first = int(ip.split(".")[0])
-        return Place(f"AS{first}", {100: "GB", 101: "SG", 102: "BR"}.get(first, "DE"))
+        return IpLocation(f"AS{first}", {100: "GB", 101: "SG", 102: "BR"}.get(first, "DE"))
 
 
 class Tenant:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from attestlab.client import arguments
 from attestlab.client.analysis.arrow_reading import RowQuery
 from attestlab.client.analysis.rows import Rows
-from attestlab.client.collections.signal_rows import LOGINS, open_rows, read_zone, settle_time
+from attestlab.client.collections.signal_rows import LOGINS, localize_time, open_rows, read_zone
 from attestlab.client.handles.login_judgement import LoginJudgementHandle
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
@@ -133,7 +133,7 @@ def _read_rows(
     kind = LOGINS._replace(members=LOGINS.members | columns.names, required=(*LOGINS.required, *columns.names))
     for number, row in enumerate(open_rows(logins, kind).rows, 1):
         try:
-            members = settle_time(arguments.read_mapping(row, name=f"Row {number}"), zone)
+            members = localize_time(arguments.read_mapping(row, name=f"Row {number}"), zone)
             label, campaign = (members.pop(name, None) if name else None for name in columns[:2])
             login = read_login(_write_time(members), now=now)
             yield _Row(login, _read_label(login, label, campaign, columns) if columns.label else None)

@@ -49,7 +49,7 @@ class AsyncTwin:
         return dir(self._held)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._held == find_held(other))
+        return bool(self._held == unwrap_twins(other))
 
     def __hash__(self) -> int:
         return hash(self._held)
@@ -131,7 +131,7 @@ class AsyncCollection(AsyncRows):
     """A noun of a lab: its verbs, `async for`, and `await lab.issuers["Registrar"]`."""
 
     def __getitem__(self, which: object) -> Coroutine[object, None, Found]:
-        return self._run(partial(cast("Collection[Handle]", self._held).__getitem__, find_held(which)))
+        return self._run(partial(cast("Collection[Handle]", self._held).__getitem__, unwrap_twins(which)))
 
 
 class AsyncRecords(list[Found]):
@@ -168,7 +168,7 @@ _TWINS: dict[type, type[AsyncTwin]] = {
 }
 
 
-def find_held(value: object, depth: int = 0) -> object:
+def unwrap_twins(value: object, depth: int = 0) -> object:
     """Return the object that a twin holds, also inside of lists and dicts; other values as they are.
 
     What nests deeper than JSON may is returned as it is: the verb refuses it.
@@ -178,9 +178,9 @@ def find_held(value: object, depth: int = 0) -> object:
     if depth > MAX_DEPTH:
         return value
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
-        return type(value)(find_held(each, depth + 1) for each in value)
+        return type(value)(unwrap_twins(each, depth + 1) for each in value)
     if isinstance(value, Mapping) and type(value) is dict:
-        return {name: find_held(each, depth + 1) for name, each in value.items()}
+        return {name: unwrap_twins(each, depth + 1) for name, each in value.items()}
     return value
 
 
@@ -192,7 +192,7 @@ def _prepare(
     bound: Callable[..., object], given: tuple[object, ...], named: Mapping[str, object]
 ) -> Callable[[], object]:
     return partial(
-        bound, *(find_held(each) for each in given), **{name: find_held(each) for name, each in named.items()}
+        bound, *(unwrap_twins(each) for each in given), **{name: unwrap_twins(each) for name, each in named.items()}
     )
 
 

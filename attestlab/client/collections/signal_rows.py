@@ -92,7 +92,7 @@ def compose_lines(rows: Iterable[object], *, zone: tzinfo | None) -> Iterator[Bu
     for number, row in enumerate(rows, 1):
         try:
             members = arguments.read_mapping(row, name=f"Row {number}")
-            yield BulkLine(number, encode_body(settle_time(members, zone)))
+            yield BulkLine(number, encode_body(localize_time(members, zone)))
         except ValidationFailed as error:
             yield BulkLine(number, b"", describe_fault(error))
 
@@ -124,7 +124,7 @@ def read_zone(zone: object) -> tzinfo | None:
         raise ValidationFailed(f"tz={arguments.show(zone)} is no time zone. Pass one like 'Europe/Zurich'.") from None
 
 
-def settle_time(members: dict[str, object], zone: tzinfo | None) -> dict[str, object]:
+def localize_time(members: dict[str, object], zone: tzinfo | None) -> dict[str, object]:
     """Give the time of a row its offset, and leave out what it lacks."""
     found = {name: value for name, value in members.items() if value is not None}
     time = found.get(_TIME)

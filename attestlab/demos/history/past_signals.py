@@ -20,7 +20,7 @@ from attestlab.demos.risk_world.records import Kind
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.risk.rules import CaseOutcome
-from attestlab.risk.signals.recording import NewSignal, record_silently
+from attestlab.risk.signals.recording import NewSignal, record_without_events
 
 SIGNALS = 100_000
 BULK_TIME = timedelta(hours=6)  # the signals of which are recorded together
@@ -75,7 +75,7 @@ class PastSignals:
 
     def _record(self, tx: Transaction, together: Sequence[PastSignal], until: datetime, *, at: datetime) -> None:
         new = [each.signal for each in together]
-        recorded = record_silently(tx, self._caller.tenant_id, new, at=at, escalates=True)
+        recorded = record_without_events(tx, self._caller.tenant_id, new, at=at, escalate=True)
         for past, record in zip(together, recorded, strict=True):
             if record.case_id is not None:
                 self._note_case(record.case_id, until, is_attack=past.kind is not None and past.kind.is_attack)

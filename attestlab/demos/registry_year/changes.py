@@ -7,8 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.demos.registry_year.deeds import Deed
 from attestlab.demos.registry_year.registry import RegistryDesk
+from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
 from attestlab.demos.registry_year.team import Team
 from attestlab.governance.rules import RequestType
 from attestlab.governance.service import ChangeRequest
@@ -63,15 +63,15 @@ class Proceedings:
         self._registry = registry
         self._team = team
 
-    def list_deeds(self) -> Iterator[Deed]:
+    def list_actions(self) -> Iterator[ScheduledAction]:
         """Yield the steps with their times."""
         decided = self.change.days_ago - _UNTIL_DECIDED
-        yield Deed(self.change.days_ago, self._ask)
+        yield ScheduledAction(self.change.days_ago, self._ask)
         if self.change.approved_by is not None:
-            yield Deed(decided, partial(self._approve, self._team[self.change.approved_by]))
-            yield Deed(self.change.days_ago - _UNTIL_EXECUTED, self._execute)
+            yield ScheduledAction(decided, partial(self._approve, self._team[self.change.approved_by]))
+            yield ScheduledAction(self.change.days_ago - _UNTIL_EXECUTED, self._execute)
         elif self.change.rejected_because is not None:
-            yield Deed(decided, partial(self._reject, self.change.rejected_because))
+            yield ScheduledAction(decided, partial(self._reject, self.change.rejected_because))
 
     def _ask(self, tx: Transaction) -> None:
         wish = ChangeRequest(

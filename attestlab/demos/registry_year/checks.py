@@ -13,8 +13,8 @@ from random import Random
 from attestlab.attestations.results import VerificationOutcome
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.db.transaction import Transaction
-from attestlab.demos.registry_year.deeds import Deed
 from attestlab.demos.registry_year.registry import MintedDocument, RegistryDesk
+from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
 from attestlab.orgs.rules import Caller
 from attestlab.risk.rules import Entity, EntityType
 
@@ -38,13 +38,13 @@ class Checks:
         self._random = Random(f"{seed}:checks")
         self._verified: list[VerificationOutcome] = []  # by the round that is under way
 
-    def list_deeds(self) -> Iterator[Deed]:
+    def list_actions(self) -> Iterator[ScheduledAction]:
         """Yield a round of verifications every three days, with raw events, and some of the last day."""
         for days_ago in (*(float(day) for day in range(_FIRST_DAYS_AGO, 1, -_DAYS_BETWEEN)), *_LAST_DAY):
-            yield Deed(days_ago, self._finish_round, look=partial(self._verify_round, days_ago))
+            yield ScheduledAction(days_ago, self._finish_round, look=partial(self._verify_round, days_ago))
         for days_ago in _LAST_DAY:
-            yield Deed(days_ago - 0.02, partial(self._report, DEEPFAKE, RISING_ISSUER))
-            yield Deed(days_ago - 0.03, partial(self._report, REUSED, RISING_ISSUER))
+            yield ScheduledAction(days_ago - 0.02, partial(self._report, DEEPFAKE, RISING_ISSUER))
+            yield ScheduledAction(days_ago - 0.03, partial(self._report, REUSED, RISING_ISSUER))
 
     def _verify_round(self, days_ago: float) -> None:
         for issuer in self._registry.list_minting_issuers():

@@ -1,4 +1,4 @@
-"""The year of the demo's registry, deed by deed, on the installation's own clock."""
+"""The year of the demo's registry, action by action, on the installation's own clock."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from random import Random
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.registry_year.changes import CHANGES, Proceedings
 from attestlab.demos.registry_year.checks import Checks
-from attestlab.demos.registry_year.deeds import Deed
 from attestlab.demos.registry_year.registry import RegistryDesk
 from attestlab.demos.registry_year.rhythms import draw_batches
+from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
 from attestlab.demos.registry_year.team import Team
 from attestlab.installation import Installation
 from attestlab.issuers.service import IssuerWithKeys
@@ -32,7 +32,7 @@ _DAYS_BETWEEN_SWEEPS = 30
 
 
 class RegistryYear:
-    """What the registry and its people did; `live_until` does what is due, each deed at its time.
+    """What the registry and its people did; `live_until` does what is due, each action at its time.
 
     `mint_times` multiplies the attestations of each batch.
     """
@@ -51,51 +51,51 @@ class RegistryYear:
         self._lab = lab
         self._clock = clock
         registry = RegistryDesk(lab, caller, issuers, seed=seed)
-        deeds = [
+        actions = [
             *(
-                Deed(batch.days_ago, partial(registry.mint, batch))
+                ScheduledAction(batch.days_ago, partial(registry.mint, batch))
                 for batch in draw_batches(seed=seed, times=mint_times)
             ),
-            *_list_deeds(registry, team, seed),
-            *Checks(registry, caller, seed=seed).list_deeds(),
+            *_list_actions(registry, team, seed),
+            *Checks(registry, caller, seed=seed).list_actions(),
         ]
-        self._waiting = deque(sorted(deeds, key=attrgetter("days_ago"), reverse=True))
+        self._waiting = deque(sorted(actions, key=attrgetter("days_ago"), reverse=True))
 
     def live_until(self, behind: timedelta) -> None:
         """Do what is due while the clock moves to `behind` the other one."""
         while self._waiting and timedelta(days=self._waiting[0].days_ago) >= behind:
-            deed = self._waiting.popleft()
-            self._clock.move_to(timedelta(days=deed.days_ago))
-            deed.look()
+            action = self._waiting.popleft()
+            self._clock.move_to(timedelta(days=action.days_ago))
+            action.look()
             with self._lab.storage.write() as tx:
-                deed.act(tx)
+                action.act(tx)
 
 
-def _list_deeds(registry: RegistryDesk, team: Team, seed: int) -> Iterator[Deed]:
-    yield from chain.from_iterable(Proceedings(change, registry, team).list_deeds() for change in CHANGES)
-    yield from _list_key_deeds(registry, team)
+def _list_actions(registry: RegistryDesk, team: Team, seed: int) -> Iterator[ScheduledAction]:
+    yield from chain.from_iterable(Proceedings(change, registry, team).list_actions() for change in CHANGES)
+    yield from _list_key_actions(registry, team)
     yield from _list_corrections(registry, team, seed)
     for days_ago in range(360, 0, -_DAYS_BETWEEN_SWEEPS):
-        yield Deed(days_ago, registry.expire)
+        yield ScheduledAction(days_ago, registry.expire)
 
 
-def _list_key_deeds(registry: RegistryDesk, team: Team) -> Iterator[Deed]:
+def _list_key_actions(registry: RegistryDesk, team: Team) -> Iterator[ScheduledAction]:
     ann, ben = team["ann"], team["ben"]
-    yield Deed(212.3, partial(registry.rotate, "Northfield University", ben))
-    yield Deed(188.4, partial(registry.rotate, "Harbour Training", ann))
-    yield Deed(151.2, partial(registry.rotate, "Maker Guild", ben))
+    yield ScheduledAction(212.3, partial(registry.rotate, "Northfield University", ben))
+    yield ScheduledAction(188.4, partial(registry.rotate, "Harbour Training", ann))
+    yield ScheduledAction(151.2, partial(registry.rotate, "Maker Guild", ben))
     stolen = "A laptop with access to the key was stolen."
     lose = partial(registry.lose_key, "Delta Clinics", stolen, before_report=timedelta(days=3), caller=ben)
-    yield Deed(58.3, lambda tx: lose(tx=tx))
-    yield Deed(27.1, partial(registry.rotate, "Northfield University", ann))
+    yield ScheduledAction(58.3, lambda tx: lose(tx=tx))
+    yield ScheduledAction(27.1, partial(registry.rotate, "Northfield University", ann))
 
 
-def _list_corrections(registry: RegistryDesk, team: Team, seed: int) -> Iterator[Deed]:
+def _list_corrections(registry: RegistryDesk, team: Team, seed: int) -> Iterator[ScheduledAction]:
     """Yield revocations and corrected attestations, by turns."""
     random = Random(f"{seed}:corrections")
     for number, days_ago in enumerate(range(320, 2, -_DAYS_BETWEEN_CORRECTIONS)):
         issuer, reason = _REVOKED[number % len(_REVOKED)]
         caller, at = team["ann" if number % 3 else "ben"], days_ago - random.random()
-        yield Deed(at, partial(registry.revoke, issuer, reason, caller))
+        yield ScheduledAction(at, partial(registry.revoke, issuer, reason, caller))
         if number % 2:
-            yield Deed(at - 0.2, partial(registry.supersede, issuer, caller))
+            yield ScheduledAction(at - 0.2, partial(registry.supersede, issuer, caller))

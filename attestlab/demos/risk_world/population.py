@@ -8,7 +8,7 @@ from functools import cached_property
 from random import Random
 
 from attestlab.demos.risk_world.parameters import HOME_COUNTRIES, OTHER_COUNTRIES, WorldParameters
-from attestlab.risk.logins.places import Place
+from attestlab.risk.logins.places import IpLocation
 
 _WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
 _MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
@@ -102,10 +102,10 @@ class Networks:
         groups = (*self.access.values(), *self.carriers.values(), *self.hotels.values(), self.vpns, self.hosting)
         return {network.prefix: network for group in groups for network in group}
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         """Return the place of a world's address, as a table of networks would."""
         network = self._by_prefix[ip.rsplit(".", 2)[0]]
-        return Place(network.name, network.country)
+        return IpLocation(network.name, network.country)
 
 
 def draw_weighted(random: Random, choices: tuple[tuple[float, str], ...]) -> str:

@@ -13,7 +13,7 @@ from attestlab.demos.risk_world.parameters import WorldParameters
 from attestlab.demos.risk_world.population import Networks, Resident, make_users
 from attestlab.demos.risk_world.records import LabelledLogin, LabelledSignal
 from attestlab.demos.risk_world.signals import draw_signals
-from attestlab.risk.logins.places import Place
+from attestlab.risk.logins.places import IpLocation
 
 _MAIL_HOURS = 1.0
 
@@ -28,7 +28,7 @@ class RiskWorld:
         self.parameters = parameters
         self.networks = Networks(parameters)
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         """Return the place of an address of this world."""
         return self.networks.locate(ip)
 

@@ -34,7 +34,7 @@ from attestlab.risk.account_takeover import store
 from attestlab.risk.account_takeover.store import KeptLoginRecord, LoginLearningRecord, StoredDocuments
 from attestlab.risk.logins.detector import confirm_trace, evaluate_trace
 from attestlab.risk.logins.login import count_ms
-from attestlab.risk.logins.state.documents import Document, Key
+from attestlab.risk.logins.state.documents import DetectorDocument, DocumentKey
 from attestlab.risk.logins.trace import LoginTrace, TraceEvent, digest_trace, pack_trace, unpack_trace
 
 MAX_DOCUMENTS = 8_000  # that are remembered; some 40 MiB
@@ -48,14 +48,14 @@ class LearntDocuments:
 
     def __init__(self) -> None:
         self._place: tuple[object, ...] = ()
-        self._documents: dict[bytes, Document] = {}
+        self._documents: dict[bytes, DetectorDocument] = {}
 
-    def find(self, state: LoginLearningRecord) -> Mapping[bytes, Document]:
+    def find(self, state: LoginLearningRecord) -> Mapping[bytes, DetectorDocument]:
         """Return what is known of the documents in the draft of a state; they are not to be changed."""
         return self._documents if self._place == _get_place(state) else {}
 
     def remember(
-        self, before: LoginLearningRecord, after: LoginLearningRecord, documents: Mapping[bytes, Document]
+        self, before: LoginLearningRecord, after: LoginLearningRecord, documents: Mapping[bytes, DetectorDocument]
     ) -> None:
         """Add the documents of the slice that led from one state to the next."""
         known = {**self.find(before), **documents}
@@ -239,8 +239,8 @@ class LoginBackfill:
 
 
 def learn_traces(
-    stored: StoredDocuments, traces: Sequence[LoginTrace], known: Mapping[bytes, Document]
-) -> dict[bytes, Document]:
+    stored: StoredDocuments, traces: Sequence[LoginTrace], known: Mapping[bytes, DetectorDocument]
+) -> dict[bytes, DetectorDocument]:
     """Let documents learn traces, one after the other; returns all that were read or written.
 
     Args:
@@ -250,7 +250,7 @@ def learn_traces(
     found = {digest: known[digest] for digest in keys if digest in known}
     found |= stored.load_digests([digest for digest in keys if digest not in found])
     documents = {keys[digest]: document for digest, document in found.items()}
-    changed: dict[Key, Document] = {}
+    changed: dict[DocumentKey, DetectorDocument] = {}
     for trace in traces:
         new = _learn_trace(trace, documents)
         documents |= new
@@ -259,7 +259,9 @@ def learn_traces(
     return {bytes.fromhex(key.value): document for key, document in documents.items()}
 
 
-def _learn_trace(trace: LoginTrace, known: Mapping[Key, Document]) -> dict[Key, Document]:
+def _learn_trace(
+    trace: LoginTrace, known: Mapping[DocumentKey, DetectorDocument]
+) -> dict[DocumentKey, DetectorDocument]:
     if trace.event is TraceEvent.CONFIRMATION:
         return confirm_trace(trace, known)
     return evaluate_trace(trace, known).changed

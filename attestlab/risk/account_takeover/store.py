@@ -14,7 +14,7 @@ from sqlmodel import Field
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
-from attestlab.risk.logins.state.documents import Document, Key, document_from_json, expires_at
+from attestlab.risk.logins.state.documents import DetectorDocument, DocumentKey, document_from_json, expires_at
 from attestlab.risk.logins.trace import digest_key
 
 
@@ -139,12 +139,12 @@ class StoredDocuments:
         self._tx, self._tenant_id = tx, tenant_id
         self._generation, self._base = generation, base
 
-    def load(self, keys: tuple[Key, ...]) -> Mapping[Key, Document]:
+    def load(self, keys: tuple[DocumentKey, ...]) -> Mapping[DocumentKey, DetectorDocument]:
         """Return the documents of those keys that have one."""
         by_digest = {digest_key(key): key for key in keys}
         return {by_digest[digest]: document for digest, document in self.load_digests([*by_digest]).items()}
 
-    def load_digests(self, digests: Sequence[bytes]) -> dict[bytes, Document]:
+    def load_digests(self, digests: Sequence[bytes]) -> dict[bytes, DetectorDocument]:
         """Return the documents of those digests that have one."""
         newest: dict[bytes, _StoredDocument] = {}
         for start in range(0, len(digests), MAX_DIGESTS_PER_QUERY):
@@ -153,11 +153,11 @@ class StoredDocuments:
                     newest[row.digest] = row
         return {row.digest: document_from_json(row.kind, orjson.loads(row.document)) for row in newest.values()}
 
-    def save(self, changed: Mapping[Key, Document]) -> None:
+    def save(self, changed: Mapping[DocumentKey, DetectorDocument]) -> None:
         """Replace these documents in the generation."""
         self.save_digests((digest_key(key), key.kind, document) for key, document in changed.items())
 
-    def save_digests(self, changed: Iterable[tuple[bytes, str, Document]]) -> None:
+    def save_digests(self, changed: Iterable[tuple[bytes, str, DetectorDocument]]) -> None:
         """Replace documents, each with its digest and its kind, in the generation."""
         rows = [self._record(*each)._asdict() for each in changed]
         if rows:
@@ -168,7 +168,7 @@ class StoredDocuments:
         values = {"tenant": self._tenant_id, "generations": [self._generation, self._base], "digests": digests}
         return iterate(self._tx.exec(_LOAD, values), _StoredDocument)
 
-    def _record(self, digest: bytes, kind: str, document: Document) -> LoginDocumentRecord:
+    def _record(self, digest: bytes, kind: str, document: DetectorDocument) -> LoginDocumentRecord:
         text = orjson.dumps(document.to_json()).decode()
         return LoginDocumentRecord(self._tenant_id, self._generation, digest, kind, text, expires_at(document))
 

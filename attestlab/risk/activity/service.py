@@ -25,7 +25,7 @@ from attestlab.risk.activity.rules import (
     find_drift_level,
     find_rhythm,
 )
-from attestlab.risk.activity.store import HOUR_S, Hours, RiskSourceRecord, SignalKind, find_hour
+from attestlab.risk.activity.store import HOUR_S, HourRange, RiskSourceRecord, SignalKind, find_hour
 from attestlab.risk.rules import SCORE_CLASSES, warn_about_scale
 from attestlab.risk.signals.store import find_highest_scores
 
@@ -101,7 +101,7 @@ class Activity:
             ValidationFailed: the window is empty or too long.
         """
         window = _settle_window(since, until, self.clock.now())
-        reference = Hours(2 * window.first - window.end, window.first)
+        reference = HourRange(2 * window.first - window.end, window.first)
         with self.storage.read() as connection:
             names = store.list_recent_sources(
                 connection.execute, caller.tenant_id, since=_begin(reference.first), limit=MAX_DRIFT_SOURCES + 1
@@ -118,12 +118,12 @@ class Activity:
 
 def _read_rhythm(connection: Connection, source: RiskSourceRecord) -> Rhythm:
     last = find_hour(source.last_seen)
-    hours = Hours(last - RHYTHM_DAYS * 24, last + 1)
+    hours = HourRange(last - RHYTHM_DAYS * 24, last + 1)
     return find_rhythm(store.list_active_hours(connection.execute, source.tenant_id, source.source, hours))
 
 
 def _compare(
-    connection: Connection, tenant_id: UUID, names: Sequence[str], window: Hours, reference: Hours
+    connection: Connection, tenant_id: UUID, names: Sequence[str], window: HourRange, reference: HourRange
 ) -> list[KindDrift]:
     now_by_kind, before_by_kind = (
         store.count_by_class(connection.execute, tenant_id, names, hours) for hours in (window, reference)
@@ -140,7 +140,7 @@ def _compare_kind(kind: SignalKind, counts: Sequence[int], reference: Sequence[i
     return KindDrift(kind, counts, reference, psi, find_drift_level(psi))
 
 
-def _settle_window(since: datetime | None, until: datetime | None, now: datetime) -> Hours:
+def _settle_window(since: datetime | None, until: datetime | None, now: datetime) -> HourRange:
     end_at = until or now
     first_at = since or end_at - DEFAULT_WINDOW
     if not timedelta() < end_at - first_at <= MAX_WINDOW:
@@ -149,7 +149,7 @@ def _settle_window(since: datetime | None, until: datetime | None, now: datetime
             f"{MAX_WINDOW.days} days. Send a `from` that is earlier than `to` by at most as much."
         )
         raise ValidationFailed.of("/from", "window", message)
-    return Hours(find_hour(first_at), -int(-end_at.timestamp() // HOUR_S))
+    return HourRange(find_hour(first_at), -int(-end_at.timestamp() // HOUR_S))
 
 
 def _begin(hour: int) -> datetime:

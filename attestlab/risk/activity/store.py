@@ -60,7 +60,7 @@ ADD_ACTIVITY = Upsert(
 )
 
 
-class Hours(NamedTuple):
+class HourRange(NamedTuple):
     """A period of whole hours, counted from 1970: `first` up to but excluding `end`."""
 
     first: int
@@ -88,7 +88,7 @@ def list_recent_sources(execute: Execute, tenant_id: UUID, *, since: datetime, l
     return list(execute(query.order_by(sources.c["count"].desc(), sources.c.source).limit(limit)).scalars())
 
 
-def list_active_hours(execute: Execute, tenant_id: UUID, source: str, hours: Hours) -> Sequence[int]:
+def list_active_hours(execute: Execute, tenant_id: UUID, source: str, hours: HourRange) -> Sequence[int]:
     """List the hours of a period in which a source had signals, earliest first."""
     of_source = (activity.c.tenant_id == tenant_id, activity.c.source == source)
     query = select(activity.c.hour).where(*of_source, activity.c.hour >= hours.first, activity.c.hour < hours.end)
@@ -96,7 +96,7 @@ def list_active_hours(execute: Execute, tenant_id: UUID, source: str, hours: Hou
 
 
 def count_by_class(
-    execute: Execute, tenant_id: UUID, names: Sequence[str], hours: Hours
+    execute: Execute, tenant_id: UUID, names: Sequence[str], hours: HourRange
 ) -> Mapping[SignalKind, Sequence[int]]:
     """Count the signals of some sources in a period, by source and type, in each class of scores."""
     columns = activity.c

@@ -56,12 +56,12 @@ class RiskPreferences:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             row = store.find_settings(tx.exec, caller.tenant_id)
-            deed = AuditContext(caller.tenant_id, caller, "risk_settings.update", now)
+            context = AuditContext(caller.tenant_id, caller, "risk_settings.update", now)
             if row is None:
-                audited_write.insert(tx, store.settings, RiskSettingsRecord(caller.tenant_id, threshold, now), deed)
+                audited_write.insert(tx, store.settings, RiskSettingsRecord(caller.tenant_id, threshold, now), context)
             else:
                 changes = {"escalation_threshold": threshold, "updated_at": now}
-                audited_write.change(tx, store.settings, row, changes, deed)
+                audited_write.change(tx, store.settings, row, changes, context)
         return threshold
 
 
@@ -125,7 +125,7 @@ class Cases:
             now = self.clock.now()
             if outcome is CaseOutcome.LEGITIMATE and row.entity_type == EntityType.USER:
                 self._confirm_user(tx, caller.tenant_id, row.entity_id, now)
-            deed = AuditContext(caller.tenant_id, caller, "risk_case.resolve", now, {"outcome": outcome.value})
+            context = AuditContext(caller.tenant_id, caller, "risk_case.resolve", now, {"outcome": outcome.value})
             changes = {
                 "status": CaseStatus.RESOLVED.value,
                 "outcome": outcome.value,
@@ -133,7 +133,7 @@ class Cases:
                 "resolved_at": now,
                 "resolved_by": caller.actor_id,
             }
-            return audited_write.change(tx, store.cases, row, changes, deed)
+            return audited_write.change(tx, store.cases, row, changes, context)
 
 
 def escalate(

@@ -79,8 +79,8 @@ class EntityLists:
                 created_by=caller.actor_id,
                 expires_at=expires_at,
             )
-            deed = AuditContext(caller.tenant_id, caller, "risk_list_entry.add", now, {"list": name.value})
-            return audited_write.insert(tx, store.list_entries, row, deed)
+            context = AuditContext(caller.tenant_id, caller, "risk_list_entry.add", now, {"list": name.value})
+            return audited_write.insert(tx, store.list_entries, row, context)
 
     def remove(self, entry_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> None:
         """Remove an entry; it stays in the records as history.
@@ -95,8 +95,8 @@ class EntityLists:
                 raise NotFound("list entry", entry_id)
             now = self.clock.now()
             changes = {"removed_at": now, "removed_by": caller.actor_id}
-            deed = AuditContext(caller.tenant_id, caller, "risk_list_entry.remove", now, {"list": row.list})
-            audited_write.change(tx, store.list_entries, row, changes, deed)
+            context = AuditContext(caller.tenant_id, caller, "risk_list_entry.remove", now, {"list": row.list})
+            audited_write.change(tx, store.list_entries, row, changes, context)
 
     def page(
         self, filters: ListsQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
@@ -165,8 +165,8 @@ class Challenges:
                 created_by=caller.actor_id,
                 created_at=now,
             )
-            deed = AuditContext(caller.tenant_id, caller, "risk_challenge.create", now)
-            return audited_write.insert(tx, store.challenges, row, deed)
+            context = AuditContext(caller.tenant_id, caller, "risk_challenge.create", now)
+            return audited_write.insert(tx, store.challenges, row, context)
 
     def page(
         self, filters: ChallengesQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50

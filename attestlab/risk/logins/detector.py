@@ -38,7 +38,7 @@ from attestlab.risk.logins.parameters import (
 )
 from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.scoring import LoginAssessment, assess_evidence, read_ladder
-from attestlab.risk.logins.state.documents import Document, DocumentStore, Key, find_current
+from attestlab.risk.logins.state.documents import DetectorDocument, DocumentKey, DocumentStore, find_current
 from attestlab.risk.logins.state.failure_history import FailureHistory
 from attestlab.risk.logins.state.user_profile import UserProfile
 from attestlab.risk.logins.trace import LoginTrace, trace_login
@@ -48,7 +48,7 @@ class LoginEvaluation(NamedTuple):
     """The assessment of a login, and the documents to store with it."""
 
     assessment: LoginAssessment
-    changed: dict[Key, Document]
+    changed: dict[DocumentKey, DetectorDocument]
 
 
 class LoginDetector:
@@ -57,7 +57,7 @@ class LoginDetector:
     def __init__(self, locator: Locator) -> None:
         self._locator = locator
 
-    def keys(self, login: Login) -> tuple[Key, ...]:
+    def keys(self, login: Login) -> tuple[DocumentKey, ...]:
         """Return the keys of the documents that `evaluate` needs, at most eight."""
         return tuple(find_keys(login, self._locator).values())
 
@@ -65,7 +65,7 @@ class LoginDetector:
         """Return the trace of a login, which `evaluate_trace` takes now or later."""
         return trace_login(login, find_keys(login, self._locator))
 
-    def evaluate(self, login: Login, documents: Mapping[Key, Document]) -> LoginEvaluation:
+    def evaluate(self, login: Login, documents: Mapping[DocumentKey, DetectorDocument]) -> LoginEvaluation:
         """Assess a login and return what is learnt from it; the documents given are not changed.
 
         Args:
@@ -81,7 +81,7 @@ class LoginDetector:
         return evaluation.assessment
 
 
-def evaluate_trace(login: LoginTrace, documents: Mapping[Key, Document]) -> LoginEvaluation:
+def evaluate_trace(login: LoginTrace, documents: Mapping[DocumentKey, DetectorDocument]) -> LoginEvaluation:
     """Assess a login of which only the trace is known; see `LoginDetector.evaluate`."""
     at = describe_login(login, documents)
     strangeness = measure_strangeness(at)
@@ -91,7 +91,9 @@ def evaluate_trace(login: LoginTrace, documents: Mapping[Key, Document]) -> Logi
     return LoginEvaluation(assessment, _learn(at, strangeness, assessment, evidence, failures))
 
 
-def confirm_trace(confirmation: LoginTrace, documents: Mapping[Key, Document]) -> dict[Key, Document]:
+def confirm_trace(
+    confirmation: LoginTrace, documents: Mapping[DocumentKey, DetectorDocument]
+) -> dict[DocumentKey, DetectorDocument]:
     """Return what is learnt from the confirmation of a user; nothing of a user without a profile."""
     user, history = confirmation.keys["user"], confirmation.keys["failures"]
     profile, failures = (find_current(documents, key, confirmation.at_ms) for key in (user, history))
@@ -124,7 +126,7 @@ def _learn(
     assessment: LoginAssessment,
     evidence: list[LoginEvidence],
     failures: int,
-) -> dict[Key, Document]:
+) -> dict[DocumentKey, DetectorDocument]:
     """Learn by outcome and score: strange values alone delay it, evidence of an attack prevents it.
 
     An echo of a flagged success prevents it, too. It does not count as evidence of an attack: then each echo would

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attestlab.risk.logins.evidence.circumstances import Circumstances
 from attestlab.risk.logins.parameters import DAY_MS, MIN_ECHO_EVIDENCE
 from attestlab.risk.logins.state.crowd_activity import Tally
-from attestlab.risk.logins.state.documents import Document, Key
+from attestlab.risk.logins.state.documents import DetectorDocument, DocumentKey
 from attestlab.risk.logins.state.failure_history import FailureHistory, FlaggedSuccess, StrangeFailure
 from attestlab.risk.logins.state.source_activity import Account, SourceActivity
 from attestlab.risk.logins.state.user_profile import UserProfile
@@ -15,11 +15,11 @@ from attestlab.risk.logins.state.user_profile import UserProfile
 _STRANGER = Tally(strangers=1)
 
 
-def learn_failure(at: Circumstances, *, is_strange: bool) -> dict[Key, Document]:
+def learn_failure(at: Circumstances, *, is_strange: bool) -> dict[DocumentKey, DetectorDocument]:
     """Count a failure; a strange one is counted at its sources and crowds too."""
     strange = _strange_failure(at) if is_strange else None
     is_known_user = at.profile.count_active_days(at.at_ms) > 0
-    changed: dict[Key, Document] = {at.keys["failures"]: at.failures.with_failure(at.at_ms, strange)}
+    changed: dict[DocumentKey, DetectorDocument] = {at.keys["failures"]: at.failures.with_failure(at.at_ms, strange)}
     if not is_strange:
         return changed
     for kind, source in at.sources.items():
@@ -51,9 +51,11 @@ def _failed_today(at: Circumstances, kind: str) -> bool:
     )
 
 
-def learn_flagged_success(at: Circumstances, strength: float, *, is_strange: bool) -> dict[Key, Document]:
+def learn_flagged_success(
+    at: Circumstances, strength: float, *, is_strange: bool
+) -> dict[DocumentKey, DetectorDocument]:
     """Remember from where a flagged success came, if its own evidence was strong; the profile learns nothing."""
-    changed: dict[Key, Document] = {**_learn_account(at)}
+    changed: dict[DocumentKey, DetectorDocument] = {**_learn_account(at)}
     if is_strange:
         changed |= _count_in_crowds(at, lambda _kind: Tally(strange_successes=1))
     if strength < MIN_ECHO_EVIDENCE:
@@ -62,14 +64,14 @@ def learn_flagged_success(at: Circumstances, strength: float, *, is_strange: boo
     return {at.keys["failures"]: at.failures.with_flagged(flagged), **changed}
 
 
-def learn_success(at: Circumstances, *, probation_ms: int, is_strange: bool) -> dict[Key, Document]:
+def learn_success(at: Circumstances, *, probation_ms: int, is_strange: bool) -> dict[DocumentKey, DetectorDocument]:
     """Add the values to the user's profile, and the user to their sources and crowds.
 
     The values are known after the probation. `is_strange` is whether they were a stranger's.
     """
     known_ms = at.at_ms + probation_ms
     profile = at.profile.with_success(at.values, at.country, at.at_ms, known_ms=known_ms)
-    changed: dict[Key, Document] = {at.keys["user"]: profile}
+    changed: dict[DocumentKey, DetectorDocument] = {at.keys["user"]: profile}
     accounts = _learn_account(at)
     for kind in at.sources:
         is_new, is_new_today = not at.knows(kind), _is_new_today(at, kind)
@@ -80,7 +82,7 @@ def learn_success(at: Circumstances, *, probation_ms: int, is_strange: bool) -> 
     )
 
 
-def _count_in_crowds(at: Circumstances, tally: Callable[[str], Tally]) -> dict[Key, Document]:
+def _count_in_crowds(at: Circumstances, tally: Callable[[str], Tally]) -> dict[DocumentKey, DetectorDocument]:
     return {at.keys[kind]: crowd.with_counts(at.at_ms, tally(kind)) for kind, crowd in at.crowds.items()}
 
 
@@ -95,7 +97,7 @@ def learn_confirmation(
     return profile.with_confirmation(at_ms, flagged), failures.with_confirmation(at_ms)
 
 
-def _learn_account(at: Circumstances) -> dict[Key, SourceActivity]:
+def _learn_account(at: Circumstances) -> dict[DocumentKey, SourceActivity]:
     if "device" not in at.sources:
         return {}
     account = Account(at.at_ms, at.user, at.values["network"] or 0)

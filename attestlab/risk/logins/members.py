@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from attestlab.core.encoding import format_time, parse_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.logins.login import Login
-from attestlab.risk.rules import ENTITY_ID, MAX_ENTITY_ID_LENGTH, settle_time
+from attestlab.risk.rules import ENTITY_ID, MAX_ENTITY_ID_LENGTH, resolve_occurrence
 
 REQUIRED = ("subject_id", "outcome", "occurred_at")
 _OPTIONAL = ("ip", "device_id", "country", "user_agent")
@@ -37,7 +37,7 @@ def read_login(members: Mapping[str, object], *, now: datetime) -> Login:
         _require_id(name, texts[name])
     if texts["user_agent"] == "":
         raise ValidationFailed.of("/user_agent", "empty", "`user_agent` is empty. Leave it out.")
-    occurred_at = settle_time(parse_time(texts.pop("occurred_at") or "", field="/occurred_at"), now)
+    occurred_at = resolve_occurrence(parse_time(texts.pop("occurred_at") or "", field="/occurred_at"), now)
     return Login(occurred_at=occurred_at, **texts)  # type: ignore[arg-type]  # the required ones are there
 
 

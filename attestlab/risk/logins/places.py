@@ -21,7 +21,7 @@ IPV6_PREFIX_BITS = 48
 _DATA_FILE = "geoip2fast-asn-ipv6.dat.gz"
 
 
-class Place(NamedTuple):
+class IpLocation(NamedTuple):
     """Network and country of an address; the country is None where it is not known."""
 
     network: str
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 class Locator(Protocol):
     """Finds the place of an address."""
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         """Return the place of an IPv4 or IPv6 address."""
 
 
@@ -39,25 +39,25 @@ class PrefixLocator:
     """Knows no table: the network is the prefix of the address, and the country is unknown.
 
     >>> PrefixLocator().locate("192.0.2.7")
-    Place(network='192.0.2.0/24', country=None)
+    IpLocation(network='192.0.2.0/24', country=None)
     """
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         """Return the prefix of an address."""
-        return Place(_prefix(ip), None)
+        return IpLocation(_prefix(ip), None)
 
 
 class GeoLocator:
     """Finds places in the table of the package geoip2fast, which needs about 100 MB and loads with the first use."""
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         """Return the organisation or prefix, and the country, of an address.
 
         A private address has no country, nor has one for which the table names a region, such as EU, or no place.
         """
         found = self._table.lookup(ip)
         country = found.country_code if found.country_code in LOCATIONS and not found.is_private else None
-        return Place(_prefix(ip) if found.is_private or not found.asn_name else found.asn_name, country)
+        return IpLocation(_prefix(ip) if found.is_private or not found.asn_name else found.asn_name, country)
 
     @cached_property
     def _table(self) -> GeoIP2Fast:

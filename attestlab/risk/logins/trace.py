@@ -13,7 +13,7 @@ from functools import lru_cache
 from struct import Struct
 
 from attestlab.risk.logins.login import Login, fingerprint
-from attestlab.risk.logins.state.documents import Key
+from attestlab.risk.logins.state.documents import DocumentKey
 from attestlab.risk.logins.state.user_profile import MISSING
 
 DIGEST_BYTES = 16
@@ -42,7 +42,7 @@ class LoginTrace:
     user: int
     country: str | None
     values: dict[str, int | None]
-    keys: dict[str, Key]
+    keys: dict[str, DocumentKey]
 
     @property
     def is_failure(self) -> bool:
@@ -50,7 +50,7 @@ class LoginTrace:
         return self.event is TraceEvent.FAILURE
 
 
-def trace_login(login: Login, keys: dict[str, Key]) -> LoginTrace:
+def trace_login(login: Login, keys: dict[str, DocumentKey]) -> LoginTrace:
     """Return the trace of a login, whose documents have these keys."""
     event = TraceEvent.FAILURE if login.is_failure else TraceEvent.SUCCESS
     country = keys["country"].value if "country" in keys else None
@@ -60,11 +60,11 @@ def trace_login(login: Login, keys: dict[str, Key]) -> LoginTrace:
 
 def trace_confirmation(subject_id: str, at_ms: int) -> LoginTrace:
     """Return the trace of a user's confirmation."""
-    keys = {kind: Key(kind, subject_id) for kind in ("user", "failures")}
+    keys = {kind: DocumentKey(kind, subject_id) for kind in ("user", "failures")}
     return LoginTrace(at_ms, TraceEvent.CONFIRMATION, fingerprint(subject_id), None, {}, keys)
 
 
-def digest_key(key: Key) -> bytes:
+def digest_key(key: DocumentKey) -> bytes:
     """Return the name of a document in a store, which names no user and no address."""
     return hashlib.blake2b(f"{key.kind}\n{key.value}".encode(errors="replace"), digest_size=DIGEST_BYTES).digest()
 
@@ -93,5 +93,5 @@ def unpack_trace(packed: bytes) -> LoginTrace:
 
 
 @lru_cache(maxsize=16_384)  # most rows of a slice share their values
-def _read_key(kind: int, digest: bytes) -> Key:
-    return Key(_KINDS[kind], digest.hex())
+def _read_key(kind: int, digest: bytes) -> DocumentKey:
+    return DocumentKey(_KINDS[kind], digest.hex())

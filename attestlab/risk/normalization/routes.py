@@ -23,7 +23,7 @@ from attestlab.risk.normalization.shapes import (
 )
 from attestlab.risk.normalization.store import RiskEventRecord
 from attestlab.risk.rendering import render_signal
-from attestlab.risk.rules import Entity, settle_time
+from attestlab.risk.rules import Entity, resolve_occurrence
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
@@ -49,7 +49,7 @@ def record_risk_event(
         body.event_type,
         Entity.of(body.entity_type, body.entity_id),
         data=body.data,
-        occurred_at=settle_time(body.occurred_at, request.now),
+        occurred_at=resolve_occurrence(body.occurred_at, request.now),
         caller=caller,
         tx=tx,
     )

@@ -18,7 +18,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement.cases import ConfirmUser
-from attestlab.risk.links import Fact, note_links
+from attestlab.risk.links import LinkSource, note_links
 from attestlab.risk.normalization import store
 from attestlab.risk.normalization.mapping import (
     DEFAULT_MAPPING,
@@ -130,8 +130,8 @@ class Normalization:
             version = load_mapping(tx.connection, caller.tenant_id).version + 1
             text = json.dumps([item._asdict() for item in items])
             row = RiskMappingRecord(new_id(now), caller.tenant_id, version, text, now, caller.actor_id)
-            deed = AuditContext(caller.tenant_id, caller, "risk_mapping.replace", now, {"version": version})
-            audited_write.insert(tx, store.mappings, row, deed)
+            context = AuditContext(caller.tenant_id, caller, "risk_mapping.replace", now, {"version": version})
+            audited_write.insert(tx, store.mappings, row, context)
             return EventMapping(version, items)
 
     def normalize_slice(self, period: EventPeriod, caller: Caller, tx: Transaction | None = None) -> RenormalizedSlice:
@@ -179,15 +179,15 @@ def record_event(
     )
     mapping = load_mapping(tx.connection, tenant_id)
     NUMBERED.add(tx, [event])
-    note_links(tx, [describe_fact(event)])
+    note_links(tx, [describe_link_source(event)])
     (signal,) = record_signals(tx, tenant_id, [_build_signal(event, mapping, None)], at=at)
     return RecordedEvent(event, signal, mapping.normalize(event_type).normalized)
 
 
-def describe_fact(event: RiskEventRecord) -> Fact:
+def describe_link_source(event: RiskEventRecord) -> LinkSource:
     """Return what links are made of."""
     entity = (event.entity_type, event.entity_id)
-    return Fact(event.tenant_id, find_source(event.event_type), *entity, event.data, event.occurred_at)
+    return LinkSource(event.tenant_id, find_source(event.event_type), *entity, event.data, event.occurred_at)
 
 
 def load_mapping(connection: Connection, tenant_id: UUID) -> EventMapping:

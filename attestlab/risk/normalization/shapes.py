@@ -13,13 +13,13 @@ from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name
 from attestlab.risk.signals.shapes import SignalOut
 from attestlab.web.paging import PageQuery
 
-EventType = Annotated[str, Field(pattern=EVENT_TYPE_PATTERN, max_length=MAX_EVENT_TYPE_LENGTH)]
+RawEventType = Annotated[str, Field(pattern=EVENT_TYPE_PATTERN, max_length=MAX_EVENT_TYPE_LENGTH)]
 
 
 class EventIn(In):
     """A raw event to record and normalize."""
 
-    event_type: EventType
+    event_type: RawEventType
     entity_type: EntityTypes
     entity_id: EntityId
     data: dict[str, object] | None = None
@@ -49,13 +49,13 @@ class EventOut(Out):
 class EventsQuery(PageQuery):
     """Filters of the list of raw events."""
 
-    event_type: EventType | None = None
+    event_type: RawEventType | None = None
 
 
 class MappingItemIn(In):
     """The signal that events of one type become."""
 
-    event_type: EventType
+    event_type: RawEventType
     signal_type: Name
     score: Annotated[float, Field(ge=0, le=100)]
 

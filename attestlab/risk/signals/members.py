@@ -13,7 +13,15 @@ import orjson
 
 from attestlab.core.encoding import parse_sent_time
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.rules import MAX_DETAILS_BYTES, Entity, Factor, ScoreScale, require_name, settle_time, to_percent
+from attestlab.risk.rules import (
+    MAX_DETAILS_BYTES,
+    Entity,
+    Factor,
+    ScoreScale,
+    require_name,
+    resolve_occurrence,
+    to_percent,
+)
 
 MAX_LINE_BYTES = 16 * 1024  # of a signal in NDJSON
 REQUIRED = ("source", "signal_type", "score", "entity_type", "entity_id")
@@ -54,7 +62,7 @@ def read_members(members: Mapping[str, object], *, now: datetime) -> SignalMembe
         score=_parse_score(members),
         entity=Entity.of(_take(members, "entity_type", str) or "", _take(members, "entity_id", str) or ""),
         details=details,
-        occurred_at=settle_time(occurred_at, now),
+        occurred_at=resolve_occurrence(occurred_at, now),
     )
 
 

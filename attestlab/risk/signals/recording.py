@@ -18,7 +18,7 @@ from attestlab.core.records import outbox
 from attestlab.risk.activity.store import Occurrence, note_activity
 from attestlab.risk.enforcement import cases, lists
 from attestlab.risk.events import SignalCreated, SignalEscalated
-from attestlab.risk.links import Fact, note_links
+from attestlab.risk.links import LinkSource, note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity
 from attestlab.risk.signals import store
@@ -47,21 +47,21 @@ def record_signals(
 
     A backfill publishes no event and escalates nothing. The returned records are not numbered yet.
     """
-    recorded = record_silently(tx, tenant_id, new, at=at, escalates=not is_backfill)
+    recorded = record_without_events(tx, tenant_id, new, at=at, escalate=not is_backfill)
     if not is_backfill:
         for record in recorded:
             _publish(tx, record, at)
     return recorded
 
 
-def record_silently(
-    tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], *, at: datetime, escalates: bool
+def record_without_events(
+    tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], *, at: datetime, escalate: bool
 ) -> list[RiskSignalRecord]:
     """Record signals without publishing an event, and escalate those at the tenant's threshold if asked to."""
-    case_of = _open_cases(tx, tenant_id, new, at) if escalates else {}
+    case_of = _open_cases(tx, tenant_id, new, at) if escalate else {}
     recorded = [_build_record(tenant_id, signal, case_of.get(index), at) for index, signal in enumerate(new)]
     NUMBERED.add(tx, recorded)
-    note_links(tx, map(describe_fact, recorded))
+    note_links(tx, map(describe_link_source, recorded))
     note_activity(tx, map(describe_occurrence, recorded))
     return recorded
 
@@ -74,10 +74,10 @@ def record_score(tx: Transaction, tenant_id: UUID, new: NewSignal, *, at: dateti
     return signal.id
 
 
-def describe_fact(record: RiskSignalRecord) -> Fact:
+def describe_link_source(record: RiskSignalRecord) -> LinkSource:
     """Return what links are made of."""
     entity = (record.entity_type, record.entity_id)
-    return Fact(record.tenant_id, record.source, *entity, record.details, record.occurred_at)
+    return LinkSource(record.tenant_id, record.source, *entity, record.details, record.occurred_at)
 
 
 def describe_occurrence(record: RiskSignalRecord) -> Occurrence:

@@ -8,7 +8,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rendering import render_bulk, render_recorded_signal, render_signal
-from attestlab.risk.rules import Entity, ScoreScale, settle_time, to_percent
+from attestlab.risk.rules import Entity, ScoreScale, resolve_occurrence, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.members import encode_details
@@ -58,7 +58,7 @@ def create_risk_signal(
         score=to_percent(body.score, ScoreScale(body.score_scale)),
         entity=Entity.of(body.entity_type, body.entity_id),
         details=encode_details(body.details),
-        occurred_at=settle_time(body.occurred_at, request.now),
+        occurred_at=resolve_occurrence(body.occurred_at, request.now),
     )
     record = signals.add(new, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/risk/signals/{record.id}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from attestlab.demos.risk_world.population import Resident, make_users
 from attestlab.demos.risk_world.records import LabelledLogin
 from attestlab.demos.risk_world.world import RiskWorld
-from attestlab.risk.logins.places import Place
+from attestlab.risk.logins.places import IpLocation
 from benchmarks.detection.hard_world.attacks import CAMPAIGNS
 from benchmarks.detection.hard_world.parameters import HardParameters
 from benchmarks.detection.hard_world.people import PEOPLE
@@ -23,7 +23,7 @@ class HardWorld:
         self.parameters = parameters
         self._world = RiskWorld(parameters.world)
 
-    def locate(self, ip: str) -> Place:
+    def locate(self, ip: str) -> IpLocation:
         """Return the place of an address of this world."""
         return self._world.locate(ip)
 

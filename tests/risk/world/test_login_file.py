@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attestlab.demos.risk_world.records import Kind, LabelledLogin
-from attestlab.risk.logins.places import Place
+from attestlab.risk.logins.places import IpLocation
 from benchmarks.detection.login_file import LoginFile
 
 HEAD = (
@@ -40,4 +40,4 @@ def test_rows_become_logins_with_their_truth(file: LoginFile):
 def test_the_network_is_the_column_of_the_row(file: LoginFile):
     places = [file.locate(each.login.ip or "") for each in file.logins()]
 
-    assert places == [Place("AS29695", "NO"), Place("AS60117", "AU"), Place("AS29695", None)]
+    assert places == [IpLocation("AS29695", "NO"), IpLocation("AS60117", "AU"), IpLocation("AS29695", None)]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from attestlab.risk.logins.login import Login, classify_client
 from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.state.crowd_activity import CrowdActivity
-from attestlab.risk.logins.state.documents import Document, Key, find_current
+from attestlab.risk.logins.state.documents import DetectorDocument, DocumentKey, find_current
 from attestlab.risk.logins.state.failure_history import FailureHistory
 from attestlab.risk.logins.state.source_activity import SourceActivity
 from attestlab.risk.logins.state.user_profile import MISSING, UserProfile
@@ -18,7 +18,7 @@ from attestlab.risk.logins.trace import LoginTrace
 SOURCES_OF_ONE = ("device", "address")
 SOURCES = (*SOURCES_OF_ONE, "network")
 CROWDS = ("client", "country", "tenant")
-_TENANT = Key("tenant", "")
+_TENANT = DocumentKey("tenant", "")
 
 
 class LoginEvidence(NamedTuple):
@@ -42,7 +42,7 @@ class Circumstances:
     user: int
     country: str | None
     values: dict[str, int | None]
-    keys: dict[str, Key]
+    keys: dict[str, DocumentKey]
     profile: UserProfile
     failures: FailureHistory
     sources: dict[str, SourceActivity]
@@ -58,7 +58,7 @@ class Circumstances:
         return self.values["device"] != MISSING and self.knows("device")
 
 
-def find_keys(login: Login, locator: Locator) -> dict[str, Key]:
+def find_keys(login: Login, locator: Locator) -> dict[str, DocumentKey]:
     """Return the keys of the documents that a login needs, by their kind; at most eight."""
     place = locator.locate(login.ip) if login.ip else None
     found = {
@@ -70,10 +70,10 @@ def find_keys(login: Login, locator: Locator) -> dict[str, Key]:
         "client": classify_client(login.user_agent) if login.user_agent else None,
         "country": login.country or (place and place.country),
     }
-    return {**{kind: Key(kind, value) for kind, value in found.items() if value}, "tenant": _TENANT}
+    return {**{kind: DocumentKey(kind, value) for kind, value in found.items() if value}, "tenant": _TENANT}
 
 
-def describe_login(login: LoginTrace, documents: Mapping[Key, Document]) -> Circumstances:
+def describe_login(login: LoginTrace, documents: Mapping[DocumentKey, DetectorDocument]) -> Circumstances:
     """Assemble the circumstances of a login; a document that had expired by then is a missing one."""
     found = {kind: find_current(documents, key, login.at_ms) for kind, key in login.keys.items()}
     profile, failures = found["user"], found["failures"]
@@ -91,9 +91,9 @@ def describe_login(login: LoginTrace, documents: Mapping[Key, Document]) -> Circ
     )
 
 
-def _source(document: Document | None) -> SourceActivity:
+def _source(document: DetectorDocument | None) -> SourceActivity:
     return document if isinstance(document, SourceActivity) else SourceActivity()
 
 
-def _crowd(document: Document | None) -> CrowdActivity:
+def _crowd(document: DetectorDocument | None) -> CrowdActivity:
     return document if isinstance(document, CrowdActivity) else CrowdActivity()

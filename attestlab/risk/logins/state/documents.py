@@ -13,10 +13,10 @@ from attestlab.risk.logins.state.failure_history import FailureHistory
 from attestlab.risk.logins.state.source_activity import SourceActivity
 from attestlab.risk.logins.state.user_profile import UserProfile
 
-Document = UserProfile | FailureHistory | SourceActivity | CrowdActivity
+DetectorDocument = UserProfile | FailureHistory | SourceActivity | CrowdActivity
 
 
-class Key(NamedTuple):
+class DocumentKey(NamedTuple):
     """The name of a document within its tenant."""
 
     kind: str
@@ -26,14 +26,14 @@ class Key(NamedTuple):
 class DocumentStore(Protocol):
     """Holds one tenant's documents; the service's is a table, a backtest's a dict."""
 
-    def load(self, keys: tuple[Key, ...]) -> Mapping[Key, Document]:
+    def load(self, keys: tuple[DocumentKey, ...]) -> Mapping[DocumentKey, DetectorDocument]:
         """Return the documents of those keys that have one."""
 
-    def save(self, documents: Mapping[Key, Document]) -> None:
+    def save(self, documents: Mapping[DocumentKey, DetectorDocument]) -> None:
         """Replace these documents."""
 
 
-_TYPES: dict[str, type[Document]] = {
+_TYPES: dict[str, type[DetectorDocument]] = {
     "user": UserProfile,
     "failures": FailureHistory,
     "address": SourceActivity,
@@ -46,7 +46,7 @@ _TYPES: dict[str, type[Document]] = {
 KINDS = tuple(_TYPES)
 
 
-def document_from_json(kind: str, stored: JsonObject) -> Document:
+def document_from_json(kind: str, stored: JsonObject) -> DetectorDocument:
     """Read the JSON form of a document (`document.to_json()`).
 
     Raises:
@@ -57,12 +57,14 @@ def document_from_json(kind: str, stored: JsonObject) -> Document:
     return _TYPES[kind].from_json(stored)
 
 
-def expires_at(document: Document) -> datetime:
+def expires_at(document: DetectorDocument) -> datetime:
     """Return when a document may be dropped, because no score depends on it any more."""
     return datetime.fromtimestamp(document.expires_at_ms / 1000, UTC)
 
 
-def find_current(documents: Mapping[Key, Document], key: Key, at_ms: int) -> Document | None:
+def find_current(
+    documents: Mapping[DocumentKey, DetectorDocument], key: DocumentKey, at_ms: int
+) -> DetectorDocument | None:
     """Return the document of a key, unless it had expired at that moment: who was away for so long is new.
 
     The time is that of the login, so a past that is learnt today gives the documents of a life through it. When a
@@ -76,12 +78,12 @@ class MemoryDocuments:
     """Documents in a dict, for backtests and tests."""
 
     def __init__(self) -> None:
-        self.documents: dict[Key, Document] = {}
+        self.documents: dict[DocumentKey, DetectorDocument] = {}
 
-    def load(self, keys: tuple[Key, ...]) -> Mapping[Key, Document]:
+    def load(self, keys: tuple[DocumentKey, ...]) -> Mapping[DocumentKey, DetectorDocument]:
         """Return the documents of those keys that have one."""
         return {key: self.documents[key] for key in keys if key in self.documents}
 
-    def save(self, documents: Mapping[Key, Document]) -> None:
+    def save(self, documents: Mapping[DocumentKey, DetectorDocument]) -> None:
         """Replace these documents."""
         self.documents.update(documents)

@@ -22,19 +22,19 @@ MISSING = 0  # the fingerprint of a missing device id
 
 
 @dataclass(slots=True)
-class Sighting:
+class ValueHistory:
     """When a value became known, and the newest days with a success."""
 
     first_ms: int
     days: list[int]
 
-    def with_day(self, at_ms: int, known_ms: int, max_days: int = MAX_DAYS) -> Sighting:
-        """Return the sighting with one more success, which makes the value known from `known_ms` on."""
+    def with_day(self, at_ms: int, known_ms: int, max_days: int = MAX_DAYS) -> ValueHistory:
+        """Return the history with one more success, which makes the value known from `known_ms` on."""
         day = at_ms // DAY_MS
         if day in self.days and self.first_ms <= known_ms:
             return self
         days = self.days if day in self.days else sorted((*self.days, day))[-max_days:]
-        return Sighting(min(self.first_ms, known_ms), days)
+        return ValueHistory(min(self.first_ms, known_ms), days)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class StoredUserProfile(TypedDict):
 class UserProfile:
     """The values of a user; `activity` has the days with any success."""
 
-    values: dict[str, dict[int, Sighting]] = field(default_factory=lambda: {name: {} for name in MAX_VALUES})
-    activity: Sighting | None = None
+    values: dict[str, dict[int, ValueHistory]] = field(default_factory=lambda: {name: {} for name in MAX_VALUES})
+    activity: ValueHistory | None = None
     visits: list[Visit] = field(default_factory=list)
 
     @classmethod
@@ -67,20 +67,20 @@ class UserProfile:
         """Read what `to_json` made."""
         document = cast(StoredUserProfile, stored)
         values = {
-            name: {line[0]: Sighting(line[1], line[2:]) for line in document["values"].get(name, ())}
+            name: {line[0]: ValueHistory(line[1], line[2:]) for line in document["values"].get(name, ())}
             for name in MAX_VALUES
         }
         activity = document["activity"]
         visits = [Visit(*line) for line in document["visits"]]
-        return cls(values, Sighting(activity[0], activity[1:]) if activity else None, visits)
+        return cls(values, ValueHistory(activity[0], activity[1:]) if activity else None, visits)
 
     def to_json(self) -> JsonObject:
         """Return numbers in lists; times are milliseconds since 1970."""
         return {
             "values": {
-                name: [[value, seen.first_ms, *seen.days] for value, seen in sightings.items()]
-                for name, sightings in self.values.items()
-                if sightings
+                name: [[value, seen.first_ms, *seen.days] for value, seen in histories.items()]
+                for name, histories in self.values.items()
+                if histories
             },
             "activity": [self.activity.first_ms, *self.activity.days] if self.activity else None,
             "visits": [[visit.at_ms, visit.country, visit.network] for visit in self.visits],
@@ -121,36 +121,36 @@ class UserProfile:
         visits = [*self.visits, Visit(at_ms, country, network)] if country else self.visits
         return UserProfile(
             {
-                name: _with_value(name, sightings, values[name], at_ms, known_ms)
-                for name, sightings in self.values.items()
+                name: _with_value(name, histories, values[name], at_ms, known_ms)
+                for name, histories in self.values.items()
             },
-            (self.activity or Sighting(at_ms, [])).with_day(at_ms, at_ms, MAX_ACTIVE_DAYS),
+            (self.activity or ValueHistory(at_ms, [])).with_day(at_ms, at_ms, MAX_ACTIVE_DAYS),
             sorted(visits, key=lambda visit: visit.at_ms)[-MAX_VISITS:],
         )
 
     def with_confirmation(self, at_ms: int, flagged: Iterable[Mapping[str, int]]) -> UserProfile:
         """Return the profile in which the values on probation, and those of flagged successes, are known by then."""
-        values = {name: _end_probation(sightings, at_ms) for name, sightings in self.values.items()}
+        values = {name: _end_probation(histories, at_ms) for name, histories in self.values.items()}
         for success in flagged:
             for name, value in success.items():
                 values[name] = _with_value(name, values[name], value, at_ms, at_ms)
         return replace(self, values=values)
 
 
-def _end_probation(sightings: Mapping[int, Sighting], at_ms: int) -> dict[int, Sighting]:
+def _end_probation(histories: Mapping[int, ValueHistory], at_ms: int) -> dict[int, ValueHistory]:
     return {
         value: replace(seen, first_ms=at_ms) if seen.days[0] * DAY_MS <= at_ms < seen.first_ms else seen
-        for value, seen in sightings.items()
+        for value, seen in histories.items()
     }
 
 
 def _with_value(
-    name: str, sightings: dict[int, Sighting], value: int | None, at_ms: int, known_ms: int
-) -> dict[int, Sighting]:
+    name: str, histories: dict[int, ValueHistory], value: int | None, at_ms: int, known_ms: int
+) -> dict[int, ValueHistory]:
     """Add a success; of too many values, the one not used for longest is forgotten."""
     if value is None:
-        return sightings
-    kept = {**sightings, value: sightings.get(value, Sighting(known_ms, [])).with_day(at_ms, known_ms)}
+        return histories
+    kept = {**histories, value: histories.get(value, ValueHistory(known_ms, [])).with_day(at_ms, known_ms)}
     if len(kept) > MAX_VALUES[name]:
         del kept[min(kept, key=lambda each: (kept[each].days[-1], kept[each].first_ms, each))]
     return kept

@@ -1,4 +1,4 @@
-"""A deed of the demo's year: what one person or job did at one time, in one transaction."""
+"""An action of the demo's year: what one person or job did at one time, in one transaction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def look_at_nothing() -> None:
     """Read nothing."""
 
 
-class Deed(NamedTuple):
+class ScheduledAction(NamedTuple):
     """What was done some days before today; `look` reads the records before the transaction of `act` begins."""
 
     days_ago: float
