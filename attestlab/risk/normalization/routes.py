@@ -65,9 +65,7 @@ async def list_risk_events(
     They are kept as they were sent, so that a later mapping can be applied to them.
     """
     before = decode_number(_LIST, query.cursor)
-    read_page = partial(
-        normalization.page, caller=caller, event_type=query.event_type, before=before, limit=query.limit + 1
-    )
+    read_page = partial(normalization.page, query, caller=caller, before=before, limit=query.limit + 1)
     found = await executor.run_in_thread(read_page)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [row.seq])
     return Page[EventOut](items=[_render_event(row) for row in shown], next_cursor=cursor)

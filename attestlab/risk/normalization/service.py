@@ -27,6 +27,7 @@ from attestlab.risk.normalization.mapping import (
     find_source,
     validate_items,
 )
+from attestlab.risk.normalization.shapes import EventsQuery
 from attestlab.risk.normalization.store import RiskEventRecord, RiskMappingRecord
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import Entity, EntityType
@@ -103,13 +104,11 @@ class Normalization:
             )
 
     def page(
-        self, *, caller: Caller, event_type: str | None = None, before: int | None = None, limit: int = 50
+        self, filters: EventsQuery, *, caller: Caller, before: int | None = None, limit: int = 50
     ) -> Sequence[RiskEventRecord]:
-        """Return a page of the tenant's raw events, newest first, before the number `before`."""
+        """Return a page of the tenant's raw events that filters select, newest first, before the number `before`."""
         with self.storage.read() as connection:
-            return store.list_events(
-                connection.execute, caller.tenant_id, event_type=event_type, before=before, limit=limit
-            )
+            return store.list_events(connection.execute, caller.tenant_id, filters, before=before, limit=limit)
 
     def get_mapping(self, *, caller: Caller) -> EventMapping:
         """Return the tenant's mapping."""

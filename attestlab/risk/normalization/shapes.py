@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import In, Moment, Out
 from attestlab.risk.normalization.mapping import EVENT_TYPE_PATTERN, MAX_EVENT_TYPE_LENGTH, MAX_ITEMS
 from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name
@@ -46,10 +47,10 @@ class EventOut(Out):
     created_at: Moment
 
 
-class EventsQuery(PageQuery):
+class EventsQuery(PageQuery, Filters):
     """Filters of the list of raw events."""
 
-    event_type: RawEventType | None = None
+    event_type: Annotated[RawEventType | None, Where("event_type")] = None
 
 
 class MappingItemIn(In):

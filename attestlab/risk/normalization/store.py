@@ -11,7 +11,9 @@ from sqlalchemy import Index, Text, select
 from sqlmodel import Field
 
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, model_of, short_repr, table_of
+from attestlab.core.filters import build_conditions
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE
+from attestlab.risk.normalization.shapes import EventsQuery
 
 
 @short_repr
@@ -70,12 +72,10 @@ def find_newest_mapping(execute: Execute, tenant_id: UUID) -> RiskMappingRecord 
 
 
 def list_events(
-    execute: Execute, tenant_id: UUID, *, event_type: str | None, before: int | None, limit: int
+    execute: Execute, tenant_id: UUID, filters: EventsQuery, *, before: int | None, limit: int
 ) -> Sequence[RiskEventRecord]:
-    """List a tenant's raw events, newest first, before the number `before`."""
-    query = select(*events.c).where(events.c.tenant_id == tenant_id)
-    if event_type is not None:
-        query = query.where(events.c.event_type == event_type)
+    """List the raw events of a tenant that filters select, newest first, before the number `before`."""
+    query = select(*events.c).where(events.c.tenant_id == tenant_id, *build_conditions(filters, events.c))
     if before is not None:
         query = query.where(events.c.seq < before)
     return fetch_all(execute(query.order_by(events.c.seq.desc()).limit(limit)), RiskEventRecord)
