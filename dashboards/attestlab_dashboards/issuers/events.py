@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.issuers.state import ADD, FILTERS, IssuerState
+from attestlab_dashboards.state import Event, set_parameter
 
-Reducer = Callable[[IssuerState, str], IssuerState]
-_FIRST_PAGES: Final = {"page": "", "drift_page": "", "keys_page": ""}
+_PAGES: Final = ("page", "drift_page", "keys_page")  # of what the filters narrow
+_FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
 
 
 def show_changed(state: IssuerState, _value: str) -> IssuerState:
@@ -20,16 +21,6 @@ def clear_filter(state: IssuerState, value: str) -> IssuerState:
     """Drop one filter, or with `all` every one."""
     names = FILTERS if value == "all" else tuple(name for name in FILTERS if name == value)
     return state.change(**dict.fromkeys(names, ""), **_FIRST_PAGES) if names else state
-
-
-def choose_key(state: IssuerState, value: str) -> IssuerState:
-    """Count the loss of a key, from the moment that fits it."""
-    return state.change(key=value, since="") if value else state
-
-
-def open_issuer(state: IssuerState, value: str) -> IssuerState:
-    """Open the drawer of an issuer."""
-    return state.change(issuer=value) if value else state
 
 
 def open_question(state: IssuerState, value: str) -> IssuerState:
@@ -58,47 +49,15 @@ def close_question(state: IssuerState) -> IssuerState:
     return state.change(ask="", about="")
 
 
-def _set(name: str) -> Reducer:
-    """Make the reducer of a field that has no other effect; without a value it has its default again."""
-
-    def reduce(state: IssuerState, value: str) -> IssuerState:
-        return state.change(**{name: value})
-
-    return reduce
-
-
-def _filter(name: str) -> Reducer:
-    """Make the reducer of a filter, which shows the first pages again."""
-
-    def reduce(state: IssuerState, value: str) -> IssuerState:
-        return state.change(**{name: value.strip()}, **_FIRST_PAGES)
-
-    return reduce
-
-
-def _sort(state: IssuerState, value: str) -> IssuerState:
-    return state.change(sort=value, page="")
-
-
-def show_actor(state: IssuerState, value: str) -> IssuerState:
-    """Show all that one actor did, of whatever it is; without a value all lines about issuers again."""
-    return state.change(actor=value, trail_page="")
-
-
-def _choose_age_limit(state: IssuerState, value: str) -> IssuerState:
-    return state.change(age_limit=value, keys_page="")
-
-
-EVENTS: Final[Mapping[str, Reducer]] = {
-    **{name: _filter(name) for name in ("status", "tier", "risk", "jurisdiction")},
-    **{name: _set(name) for name in ("page", "drift_page", "keys_page", "trail_page", "since", "endpoint")},
+EVENTS: Final[Mapping[str, Event[IssuerState]]] = {
+    **{name: set_parameter(name, resets=_PAGES) for name in ("status", "tier", "risk", "jurisdiction")},
+    **{name: set_parameter(name) for name in (*_PAGES, "trail_page", "since", "endpoint", "issuer")},
     "changed": show_changed,
     "clear": clear_filter,
-    "sort": _sort,
-    "actor": show_actor,
-    "age_limit": _choose_age_limit,
-    "key": choose_key,
-    "issuer": open_issuer,
+    "sort": set_parameter("sort", resets=["page"]),
+    "actor": set_parameter("actor", resets=["trail_page"]),
+    "age_limit": set_parameter("age_limit", resets=["keys_page"]),
+    "key": set_parameter("key", resets=["since"]),  # the moment of loss that fits the key
     "ask": open_question,
     "add": open_registration,
     "close": close,

@@ -62,8 +62,7 @@ def list_states(lab: Lab) -> list[IssuerState]:
 
 def list_changed_panes(state: IssuerState) -> list[str]:
     """The panes that load something else than for the default state; all for that."""
-    usual = IssuerState()
-    changed = {name for name in state.__dataclass_fields__ if getattr(state, name) != getattr(usual, name)}
+    changed = set(state.list_changed(IssuerState.param))
     return [key for key, pane in PANES.items() if not changed or changed.intersection(pane.reads)]
 
 

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab_dashboards.issuers.events import EVENTS
-from attestlab_dashboards.issuers.state import AGE_LIMITS, KEY_ASKS, MAX_PAGE, SORTS, IssuerState
+from attestlab_dashboards.issuers.state import AGE_LIMITS, KEY_ASKS, SORTS, IssuerState
+from attestlab_dashboards.state import MAX_PAGE
 
 ID = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 KEY = f"{ID}/registrar-1"
-NAMES = sorted(IssuerState.__dataclass_fields__)
+NAMES = sorted(IssuerState.param)
 
 ids = st.uuids().map(str)
 keys = st.tuples(ids, st.from_regex(r"[A-Za-z0-9_:-]{1,64}", fullmatch=True)).map("/".join)

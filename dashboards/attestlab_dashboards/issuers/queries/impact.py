@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -90,7 +89,7 @@ def _count_impact(
 
 def _load_loss(lab: Lab, state: IssuerState, now: datetime) -> KeyLoss | None:
     """Count the loss of the dialog's key; if its time is not given, all that is in the log was logged before it."""
-    return load_loss(lab, replace(state, key=state.about, since=state.since or now + timedelta(days=1)))
+    return load_loss(lab, state.replace(key=state.about, since=state.since or now + timedelta(days=1)))
 
 
 def _read_foreign_impact(lab: Lab, request: IssuerRequestHandle) -> ChangeImpact:

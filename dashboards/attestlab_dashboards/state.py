@@ -1,0 +1,260 @@
+"""`PageState`: what a page shows. A parameter is declared once, is a part of the address, and can be watched.
+
+Each parameter reads its text of an address and writes it, checks what is assigned, and has its documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast
+from uuid import UUID
+
+import param
+
+from attestlab.core.errors import ValidationFailed
+
+MAX_TEXT_CHARS: Final = 8_000  # of one parameter in an address
+MAX_PAGE: Final = 100_000
+NO_ADDRESS: Final = -1.0  # the precedence of a parameter that no address carries
+
+T = TypeVar("T")
+S = TypeVar("S", bound="PageState")
+
+
+class Value(param.Parameter[T], Generic[T]):
+    """A parameter with a notation of its own. It accepts a value that it reads again from what it writes.
+
+    `read` raises ValueError or ValidationFailed for a text that it does not accept.
+    """
+
+    __slots__ = ["read", "write"]
+
+    def __init__(
+        self, default: T, *, read: Callable[[str], T], write: Callable[[T], str] = str, doc: str, precedence: float = 0
+    ) -> None:
+        super().__init__(default=default, doc=doc, precedence=precedence)
+        self.read = read
+        self.write = write
+
+    def _validate_value(self, value: T, allow_None: bool) -> None:  # noqa: N803  # param's name
+        if value != self.default and self.read(self.write(value)) != value:
+            raise ValueError(f"{value!r} is not acceptable here: {self.doc}")
+
+
+def choice(default: T, *others: T, doc: str) -> param.Selector[T]:
+    """Declare a parameter that is one of these values."""
+    return param.Selector(default=default, objects=list(dict.fromkeys((default, *others))), doc=doc)
+
+
+def page_number(*, most: int = MAX_PAGE, doc: str) -> param.Integer[int]:
+    """Declare the number of a page, from 1."""
+    return param.Integer(default=1, bounds=(1, most), doc=doc)
+
+
+def moment(*, doc: str) -> param.Parameter[datetime | None]:
+    """Declare a time, in addresses a UTC time to the minute; None at first."""
+    moment: Any = param.Date(default=None, allow_None=True, doc=doc)  # typed as if it had a `date`
+    return cast("param.Parameter[datetime | None]", moment)
+
+
+class PageState(param.Parameterized):
+    """The state of a page, equal to another one with the same values.
+
+    Events leave it as it is and return a copy: `change` takes texts as in an address, `replace` takes values.
+    """
+
+    NAMES_IN_ADDRESS: ClassVar[Mapping[str, str]] = {}  # of the parameters that an address names otherwise
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+
+    __hash__ = None  # type: ignore[assignment]  # its values can be assigned; `pick` makes a key of some
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PageState) and type(self) is type(other) and self._all == other._all
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.list_changed(_addressed(type(self))))
+        return f"{type(self).__name__}({values})"
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:
+        """Read the query of an address; returns the state, and the names that were ignored. It never raises.
+
+        A value that is not acceptable is ignored, and so are values that contradict each other.
+        """
+        names = {cls._name_in_address(name): name for name in _addressed(cls)}
+        state = cls()
+        ignored = [
+            name
+            for name, text in query.items()
+            if not (name in names and 0 < len(text) <= MAX_TEXT_CHARS and state._accept(names[name], text))
+        ]
+        for name in state.find_conflicts():
+            state._accept(name, "")
+            ignored.append(cls._name_in_address(name))
+        return state, tuple(ignored)
+
+    def to_query(self) -> dict[str, str]:
+        """Write the state as the query of an address, without what is the default."""
+        addressed = _addressed(type(self))
+        return {
+            self._name_in_address(name): _write(addressed[name], getattr(self, name))
+            for name in self.list_changed(addressed)
+        }
+
+    def replace(self, **values: Any) -> Self:
+        """Return a copy with other values.
+
+        Raises:
+            ValueError: one of them is not acceptable.
+        """
+        return type(self)(**{**dict(self.pick(*self.list_changed(_declared(type(self))))), **values})
+
+    def change(self, **texts: str) -> Self:
+        """Return a copy with other values, given as in an address; this state if one is not acceptable.
+
+        An empty text resets a value.
+        """
+        copy = self.replace()
+        is_acceptable = all(copy._accept(name, text) for name, text in texts.items())
+        return copy if is_acceptable and not copy.find_conflicts() else self
+
+    def find_conflicts(self) -> list[str]:
+        """Find the parameters whose values contradict each other."""
+        return []
+
+    def pick(self, *names: str) -> tuple[tuple[str, Any], ...]:
+        """Return these values with their names, such as the key of what was loaded for them."""
+        return tuple((name, getattr(self, name)) for name in names)
+
+    def list_changed(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the names whose value is not the default."""
+        declared = _declared(type(self))
+        return tuple(name for name in names if getattr(self, name) != declared[name].default)
+
+    @property
+    def _all(self) -> tuple[tuple[str, Any], ...]:
+        return self.pick(*_declared(type(self)))
+
+    @classmethod
+    def _name_in_address(cls, name: str) -> str:
+        return cls.NAMES_IN_ADDRESS.get(name, name)
+
+    def _accept(self, name: str, text: str) -> bool:
+        """Assign the value of a text; returns whether it is acceptable."""
+        parameter = _declared(type(self))[name]
+        try:
+            setattr(self, name, _read(parameter, text) if text else parameter.default)
+        except (ValueError, OverflowError, ValidationFailed):
+            return False
+        return True
+
+
+Event = Callable[[S, str], S]
+
+
+def set_parameter(name: str, *, resets: Iterable[str] = ()) -> Event[Any]:
+    """Make the event that sets a parameter, or without a value resets it, and resets these others."""
+    return lambda state, value: state.change(**{name: value.strip(), **dict.fromkeys(resets, "")})
+
+
+def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Event[Any]:
+    """Make the event that sets a parameter, or resets it if it has this value, and resets these others."""
+
+    def toggle(state: S, value: str) -> S:
+        is_set = value == _write(_declared(type(state))[name], getattr(state, name))
+        return state.change(**{name: "" if is_set else value, **dict.fromkeys(resets, "")})
+
+    return toggle
+
+
+def matching(pattern: str) -> Callable[[str], str]:
+    """Make the reader of a text that matches an ASCII pattern as a whole."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(f"{text!r} does not match {pattern}.")
+        return text
+
+    return read
+
+
+def read_uuid(text: str) -> str:
+    """Read the id of an object.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return str(UUID(text))
+
+
+def read_time(text: str) -> datetime:
+    """Read a time to the minute, which is UTC unless it says otherwise.
+
+    >>> read_time("2026-11-02T12:00:30").isoformat()
+    '2026-11-02T12:00:00+00:00'
+
+    Raises:
+        ValueError: it is no time.
+    """
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).replace(second=0, microsecond=0)
+
+
+def write_time(at: datetime) -> str:
+    """Write a UTC time to the minute.
+
+    >>> write_time(datetime(2026, 11, 2, 12, tzinfo=UTC))
+    '2026-11-02T12:00Z'
+    """
+    return at.strftime("%Y-%m-%dT%H:%MZ").rjust(17, "0")
+
+
+@cache
+def _declared(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
+    """Return the parameters of a state, in the order of their declaration."""
+    return {name: each for name, each in state.param.objects(instance=False).items() if name != "name"}
+
+
+@cache
+def _addressed(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
+    return {name: each for name, each in _declared(state).items() if each.precedence != NO_ADDRESS}
+
+
+def _read(parameter: param.Parameter[Any], text: str) -> Any:
+    match parameter:
+        case Value():
+            return parameter.read(text)
+        case param.Selector():
+            return _find(parameter.objects, text)
+        case param.Boolean():
+            return _find([True], text)
+        case param.Date():
+            return read_time(text)
+        case param.Integer():
+            return int(matching(r"[0-9]{1,19}")(text))
+        case _:
+            return float(matching(r"[0-9]{1,3}(\.[0-9]{1,2})?")(text))
+
+
+def _find(values: Iterable[Any], text: str) -> Any:
+    found = [value for value in values if _write_plain(value) == text]
+    if not found:
+        raise ValueError(text)
+    return found[0]
+
+
+def _write(parameter: param.Parameter[Any], value: object) -> str:
+    return parameter.write(value) if isinstance(parameter, Value) else _write_plain(value)
+
+
+def _write_plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return write_time(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "1" if value is True else str(value)
