@@ -1,7 +1,7 @@
 """What a dashboard page is made of: panes that load and draw, events that change the state, actions that write.
 
-A page module declares a `Page` of pure functions and knows neither Panel nor the browser. Its state is one frozen
-value, which is also the query of its address: Back works, and a copied link shows the same rows.
+A page module declares a `DashboardPage` of pure functions and knows neither Panel nor the browser. Its state is also
+the query of its address (`state.py`): Back works, and a copied link shows the same rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from markupsafe import Markup
 
@@ -18,20 +18,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.safe import NOTHING
-
-
-class PageState(Protocol):
-    """The state of a page: a frozen value that is the query of its address."""
-
-    @classmethod
-    def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:
-        """Read a query; returns the state, and the names of parameters that were left out. It never raises."""
-        ...
-
-    def to_query(self) -> dict[str, str]:
-        """Write the state as a query, without what is the default."""
-        ...
-
+from attestlab_dashboards.state import PageState
 
 S = TypeVar("S", bound=PageState)
 D = TypeVar("D")

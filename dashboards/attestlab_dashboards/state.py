@@ -39,12 +39,23 @@ class Value(param.Parameter[T], Generic[T]):
         self.read = read
         self.write = write
 
+    def parse(self, text: str) -> T:
+        """Read a text.
+
+        Raises:
+            ValueError: it is not acceptable.
+        """
+        try:
+            return self.read(text)
+        except ValidationFailed as error:
+            raise ValueError(error.message) from error
+
     def _validate_value(self, value: T, allow_None: bool) -> None:  # noqa: N803  # param's name
-        if value != self.default and self.read(self.write(value)) != value:
+        if value != self.default and self.parse(self.write(value)) != value:
             raise ValueError(f"{value!r} is not acceptable here: {self.doc}")
 
 
-def choice(default: T, *others: T, doc: str) -> param.Selector[T]:
+def choice(default: T, *others: T, doc: str) -> param.Parameter[T]:
     """Declare a parameter that is one of these values."""
     return param.Selector(default=default, objects=list(dict.fromkeys((default, *others))), doc=doc)
 
@@ -112,7 +123,7 @@ class PageState(param.Parameterized):
         Raises:
             ValueError: one of them is not acceptable.
         """
-        return type(self)(**{**dict(self.pick(*self.list_changed(_declared(type(self))))), **values})
+        return type(self)(**{**dict(self.pick(*self.list_changed())), **values})
 
     def change(self, **texts: str) -> Self:
         """Return a copy with other values, given as in an address; this state if one is not acceptable.
@@ -131,10 +142,10 @@ class PageState(param.Parameterized):
         """Return these values with their names, such as the key of what was loaded for them."""
         return tuple((name, getattr(self, name)) for name in names)
 
-    def list_changed(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the names whose value is not the default."""
+    def list_changed(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+        """List those of the names, of all by default, whose value is not the default."""
         declared = _declared(type(self))
-        return tuple(name for name in names if getattr(self, name) != declared[name].default)
+        return tuple(name for name in names or declared if getattr(self, name) != declared[name].default)
 
     @property
     def _all(self) -> tuple[tuple[str, Any], ...]:
@@ -149,21 +160,21 @@ class PageState(param.Parameterized):
         parameter = _declared(type(self))[name]
         try:
             setattr(self, name, _read(parameter, text) if text else parameter.default)
-        except (ValueError, OverflowError, ValidationFailed):
+        except (ValueError, OverflowError):
             return False
         return True
 
 
-Event = Callable[[S, str], S]
+Reducer = Callable[[S, str], S]
 
 
-def set_parameter(name: str, *, resets: Iterable[str] = ()) -> Event[Any]:
-    """Make the event that sets a parameter, or without a value resets it, and resets these others."""
+def set_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[Any]:
+    """Make the reducer that sets a parameter, or without a value resets it, and resets these others."""
     return lambda state, value: state.change(**{name: value.strip(), **dict.fromkeys(resets, "")})
 
 
-def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Event[Any]:
-    """Make the event that sets a parameter, or resets it if it has this value, and resets these others."""
+def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[Any]:
+    """Make the reducer that sets a parameter, or resets it if it has this value, and resets these others."""
 
     def toggle(state: S, value: str) -> S:
         is_set = value == _write(_declared(type(state))[name], getattr(state, name))
@@ -228,7 +239,7 @@ def _addressed(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
 def _read(parameter: param.Parameter[Any], text: str) -> Any:
     match parameter:
         case Value():
-            return parameter.read(text)
+            return parameter.parse(text)
         case param.Selector():
             return _find(parameter.objects, text)
         case param.Boolean():
@@ -237,8 +248,10 @@ def _read(parameter: param.Parameter[Any], text: str) -> Any:
             return read_time(text)
         case param.Integer():
             return int(matching(r"[0-9]{1,19}")(text))
-        case _:
+        case param.Number():
             return float(matching(r"[0-9]{1,3}(\.[0-9]{1,2})?")(text))
+        case _:
+            return text
 
 
 def _find(values: Iterable[Any], text: str) -> Any:

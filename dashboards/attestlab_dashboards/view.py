@@ -65,7 +65,7 @@ class DashboardView(pn.viewable.Viewer):
     state that it depends on are the same.
     """
 
-    state = param.Parameter(doc="The state of the page, a frozen value.")
+    state = param.Parameter(doc="The state of the page, which events replace.")
     number = param.Integer(default=0, doc="The number of the state, from 1.")
 
     def __init__(self, page: AnyPage, session: BrowserSession, on_ended: Callable[[], None], **params: Any) -> None:

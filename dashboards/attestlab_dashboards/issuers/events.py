@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.issuers.state import ADD, FILTERS, IssuerState
-from attestlab_dashboards.state import Event, set_parameter
+from attestlab_dashboards.state import Reducer, set_parameter
 
 _PAGES: Final = ("page", "drift_page", "keys_page")  # of what the filters narrow
 _FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
@@ -49,7 +49,7 @@ def close_question(state: IssuerState) -> IssuerState:
     return state.change(ask="", about="")
 
 
-EVENTS: Final[Mapping[str, Event[IssuerState]]] = {
+EVENTS: Final[Mapping[str, Reducer[IssuerState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("status", "tier", "risk", "jurisdiction")},
     **{name: set_parameter(name) for name in (*_PAGES, "trail_page", "since", "endpoint", "issuer")},
     "changed": show_changed,

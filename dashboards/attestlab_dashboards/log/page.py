@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from attestlab import Lab
@@ -23,12 +22,13 @@ from attestlab_dashboards.log.copies import (
 from attestlab_dashboards.log.drawer import draw_drawer, load_drawer
 from attestlab_dashboards.log.entries import GROWTH_POINTS, load_entries, load_growth, select_entries, select_growth
 from attestlab_dashboards.log.entries_table import draw_entries, tell_entries
+from attestlab_dashboards.log.events import EVENTS, recall_head
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.exports import export_change, export_path, export_steps
 from attestlab_dashboards.log.growth_drawing import draw_growth
 from attestlab_dashboards.log.path_drawing import draw_path, tell_path
 from attestlab_dashboards.log.search_box import draw_search_box, draw_tiles_and_examples, load_tiles
-from attestlab_dashboards.log.state import EVENTS, LogState, read_bundle, recall_head
+from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.steps_drawing import draw_evidence, tell_subject
 from attestlab_dashboards.pages import Action, DashboardPage, Notice, Pane
 from attestlab_dashboards.safe import html
@@ -47,12 +47,12 @@ def ask_service(lab: Lab, state: LogState, fields: Mapping[str, str]) -> Notice:
         verdict=verified.verdict.value,
         reasons=reasons.replace(" ", ", "),
     )
-    return Notice(text, replace(state, answer=reasons))
+    return Notice(text, state.replace(answer=reasons))
 
 
 def check_pasted_bundle(_lab: Lab, state: LogState, fields: Mapping[str, str]) -> Notice:
     """Take the text of a bundle that was pasted; the pane of the check shows its result."""
-    pasted = read_bundle(state, fields.get("bundle", ""))
+    pasted = EVENTS["bundle"](state, fields.get("bundle", ""))
     return Notice(html("The bundle is checked below, without the service."), pasted)
 
 

@@ -24,7 +24,7 @@ def save_version(lab: Lab, state: PolicyState, _fields: Mapping[str, str]) -> No
         saved = lab.policies.update(about.policy, about.source)
     forget(lab)
     text = html("<b>Version {n} is saved.</b> It decides nothing until it is activated.", n=saved.version)
-    return Notice(text, state.change(policy=str(saved.id), version=0, draft="", run=state.run + 1))
+    return Notice(text, state.replay(policy=str(saved.id), version=0, draft=""))
 
 
 def shadow_version(lab: Lab, state: PolicyState, _fields: Mapping[str, str]) -> Notice:
@@ -35,7 +35,7 @@ def shadow_version(lab: Lab, state: PolicyState, _fields: Mapping[str, str]) -> 
     lab.policies.shadow(policy)
     forget(lab)
     text = html("<b>Version {n} runs in shadow.</b> Decisions from now on record what it would say.", n=policy.version)
-    return Notice(text, state.change(run=state.run + 1))
+    return Notice(text, state.replay())
 
 
 def activate_version(lab: Lab, state: PolicyState, fields: Mapping[str, str]) -> Notice:
@@ -57,7 +57,7 @@ def activate_version(lab: Lab, state: PolicyState, fields: Mapping[str, str]) ->
     text = html(
         "<b>Version {n} decides from now on.</b> The audit trail names you and the replay.", n=done.active_version
     )
-    return Notice(text, state.change(run=state.run + 1))
+    return Notice(text, state.replay())
 
 
 def archive_policy(lab: Lab, state: PolicyState, _fields: Mapping[str, str]) -> Notice:

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Final
 
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.windows import write_bounds
+from attestlab_dashboards.state import Reducer, set_parameter, toggle_parameter
 
-Reducer = Callable[[RiskState, str], RiskState]
 _CLEARED: Final[Mapping[str, Mapping[str, str]]] = {
     "source": {"source": ""},
     "type": {"type": ""},
     "kind": {"kind": ""},
     "about": {"about": ""},
     "score": {"min_score": "", "max_score": ""},
-    "time": {"from": "", "to": ""},
+    "time": {"since": "", "until": ""},
 }
 _FIRST_PAGE: Final = {"page": ""}
+_PLAIN: Final = ("by", "page", "signal", "graph", "depth", "cases_page", "rule_score", "rule_source", "rule_burst")
 
 
 def change_window(state: RiskState, value: str) -> RiskState:
     """Show another window of time, all of it."""
     return state.change(window=value, **_CLEARED["time"], **_FIRST_PAGE) if value else state
-
-
-def choose_kind(state: RiskState, value: str) -> RiskState:
-    """Show the entities of one kind; without a value those of all."""
-    return state.change(kind=value, **_FIRST_PAGE)
 
 
 def choose_scores(state: RiskState, value: str) -> RiskState:
@@ -46,7 +42,7 @@ def choose_scores(state: RiskState, value: str) -> RiskState:
 def choose_span(state: RiskState, value: str) -> RiskState:
     """Show a part of the window, `from/to`; without a value all of it."""
     since, _, until = value.partition("/")
-    return state.change(**{"from": since, "to": until}, **_FIRST_PAGE)
+    return state.change(since=since, until=until, **_FIRST_PAGE)
 
 
 def extend_span(state: RiskState, value: str) -> RiskState:
@@ -82,49 +78,14 @@ def show_all_about(state: RiskState, value: str) -> RiskState:
     return state.change(about=value, entity="", signal="", **_FIRST_PAGE) if value else state
 
 
-def open_entity(state: RiskState, value: str) -> RiskState:
-    """Open the drawer of an entity."""
-    return state.change(entity=value, signal="") if value else state
-
-
 def close_drawer(state: RiskState, _value: str) -> RiskState:
     """Close the drawer."""
     return state.change(entity="", signal="")
 
 
-def sort_entities(state: RiskState, value: str) -> RiskState:
-    """Sort the entities by a column; `-` in front of it means descending."""
-    return state.change(sort=value, **_FIRST_PAGE) if value else state
-
-
-def show_cases(state: RiskState, value: str) -> RiskState:
-    """List the open cases, the resolved ones, or all."""
-    return state.change(cases=value, cases_page="") if value else state
-
-
 def reset_rule(state: RiskState, _value: str) -> RiskState:
     """Compare the live rule with itself again."""
     return state.change(rule_score="", rule_source="", rule_burst="")
-
-
-def _set(name: str, *, is_optional: bool = False) -> Reducer:
-    """Make the reducer of a field that has no other effect."""
-
-    def reduce(state: RiskState, value: str) -> RiskState:
-        return state.change(**{name: value}) if value or is_optional else state
-
-    return reduce
-
-
-def _toggle(name: str) -> Reducer:
-    """Make the reducer of a facet: its value once more drops it."""
-
-    def reduce(state: RiskState, value: str) -> RiskState:
-        if not value:
-            return state
-        return state.change(**{name: "" if getattr(state, name) == value else value}, **_FIRST_PAGE)
-
-    return reduce
 
 
 def _brush(state: RiskState, value: str, *, has_scores: bool) -> RiskState:
@@ -152,19 +113,20 @@ def _read_brush(value: str, *, has_scores: bool) -> dict[str, str]:
         raise ValueError(value)
     since = start + x0 * (end - start)
     until = max(start + x1 * (end - start), since + timedelta(minutes=1))
-    changes = {"from": f"{since:%Y-%m-%dT%H:%M%z}", "to": f"{until:%Y-%m-%dT%H:%M%z}"}
+    changes = {"since": f"{since:%Y-%m-%dT%H:%M%z}", "until": f"{until:%Y-%m-%dT%H:%M%z}"}
     if has_scores:
         low, high = int(100 * y0), ceil(100 * y1)
         changes |= {"min_score": str(low), "max_score": str(min(100, high))}
     return changes
 
 
-EVENTS: Final[Mapping[str, Reducer]] = {
+EVENTS: Final[Mapping[str, Reducer[RiskState]]] = {
+    **{name: set_parameter(name) for name in _PLAIN},
     "window": change_window,
-    "source": _toggle("source"),
-    "type": _toggle("type"),
-    "facet_kind": _toggle("kind"),
-    "kind": choose_kind,
+    "source": toggle_parameter("source", resets=["page"]),
+    "type": toggle_parameter("type", resets=["page"]),
+    "facet_kind": toggle_parameter("kind", resets=["page"]),
+    "kind": set_parameter("kind", resets=["page"]),
     "score": choose_scores,
     "span": choose_span,
     "extend": extend_span,
@@ -172,18 +134,9 @@ EVENTS: Final[Mapping[str, Reducer]] = {
     "brush_time": brush_time,
     "clear": clear_filter,
     "about": show_all_about,
-    "by": _set("by"),
-    "sort": sort_entities,
-    "page": _set("page"),
-    "entity": open_entity,
-    "signal": _set("signal"),
+    "sort": set_parameter("sort", resets=["page"]),
+    "entity": set_parameter("entity", resets=["signal"]),
     "close": close_drawer,
-    "graph": _set("graph", is_optional=True),
-    "depth": _set("depth"),
-    "cases": show_cases,
-    "cases_page": _set("cases_page"),
-    "rule_score": _set("rule_score", is_optional=True),
-    "rule_source": _set("rule_source", is_optional=True),
-    "rule_burst": _set("rule_burst", is_optional=True),
+    "cases": set_parameter("cases", resets=["cases_page"]),
     "rule_reset": reset_rule,
 }

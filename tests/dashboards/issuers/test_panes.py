@@ -62,7 +62,7 @@ def list_states(lab: Lab) -> list[IssuerState]:
 
 def list_changed_panes(state: IssuerState) -> list[str]:
     """The panes that load something else than for the default state; all for that."""
-    changed = set(state.list_changed(IssuerState.param))
+    changed = set(state.list_changed())
     return [key for key, pane in PANES.items() if not changed or changed.intersection(pane.reads)]
 
 

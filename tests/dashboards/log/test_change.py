@@ -5,7 +5,8 @@ from __future__ import annotations
 from attestlab import Lab
 from attestlab_dashboards.log.change import Change, ComparisonResult, load_change
 from attestlab_dashboards.log.change_drawing import draw_change
-from attestlab_dashboards.log.state import EVENTS, KeptHead, LogState
+from attestlab_dashboards.log.events import EVENTS
+from attestlab_dashboards.log.state import KeptHead, LogState
 from support.log_inspector import mint
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,9 +10,10 @@ import pytest
 from attestlab import Lab
 from attestlab_dashboards.log.change import ComparisonResult as Result
 from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
+from attestlab_dashboards.log.events import recall_head
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.search_box import draw_age
-from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead, recall_head
+from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead
 from support.log_inspector import mint
 
 PANES = {pane.key: pane for pane in PAGE.panes}
@@ -85,7 +85,7 @@ def test_a_link_is_compared_first_and_leaves_the_memory_as_it_is(demo_lab: Lab) 
     change = load_change(demo_lab, state)
     assert (change.outcome, change.seen_at) == (Result.SAME, None)
     assert remember_head(change, state) == ""
-    assert remember_head(change, replace(state, seen=None)) != ""
+    assert remember_head(change, state.replace(seen=None)) != ""
 
 
 def test_a_log_with_another_key_is_no_fork_and_is_named(demo_lab: Lab) -> None:

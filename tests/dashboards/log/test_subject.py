@@ -6,16 +6,17 @@ import pytest
 
 from attestlab import Lab
 from attestlab_dashboards.log import subject
+from attestlab_dashboards.log.events import EVENTS
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.search_box import load_tiles
-from attestlab_dashboards.log.state import EVENTS, LogState
+from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.step_views import StepState
 from attestlab_dashboards.log.subject import find_subject
 from support.log_inspector import CLAIMS
 
 
 def index_of(lab: Lab, text: str) -> int | None:
-    found = find_subject(lab, LogState(find=text)).entry
+    found = find_subject(lab, LogState().change(find=text)).entry
     return None if found is None else found.log_index
 
 

@@ -40,7 +40,7 @@ HOSTILE = ["\0", "<script>", "x" * 100_000, "-1", "9" * 30, "²", "../../etc/pas
 
 @pytest.mark.parametrize(("name", "value", "changed"), CHANGES, ids=lambda each: str(each)[:30])
 def test_an_event_changes_its_part_of_the_state(name: str, value: str, changed: dict[str, object]) -> None:
-    assert EVENTS[name](PolicyState(), value) == PolicyState().change(**changed)
+    assert EVENTS[name](PolicyState(), value) == PolicyState().replace(**changed)
 
 
 @pytest.mark.parametrize("name", sorted(set(EVENTS) - {"draft", "replay", "close"}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -76,8 +75,8 @@ def test_a_band_of_scores_once_more_drops_it() -> None:
 
 
 def test_one_filter_or_all_are_dropped() -> None:
-    assert EVENTS["clear"](BUSY, "score") == replace(BUSY, min_score=0, page=1)
-    assert EVENTS["clear"](BUSY, "all") == replace(BUSY, min_score=0, source="", page=1)
+    assert EVENTS["clear"](BUSY, "score") == BUSY.replace(min_score=0, page=1)
+    assert EVENTS["clear"](BUSY, "all") == BUSY.replace(min_score=0, source="", page=1)
 
 
 def test_everything_of_an_entity_closes_its_drawer() -> None:

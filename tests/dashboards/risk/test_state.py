@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -56,7 +55,7 @@ def test_a_state_comes_back_from_its_address(state: RiskState) -> None:
 
 
 @settings(deadline=None)
-@given(st.dictionaries(st.sampled_from([*RiskState.__dataclass_fields__, "from", "to", "x"]), st.text(max_size=40)))
+@given(st.dictionaries(st.sampled_from([*RiskState.param, "from", "to", "x"]), st.text(max_size=40)))
 def test_no_address_raises_and_what_is_left_out_is_named(query: dict[str, str]) -> None:
     state, left_out = RiskState.from_query(query)
 
@@ -96,7 +95,7 @@ def test_a_change_that_is_not_acceptable_changes_nothing() -> None:
     state = RiskState(source="login")
 
     assert state.change(page="-3") is state
-    assert state.change(kind="user") == replace(state, kind="user")
+    assert state.change(kind="user") == state.replace(kind="user")
 
 
 def test_an_entity_of_an_address_has_colons_of_its_own() -> None:

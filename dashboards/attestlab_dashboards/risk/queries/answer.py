@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.risk.rules import Entity, EntityType
@@ -102,7 +102,7 @@ def copy_answer_sql(state: RiskState) -> str:
 
 def load_answer(lab: Lab, state: RiskState) -> RiskAnswer:
     """Load the answer, once for all panes of an update."""
-    return _SHARED(lab, state.only(*PERIOD))
+    return _SHARED(lab, state.pick(*PERIOD))
 
 
 def forget_answer(lab: Lab) -> None:
@@ -110,7 +110,8 @@ def forget_answer(lab: Lab) -> None:
     _SHARED.forget(lab)
 
 
-def _load(lab: Lab, state: RiskState) -> RiskAnswer:
+def _load(lab: Lab, picked: tuple[tuple[str, Any], ...]) -> RiskAnswer:
+    state = RiskState(**dict(picked))
     period = load_period(lab, state, datetime.now(UTC))
     rows = list(lab.sql(*bind(write_answer_sql(state), state, period)))
     counted: dict[str, list[Row]] = {}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from attestlab import Lab
 from attestlab_dashboards.risk.queries.cells import Row, read_text, read_whole
@@ -136,7 +136,7 @@ def copy_overview_sql(state: RiskState) -> str:
 
 def load_overview(lab: Lab, state: RiskState) -> RiskOverview:
     """Load the figures, once for all panes of an update."""
-    return _SHARED(lab, state.only(*READS))
+    return _SHARED(lab, state.pick(*READS))
 
 
 def forget_overview(lab: Lab) -> None:
@@ -144,7 +144,8 @@ def forget_overview(lab: Lab) -> None:
     _SHARED.forget(lab)
 
 
-def _load(lab: Lab, state: RiskState) -> RiskOverview:
+def _load(lab: Lab, picked: tuple[tuple[str, Any], ...]) -> RiskOverview:
+    state = RiskState(**dict(picked))
     period, context = load_period(lab, state, datetime.now(UTC)), load_context(lab)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in lab.sql(*bind(write_overview_sql(state), state, period)):
