@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from attestlab.client.handles.issuers import next_kid
 from attestlab_dashboards.formats import utc
-from attestlab_dashboards.issuers.queries.impact import ChangeImpact
+from attestlab_dashboards.issuers.impact import ChangeImpact
 from attestlab_dashboards.issuers.words import write_request, write_word
 from attestlab_dashboards.safe import html
 

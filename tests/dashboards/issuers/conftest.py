@@ -9,7 +9,7 @@ import pytest
 
 import attestlab
 from attestlab import Lab
-from attestlab_dashboards.issuers.queries import instant
+from attestlab_dashboards.issuers import instant
 from support import governance_story
 
 

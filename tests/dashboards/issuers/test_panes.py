@@ -12,9 +12,9 @@ import pytest
 from attestlab import Lab
 from attestlab.governance.rules import RequestType
 from attestlab.issuers.rules import IssuerStatus
-from attestlab_dashboards.issuers import drawer
 from attestlab_dashboards.issuers.events import EVENTS
 from attestlab_dashboards.issuers.page import PAGE
+from attestlab_dashboards.issuers.panes.issuer import find_obstacle
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.safe import text
@@ -159,7 +159,7 @@ def test_the_state_of_an_issuer_disables_what_it_forbids(ann: Lab) -> None:
 
 @pytest.mark.parametrize("kind", RequestType)
 def test_nothing_is_possible_with_a_revoked_issuer(kind: RequestType) -> None:
-    assert "REVOKED" in drawer.find_obstacle(kind, IssuerStatus.REVOKED)
+    assert "REVOKED" in find_obstacle(kind, IssuerStatus.REVOKED)
 
 
 def test_a_suspension_begins_with_what_it_concerns(ann: Lab) -> None:
@@ -193,7 +193,7 @@ def test_a_report_of_a_loss_counts_from_the_moment_that_was_chosen(ann: Lab) -> 
 
 
 def test_a_key_over_the_limit_has_a_warning_in_words(ann: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attestlab_dashboards.issuers.queries import instant
+    from attestlab_dashboards.issuers import instant
 
     monkeypatch.setattr(instant, "read_own_clock", lambda: datetime(2027, 12, 1, tzinfo=UTC))
     drawn = draw(ann, "keys", IssuerState(age_limit=365))

@@ -9,10 +9,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from attestlab import Lab
-from attestlab_dashboards.issuers.queries import drift, key_lanes, key_loss, listing, overview, requests, trail
-from attestlab_dashboards.issuers.queries.impact import load_impact
-from attestlab_dashboards.issuers.queries.instant import read_now
-from attestlab_dashboards.issuers.queries.requests import load_open_requests
+from attestlab_dashboards.issuers import overview
+from attestlab_dashboards.issuers.impact import load_impact
+from attestlab_dashboards.issuers.instant import read_now
+from attestlab_dashboards.issuers.overview import load_overview, write_overview_sql
+from attestlab_dashboards.issuers.panes import issuers
+from attestlab_dashboards.issuers.panes.drift import export_drift, load_drift, write_drift_sql
+from attestlab_dashboards.issuers.panes.issuers import export_listing, load_listing, write_listing_sql
+from attestlab_dashboards.issuers.panes.keys import export_lanes, load_lanes, write_lanes_sql
+from attestlab_dashboards.issuers.panes.loss import export_affected, load_loss, write_loss_sql
+from attestlab_dashboards.issuers.panes.requests import export_open_requests, load_open_requests, write_requests_python
+from attestlab_dashboards.issuers.panes.trail import TRAIL_ROWS, compose_trail, is_chained, load_trail, write_trail_sql
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.lake_query import write_python
 from support.governance_story import LOST_AT, MINTS
@@ -25,7 +32,7 @@ def count_attestations(lab: Lab, issuer: str) -> int:
 
 
 def test_the_overview_counts_issuers_and_their_attestations(ann: Lab) -> None:
-    total = overview.load_overview(ann, ALL).total
+    total = load_overview(ann, ALL).total
     statuses = Counter(issuer.status for issuer in ann.issuers)
     assert (total.active, total.suspended, total.revoked) == (7, 1, 0)
     assert statuses == {"ACTIVE": total.active, "SUSPENDED": total.suspended}
@@ -36,7 +43,7 @@ def test_the_overview_counts_issuers_and_their_attestations(ann: Lab) -> None:
 
 
 def test_the_matrix_adds_up_to_the_total(ann: Lab) -> None:
-    found = overview.load_overview(ann, ALL)
+    found = load_overview(ann, ALL)
     assert sum(cell.mints for cell in found.cells) == found.total.mints == len(ann.attestations)
     assert sum(cell.issuers for cell in found.cells) == found.total.issuers == 8
     guild = next(cell for cell in found.cells if cell.risk_rating == "HIGH")
@@ -44,9 +51,9 @@ def test_the_matrix_adds_up_to_the_total(ann: Lab) -> None:
 
 
 def test_a_filter_counts_only_what_it_leaves(ann: Lab) -> None:
-    total = overview.load_overview(ann, IssuerState(tier="BASIC", changed=True)).total
+    total = load_overview(ann, IssuerState(tier="BASIC", changed=True)).total
     assert (total.issuers, total.attestations) == (1, count_attestations(ann, "Maker Guild"))
-    nothing = overview.load_overview(ann, IssuerState(jurisdiction="BR")).total
+    nothing = load_overview(ann, IssuerState(jurisdiction="BR")).total
     assert (nothing.issuers, nothing.attestations, nothing.oldest_key) == (0, 0, None)
 
 
@@ -54,11 +61,11 @@ def test_a_key_is_old_from_the_limit_on(ann: Lab, monkeypatch: pytest.MonkeyPatc
     now = read_now(ann)
     for days, old in ((364, 0), (366, 7)):  # Harbour Training's key was lost
         monkeypatch.setattr(overview, "read_now", lambda _lab, days=days: now + timedelta(days=days))
-        assert overview.load_overview(ann, ALL).total.old_keys == old
+        assert load_overview(ann, ALL).total.old_keys == old
 
 
 def test_the_table_has_each_issuer_as_the_verbs_show_it(ann: Lab) -> None:
-    page = listing.load_listing(ann, ALL)
+    page = load_listing(ann, ALL)
     assert page.issuers == len(page.rows) == 8
     for row in page.rows:
         issuer = ann.issuers[row.id]
@@ -74,7 +81,7 @@ def test_the_table_has_each_issuer_as_the_verbs_show_it(ann: Lab) -> None:
 
 @pytest.mark.parametrize("sort", ["name", "-mints", "risk", "-last", "-change"])
 def test_the_table_is_sorted_in_both_directions(ann: Lab, sort: str) -> None:
-    rows = listing.load_listing(ann, IssuerState(sort=sort)).rows
+    rows = load_listing(ann, IssuerState(sort=sort)).rows
     values = {
         "name": lambda row: row.name.lower(),
         "mints": lambda row: row.mints,
@@ -88,8 +95,8 @@ def test_the_table_is_sorted_in_both_directions(ann: Lab, sort: str) -> None:
 
 
 def test_a_page_behind_the_last_one_is_the_last_one(ann: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "PAGE_ROWS", 3)
-    pages = [listing.load_listing(ann, IssuerState(page=number, sort="name")) for number in (1, 2, 3, 99)]
+    monkeypatch.setattr(issuers, "PAGE_ROWS", 3)
+    pages = [load_listing(ann, IssuerState(page=number, sort="name")) for number in (1, 2, 3, 99)]
     assert [page.page for page in pages] == [1, 2, 3, 3]
     assert [len(page.rows) for page in pages] == [3, 3, 2, 2]
     assert pages[2].rows == pages[3].rows
@@ -98,7 +105,7 @@ def test_a_page_behind_the_last_one_is_the_last_one(ann: Lab, monkeypatch: pytes
 
 
 def test_the_drift_counts_attestations_of_another_standing(ann: Lab) -> None:
-    rows = {(row.name, row.what): row for row in drift.load_drift(ann, ALL).rows}
+    rows = {(row.name, row.what): row for row in load_drift(ann, ALL).rows}
     assert set(rows) == {("Maker Guild", "risk"), ("Orchard Press", "status")}
     guild, press = rows["Maker Guild", "risk"], rows["Orchard Press", "status"]
     assert (guild.was, guild.is_now, guild.is_worse) == ("LOW", "HIGH", True)
@@ -108,7 +115,7 @@ def test_the_drift_counts_attestations_of_another_standing(ann: Lab) -> None:
 
 
 def test_every_key_of_the_lanes_is_as_its_issuer_has_it(ann: Lab) -> None:
-    lanes = key_lanes.load_lanes(ann, ALL)
+    lanes = load_lanes(ann, ALL)
     spans = {span.kid: span for lane in lanes.lanes for span in lane}
     keys = {key.kid: key for issuer in ann.issuers for key in issuer.keys}
     assert set(spans) == set(keys)
@@ -126,10 +133,10 @@ def test_a_lost_key_counts_as_verifications_then_answer(own_service: Lab, kid: s
     issuer = own_service.issuers["Harbour Training" if kid == "harbour-1" else "Northfield University"]
     newest = next(own_service.attestations.list(issuer_id=issuer)).created_at
     state = IssuerState(key=f"{issuer.id}/{kid}", since=newest)
-    supposed = key_loss.load_loss(own_service, state)
+    supposed = load_loss(own_service, state)
     own_service.issuers.compromise_key(kid, "stolen", compromised_at=newest)
     verdicts = Counter(each.verify().verdict.value for each in own_service.attestations.list(issuer_id=issuer))
-    reported = key_loss.load_loss(own_service, IssuerState(key=state.key))
+    reported = load_loss(own_service, IssuerState(key=state.key))
     assert supposed is not None
     assert reported is not None
     for loss in (supposed, reported):
@@ -138,10 +145,10 @@ def test_a_lost_key_counts_as_verifications_then_answer(own_service: Lab, kid: s
 
 
 def test_without_a_choice_the_lost_key_is_shown(ann: Lab) -> None:
-    loss = key_loss.load_loss(ann, ALL)
+    loss = load_loss(ann, ALL)
     assert loss is not None
     assert (loss.kid, loss.moment) == ("harbour-1", datetime.fromisoformat(LOST_AT))
-    affected = key_loss.export_affected(ann, ALL).df()
+    affected = export_affected(ann, ALL).df()
     assert len(affected) == loss.turn_invalid == MINTS["Harbour Training"] + 2
 
 
@@ -150,29 +157,29 @@ def test_verifications_since_the_loss_are_counted_once_each(own_service: Lab) ->
     one = next(own_service.attestations.list(issuer_id=issuer))
     one.verify()
     one.verify()
-    loss = key_loss.load_loss(own_service, IssuerState(key=f"{issuer.id}/harbour-1", since=one.created_at))
+    loss = load_loss(own_service, IssuerState(key=f"{issuer.id}/harbour-1", since=one.created_at))
     rows = own_service.sql("SELECT attestation_id FROM verifications WHERE issuer_id = ?", [str(issuer.id)]).df()
     assert loss is not None
     assert loss.looked_at == rows["attestation_id"].nunique() < len(rows)
 
 
 def test_every_line_of_the_trail_continues_the_chain(ann: Lab) -> None:
-    page = trail.load_trail(ann, ALL)
+    page = load_trail(ann, ALL)
     assert all(line.is_chained for line in page.lines)
     shown = {line.integrity_hash for line in page.lines}
     assert shown <= {event.integrity_hash for event in ann.audit}
-    pages = -(-page.all_lines // trail.TRAIL_ROWS)
-    last = trail.load_trail(ann, IssuerState(trail_page=99))
+    pages = -(-page.all_lines // TRAIL_ROWS)
+    last = load_trail(ann, IssuerState(trail_page=99))
     assert last.page == pages
     assert {line.action.partition(".")[0] for line in last.lines} <= {"issuer", "key"}
 
 
 def test_a_changed_line_breaks_the_chain(ann: Lab) -> None:
-    rows = trail.compose_trail(ALL).read_rows(ann)
-    assert all(map(trail.is_chained, rows))
+    rows = compose_trail(ALL).read_rows(ann)
+    assert all(map(is_chained, rows))
     at = datetime(2020, 1, 1, tzinfo=UTC)
     for changes in ({"actor_id": "another"}, {"hash_before": "00" * 32}, {"timestamp": at}):
-        assert not trail.is_chained({**rows[0], **changes})
+        assert not is_chained({**rows[0], **changes})
 
 
 def test_open_requests_have_the_names_of_their_issuers(ann: Lab, service: Lab) -> None:
@@ -197,12 +204,12 @@ def test_the_impact_is_counted_before_anything_is_asked(ann: Lab) -> None:
 @pytest.mark.parametrize(
     "write",
     [
-        listing.write_listing_sql,
-        overview.write_overview_sql,
-        drift.write_drift_sql,
-        key_lanes.write_lanes_sql,
-        key_loss.write_loss_sql,
-        trail.write_trail_sql,
+        write_listing_sql,
+        write_overview_sql,
+        write_drift_sql,
+        write_lanes_sql,
+        write_loss_sql,
+        write_trail_sql,
     ],
 )
 def test_what_is_copied_runs_as_it_stands(ann: Lab, write: Callable[[IssuerState], str]) -> None:
@@ -213,16 +220,16 @@ def test_what_is_copied_runs_as_it_stands(ann: Lab, write: Callable[[IssuerState
 
 def test_an_export_has_the_rows_of_the_filters(ann: Lab) -> None:
     state = IssuerState(tier="ENTERPRISE", sort="name")
-    frame = listing.export_listing(ann, state).df()
+    frame = export_listing(ann, state).df()
     assert list(frame["name"]) == ["Canton Archive", "Northfield University"]
-    assert len(drift.export_drift(ann, ALL).df()) == 2
-    assert len(key_lanes.export_lanes(ann, state).df()) == 3
+    assert len(export_drift(ann, ALL).df()) == 2
+    assert len(export_lanes(ann, state).df()) == 3
 
 
 def test_the_export_of_open_requests_has_those_that_wait(ann: Lab) -> None:
-    frame = requests.export_open_requests(ann, ALL).df()
-    found = requests.load_open_requests(ann, ALL).requests
+    frame = export_open_requests(ann, ALL).df()
+    found = load_open_requests(ann, ALL).requests
 
     assert list(frame["id"]) == [str(each.id) for each in found]
     assert len(found) > 0
-    exec(requests.write_requests_python(ALL), {"lab": ann})
+    exec(write_requests_python(ALL), {"lab": ann})

@@ -1,20 +1,68 @@
-"""Deliveries of webhooks: the endpoints, each delivery with its attempts, and the dialog that resends one."""
+"""Webhooks: the endpoints, and the newest deliveries to one of them, each with its attempts."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.webhooks import WebhookDeliveryHandle, WebhookEndpointHandle
+from attestlab.core.errors import PermissionDenied
+from attestlab.orgs.rules import Scope
 from attestlab.webhooks.delivery_shapes import WebhookAttemptOut
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import time_tag
-from attestlab_dashboards.issuers.queries.deliveries import MAX_DELIVERIES, EndpointDeliveries, ResendQuestion
+from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.state import RESEND, IssuerState
+from attestlab_dashboards.issuers.viewer import read_viewer
 from attestlab_dashboards.issuers.words import draw_status
+from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.safe import NOTHING, html, join
+
+MAX_DELIVERIES: Final = 10
+_OF_ALL: Final = "SELECT * FROM deliveries ORDER BY attempted_at DESC, seq DESC"
+_OF_ENDPOINT: Final = "SELECT * FROM deliveries WHERE endpoint_id = $endpoint ORDER BY attempted_at DESC, seq DESC"
+
+
+class EndpointDeliveries(NamedTuple):
+    """The endpoints, newest first, and the deliveries to `endpoint`; `is_visible` is false for other than members."""
+
+    now: datetime
+    may_write: bool
+    endpoints: tuple[WebhookEndpointHandle, ...]
+    endpoint: WebhookEndpointHandle | None
+    deliveries: tuple[WebhookDeliveryHandle, ...]
+    is_visible: bool = True
+
+
+def load_deliveries(lab: Lab, state: IssuerState) -> EndpointDeliveries:
+    """Load the newest deliveries to the chosen endpoint, by default the newest one."""
+    now, may_write = read_now(lab), Scope.WEBHOOKS_WRITE in read_viewer(lab).caller.scopes
+    try:
+        endpoints = tuple(lab.webhooks)
+    except PermissionDenied:
+        return EndpointDeliveries(now, may_write, (), None, (), is_visible=False)
+    chosen = next((each for each in endpoints if str(each.id) == state.endpoint), endpoints[0] if endpoints else None)
+    deliveries = () if chosen is None else tuple(chosen.deliveries(limit=MAX_DELIVERIES))
+    return EndpointDeliveries(now, may_write, endpoints, chosen, deliveries)
+
+
+def export_attempts(lab: Lab, state: IssuerState) -> Rows:
+    """Return all attempts to the chosen endpoint, or to all."""
+    return _compose(state).read(lab)
+
+
+def write_attempts_sql(state: IssuerState) -> str:
+    """Write the query of these attempts."""
+    return _compose(state).to_sql()
+
+
+def _compose(state: IssuerState) -> LakeQuery:
+    return LakeQuery.bind(_OF_ENDPOINT if state.endpoint else _OF_ALL, {"endpoint": state.endpoint})
+
 
 _DISABLED: Final = "The endpoint is disabled, so nothing is delivered to it."
 _REASONS: Final = {
@@ -42,24 +90,6 @@ def draw_deliveries(found: EndpointDeliveries, _state: IssuerState) -> Markup:
         )
         return widgets.empty("No endpoint", why)
     return join([_draw_choice(found), _draw_endpoint(found.endpoint), _draw_list(found, found.endpoint)])
-
-
-def draw_resend(question: ResendQuestion | None, _state: IssuerState) -> Markup:
-    """Draw the dialog; nothing while it is closed."""
-    if question is None:
-        return NOTHING
-    return html(
-        '<div class="al-dialog" role="dialog" aria-modal="true" aria-label="{title}"><div class="is-dialog">'
-        '<h2>{title}</h2><p class="sub">To {name}, {url}. The receiver gets the same event id, so it can recognise an '
-        'event that it has.</p><form data-act="resend"><input type="hidden" name="delivery" value="{id}">'
-        '<div class="is-foot"><button type="button" class="btn" data-ev="close" data-v="" data-key="close-dialog">'
-        'Cancel</button><button type="submit" class="btn primary" data-key="submit">Resend now</button></div></form>'
-        "</div></div>",
-        title=f"Resend {question.delivery.event_type}",
-        name=question.endpoint.name,
-        url=question.endpoint.url,
-        id=str(question.delivery.id),
-    )
 
 
 def _draw_choice(found: EndpointDeliveries) -> Markup:

@@ -9,10 +9,10 @@ from attestlab import Lab
 from attestlab.client.handles.issuers import IssuerHandle, IssuerRequestHandle
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import NotFound
-from attestlab_dashboards.issuers.queries.instant import read_now
-from attestlab_dashboards.issuers.queries.key_loss import KeyLoss, load_loss
-from attestlab_dashboards.issuers.queries.viewer import Viewer, read_viewer_with_names
+from attestlab_dashboards.issuers.instant import read_now
+from attestlab_dashboards.issuers.panes.loss import KeyLoss, load_loss
 from attestlab_dashboards.issuers.state import KEY_ASKS, REQUEST_ASKS, RESEND, IssuerState, KeyName
+from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.lake_query import LakeQuery
 
 LOOKED_DAYS: Final = 7

@@ -12,14 +12,12 @@ from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.lake_query import LakeQuery
 
 RECENT_DAYS: Final = 30  # of mints
-
 _TIERS: Final = str([tier.value for tier in TrustTier])  # a list in SQL too
 _RISKS: Final = str([rating.value for rating in RiskRating])
 TIER_STEP: Final = f"list_position({_TIERS}, trust_tier) - list_position({_TIERS}, tier_then)"
 RISK_STEP: Final = f"list_position({_RISKS}, risk_rating) - list_position({_RISKS}, risk_then)"
 TIER_RANK: Final = f"list_position({_TIERS}, trust_tier)"
 RISK_RANK: Final = f"list_position({_RISKS}, risk_rating)"
-
 # How each issuer stood at its mints: one row for each standing that it minted with.
 _STOOD: Final = """stood AS (
   SELECT issuer_id, snapshot_status::VARCHAR AS status_then, snapshot_trust_tier::VARCHAR AS tier_then,

@@ -1,4 +1,4 @@
-"""The numbers of all chosen issuers together, and by tier and risk: one query for answer, tiles and matrix."""
+"""The numbers of all chosen issuers together, and by tier and risk: one load for answer, tiles and origins."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
-from attestlab_dashboards.issuers.queries.instant import read_now, read_own_clock
-from attestlab_dashboards.issuers.queries.standing import compose
+from attestlab_dashboards.issuers.instant import read_now, read_own_clock
+from attestlab_dashboards.issuers.panes.requests import OpenRequests, load_open_requests
+from attestlab_dashboards.issuers.standing import compose
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.lake_query import LakeQuery
 
@@ -92,3 +93,20 @@ def _read_counts(row: dict[str, object]) -> StandingCounts:
     names = row.get("names")
     values |= {"oldest_key": row.get("oldest_key"), "names": tuple(names) if isinstance(names, list) else ()}
     return StandingCounts(**values)  # type: ignore[arg-type]  # the query has the fields' types
+
+
+class IssuerSummary(NamedTuple):
+    """What the answer, the tiles and the matrix show, so that one load serves them all."""
+
+    overview: IssuerOverview
+    requests: OpenRequests
+
+
+def load_summary(lab: Lab, state: IssuerState) -> IssuerSummary:
+    """Load the counts and the open requests."""
+    return IssuerSummary(load_overview(lab, state), load_open_requests(lab, state))
+
+
+def write_limit(days: int) -> str:
+    """Write the age limit of keys."""
+    return "a year" if days == 365 else f"{days} days"

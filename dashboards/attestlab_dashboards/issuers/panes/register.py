@@ -10,8 +10,8 @@ from attestlab import Lab
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.issuers.rules import RiskRating, TrustTier
 from attestlab_dashboards import widgets
-from attestlab_dashboards.issuers.queries.viewer import read_viewer
 from attestlab_dashboards.issuers.state import ADD, IssuerState
+from attestlab_dashboards.issuers.viewer import read_viewer
 from attestlab_dashboards.issuers.words import write_word
 from attestlab_dashboards.safe import NOTHING, html, join
 
@@ -43,7 +43,7 @@ def draw_registration(is_open: bool, _state: IssuerState) -> Markup:
     )
 
 
-def draw_button(*, may_register: bool) -> Markup:
+def draw_register_button(*, may_register: bool) -> Markup:
     """Draw the button that opens the dialog; nothing without the scope."""
     if not may_register:
         return NOTHING

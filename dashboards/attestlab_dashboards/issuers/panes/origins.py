@@ -9,9 +9,8 @@ from markupsafe import Markup
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, percent
 from attestlab_dashboards.issuers.filters import draw_nothing_found
-from attestlab_dashboards.issuers.queries.overview import StandingCounts
+from attestlab_dashboards.issuers.overview import IssuerSummary, StandingCounts
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.summary import IssuerSummary
 from attestlab_dashboards.issuers.words import RISKS, TIERS, plural, write_word
 from attestlab_dashboards.safe import html, join
 

@@ -13,7 +13,7 @@ from attestlab.issuers.rules import TrustTier
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, utc
 from attestlab_dashboards.issuers.effects import ChangeEffect, describe_effect
-from attestlab_dashboards.issuers.queries.impact import LOOKED_DAYS, ChangeImpact
+from attestlab_dashboards.issuers.impact import LOOKED_DAYS, ChangeImpact
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.words import RISKS, TIERS, write_word
 from attestlab_dashboards.safe import NOTHING, html, join

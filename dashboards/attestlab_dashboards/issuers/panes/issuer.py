@@ -1,25 +1,70 @@
-"""The drawer of an issuer: how it stands, what depends on it, its keys, its open requests, and what can be changed."""
+"""The drawer of an issuer: how it stands, what depends on it, its keys and open requests, and what can change."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from attestlab.client.handles.issuers import IssuerHandle
-from attestlab.core.errors import Conflict
+from attestlab import Lab
+from attestlab.client.handles.issuers import BlastRadiusHandle, IssuerHandle, IssuerRequestHandle
+from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.governance import rules
 from attestlab.governance.rules import GovernedValues, RequestType
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.shapes import KeyOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, day, short_id
-from attestlab_dashboards.issuers.pending import draw_requests
-from attestlab_dashboards.issuers.queries.subject import IssuerSubject
+from attestlab_dashboards.issuers.instant import read_now
+from attestlab_dashboards.issuers.panes.requests import OPEN, draw_requests
 from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.words import draw_risk, draw_status, plural, write_word
 from attestlab_dashboards.safe import NOTHING, html, join
+
+
+class IssuerSubject(NamedTuple):
+    """An issuer with all that its drawer shows; `signed` counts the attestations of each kid."""
+
+    now: datetime
+    viewer: Viewer
+    issuer: IssuerHandle
+    radius: BlastRadiusHandle
+    signed: Mapping[str, int]
+    requests: tuple[IssuerRequestHandle, ...]
+    age_limit: int
+
+
+def load_subject(lab: Lab, state: IssuerState) -> IssuerSubject | None:
+    """Load the issuer of the drawer; None while it is closed.
+
+    Raises:
+        NotFound: the tenant has no such issuer.
+    """
+    if not state.issuer:
+        return None
+    issuer = lab.issuers[state.issuer]
+    query = "SELECT kid, count(*) AS attestations FROM attestations WHERE issuer_id = $issuer_id GROUP BY ALL"
+    rows = lab.sql(query, {"issuer_id": state.issuer})
+    return IssuerSubject(
+        read_now(lab),
+        read_viewer_with_names(lab),
+        issuer,
+        issuer.blast_radius(),
+        {str(row["kid"]): int(str(row["attestations"])) for row in rows},
+        _read_open_requests(lab, issuer),
+        state.age_limit,
+    )
+
+
+def _read_open_requests(lab: Lab, issuer: IssuerHandle) -> tuple[IssuerRequestHandle, ...]:
+    try:
+        return tuple(request for request in lab.issuers.requests(issuer) if request.status in OPEN)
+    except PermissionDenied:
+        return ()
+
 
 MAX_KINDS: Final = 5
 MAX_MONTHS: Final = 12
