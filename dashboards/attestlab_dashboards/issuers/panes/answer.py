@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from markupsafe import Markup
 
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards.formats import count, percent
-from attestlab_dashboards.issuers.overview import IssuerSummary, StandingCounts, write_limit
+from attestlab_dashboards.issuers.overview import BY_STANDING, IssuerSummary, StandingCounts, load_summary, write_limit
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.words import plural
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 
@@ -46,3 +50,12 @@ def _draw_old_keys(total: StandingCounts, state: IssuerState) -> Markup:
         are="is" if total.old_keys == 1 else "are",
         limit=write_limit(state.age_limit),
     )
+
+
+PANE: Final = Pane(
+    key="answer",
+    load=load_summary,
+    draw=draw_answer,
+    reads=BY_STANDING,
+    scope=Scope.ISSUERS_READ.value,
+)

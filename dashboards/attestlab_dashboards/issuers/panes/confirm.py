@@ -10,12 +10,14 @@ from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.governance import rules
 from attestlab.governance.rules import RequestType
 from attestlab.issuers.rules import TrustTier
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, utc
 from attestlab_dashboards.issuers.effects import ChangeEffect, describe_effect
-from attestlab_dashboards.issuers.impact import LOOKED_DAYS, ChangeImpact
+from attestlab_dashboards.issuers.impact import LOOKED_DAYS, ChangeImpact, load_impact
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.words import RISKS, TIERS, write_word
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 MAX_REASON: Final = 1024
@@ -168,3 +170,12 @@ def _draw_reason(label: str) -> Markup:
         label=label,
         most=MAX_REASON,
     )
+
+
+PANE: Final = Pane(
+    key="confirm",
+    load=load_impact,
+    draw=draw_dialog,
+    reads=("ask", "about", "since"),
+    scope=Scope.ISSUERS_READ.value,
+)

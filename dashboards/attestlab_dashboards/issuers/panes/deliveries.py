@@ -20,6 +20,7 @@ from attestlab_dashboards.issuers.state import RESEND, IssuerState
 from attestlab_dashboards.issuers.viewer import read_viewer
 from attestlab_dashboards.issuers.words import draw_status
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 MAX_DELIVERIES: Final = 10
@@ -156,3 +157,16 @@ def _draw_attempt(attempt: WebhookAttemptOut, now: datetime) -> Markup:
         ms=f"{attempt.response_time_ms:,}",
         excerpt=excerpt,
     )
+
+
+PANE: Final = Pane(
+    key="deliveries",
+    question="Webhooks",
+    reading=write_reading,
+    load=load_deliveries,
+    draw=draw_deliveries,
+    reads=("endpoint",),
+    scope=Scope.ISSUERS_READ.value,
+    copy_sql=write_attempts_sql,
+    export=export_attempts,
+)

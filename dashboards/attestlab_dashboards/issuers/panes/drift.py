@@ -9,14 +9,16 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.standing import compose
-from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.issuers.state import FILTERS, IssuerState
 from attestlab_dashboards.issuers.words import write_word
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
 
 DRIFT_ROWS: Final = 8  # a page of the pane, next to the matrix
@@ -116,3 +118,17 @@ def _draw_row(row: DriftRow, most: int) -> Markup:
         number=count(row.attestations),
         bar=widgets.share_bar(row.attestations / most if most else 0.0, "red" if row.is_worse else "green"),
     )
+
+
+PANE: Final = Pane(
+    key="drift",
+    question="What has changed since they signed",
+    reading="Attestations whose issuer stood otherwise at the mint",
+    span=5,
+    load=load_drift,
+    draw=draw_drift,
+    reads=(*FILTERS, "drift_page"),
+    scope=Scope.ISSUERS_READ.value,
+    copy_sql=write_drift_sql,
+    export=export_drift,
+)

@@ -15,6 +15,7 @@ from attestlab.governance import rules
 from attestlab.governance.rules import GovernedValues, RequestType
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.shapes import KeyOut
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, day, short_id
 from attestlab_dashboards.issuers.instant import read_now
@@ -22,6 +23,7 @@ from attestlab_dashboards.issuers.panes.requests import OPEN, draw_requests
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.words import draw_risk, draw_status, plural, write_word
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 
@@ -226,3 +228,12 @@ def _draw_open(subject: IssuerSubject) -> Markup:
     return html(
         "<h3>Open requests</h3>{requests}", requests=draw_requests(subject.requests, names, subject.viewer, subject.now)
     )
+
+
+PANE: Final = Pane(
+    key="issuer",
+    load=load_subject,
+    draw=draw_drawer,
+    reads=("issuer", "age_limit"),
+    scope=Scope.ISSUERS_READ.value,
+)

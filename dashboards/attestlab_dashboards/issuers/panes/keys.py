@@ -11,15 +11,17 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.core.encoding import format_time
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, day
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.overview import write_limit
 from attestlab_dashboards.issuers.standing import compose
-from attestlab_dashboards.issuers.state import AGE_LIMITS, IssuerState
+from attestlab_dashboards.issuers.state import AGE_LIMITS, FILTERS, IssuerState
 from attestlab_dashboards.issuers.words import draw_status, plural
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 LANES: Final = 12  # a page
@@ -244,3 +246,16 @@ def _draw_legend(limit: int) -> Markup:
         for css, word in _LEGEND
     )
     return html('<div class="is-legend">{items}</div>', items=items)
+
+
+PANE: Final = Pane(
+    key="keys",
+    question="Keys",
+    reading=write_reading,
+    load=load_lanes,
+    draw=draw_lanes,
+    reads=(*FILTERS, "keys_page"),
+    scope=Scope.ISSUERS_READ.value,
+    copy_sql=write_lanes_sql,
+    export=export_lanes,
+)

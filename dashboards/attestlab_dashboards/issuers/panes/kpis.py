@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from markupsafe import Markup
 
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import ago, count, percent
-from attestlab_dashboards.issuers.overview import TOP, IssuerSummary, StandingCounts, write_limit
+from attestlab_dashboards.issuers.overview import (
+    BY_STANDING,
+    TOP,
+    IssuerSummary,
+    StandingCounts,
+    load_summary,
+    write_limit,
+)
 from attestlab_dashboards.issuers.panes.requests import OpenRequests
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.words import plural
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Kpi
 
@@ -63,3 +74,12 @@ def _draw_waiting(requests: OpenRequests) -> Kpi:
 
 def _of(part: int, whole: int) -> Markup:
     return html("{part} <small>of {whole}</small>", part=count(part), whole=count(whole))
+
+
+PANE: Final = Pane(
+    key="kpis",
+    load=load_summary,
+    draw=draw_tiles,
+    reads=BY_STANDING,
+    scope=Scope.ISSUERS_READ.value,
+)

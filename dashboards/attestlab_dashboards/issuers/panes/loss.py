@@ -10,14 +10,16 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.core.encoding import format_time
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, day, utc
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.standing import compose
-from attestlab_dashboards.issuers.state import IssuerState, KeyName
+from attestlab_dashboards.issuers.state import FILTERS, IssuerState, KeyName
 from attestlab_dashboards.issuers.viewer import read_viewer
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 SUPPOSED_DAYS: Final = 7  # ago: the moment of loss of a key that is in use, until the reader chooses another
@@ -202,3 +204,17 @@ def _draw_buttons(loss: KeyLoss, *, is_chosen: bool) -> Markup:
             widgets.button("Rotate", ev="ask", v=f"rotate:{name}", disabled_because=rotate),
         ]
     )
+
+
+PANE: Final = Pane(
+    key="loss",
+    question="If a key is lost",
+    reading=write_reading,
+    span=5,
+    load=load_loss,
+    draw=draw_loss,
+    reads=(*FILTERS, "key", "since"),
+    scope=Scope.ISSUERS_READ.value,
+    copy_sql=write_loss_sql,
+    export=export_affected,
+)

@@ -6,12 +6,21 @@ from typing import Final
 
 from markupsafe import Markup
 
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, percent
 from attestlab_dashboards.issuers.filters import draw_nothing_found
-from attestlab_dashboards.issuers.overview import IssuerSummary, StandingCounts
+from attestlab_dashboards.issuers.overview import (
+    BY_STANDING,
+    IssuerSummary,
+    StandingCounts,
+    export_overview,
+    load_summary,
+    write_overview_sql,
+)
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.words import RISKS, TIERS, plural, write_word
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
 
 _HIGH: Final = frozenset({"HIGH", "CRITICAL"})
@@ -75,3 +84,17 @@ def _draw_cell(cell: StandingCounts | None, risk: str, mints: int) -> Markup:
 def _write_names(cell: StandingCounts) -> str:
     first, more = cell.names[0], cell.issuers - 1
     return first if more <= 0 else f"{first} and {count(more)} more"
+
+
+PANE: Final = Pane(
+    key="origins",
+    question="Where the mints come from",
+    reading=write_shares,
+    span=7,
+    load=load_summary,
+    draw=draw_origins,
+    reads=BY_STANDING,
+    scope=Scope.ISSUERS_READ.value,
+    copy_sql=write_overview_sql,
+    export=export_overview,
+)

@@ -9,10 +9,12 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.issuers.rules import RiskRating, TrustTier
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.issuers.state import ADD, IssuerState
 from attestlab_dashboards.issuers.viewer import read_viewer
 from attestlab_dashboards.issuers.words import write_word
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 MAX_NAME: Final = 200
@@ -75,3 +77,12 @@ def _draw_key() -> Markup:
         none=_NO_KEY,
         kid=MAX_KID,
     )
+
+
+PANE: Final = Pane(
+    key="register",
+    load=load_registration,
+    draw=draw_registration,
+    reads=("ask",),
+    scope=Scope.ISSUERS_READ.value,
+)

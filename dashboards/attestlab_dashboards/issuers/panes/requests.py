@@ -12,12 +12,14 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.core.errors import PermissionDenied
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.words import draw_status, plural, write_request
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 OPEN: Final = ("APPROVED", "PENDING")  # approved ones first: they wait for one click
@@ -137,3 +139,16 @@ def _button(
     label: str, ask: str, request: IssuerRequestHandle, *, disabled_because: str = "", primary: bool = False
 ) -> Markup:
     return widgets.button(label, ev="ask", v=f"{ask}:{request.id}", disabled_because=disabled_because, primary=primary)
+
+
+PANE: Final = Pane(
+    key="requests",
+    question="Waiting for a second person",
+    reading="Changes of standing that were asked for and are not in force",
+    load=load_open_requests,
+    draw=draw_open_requests,
+    reads=(),
+    scope=Scope.ISSUERS_READ.value,
+    copy_python=write_requests_python,
+    export=export_open_requests,
+)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.handles.webhooks import WebhookDeliveryHandle, WebhookEndpointHandle
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards.issuers.panes.deliveries import load_deliveries
 from attestlab_dashboards.issuers.state import RESEND, IssuerState
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html
 
 
@@ -47,3 +49,12 @@ def draw_resend(question: ResendQuestion | None, _state: IssuerState) -> Markup:
         url=question.endpoint.url,
         id=str(question.delivery.id),
     )
+
+
+PANE: Final = Pane(
+    key="resend",
+    load=load_resend,
+    draw=draw_resend,
+    reads=("ask", "about", "endpoint"),
+    scope=Scope.ISSUERS_READ.value,
+)

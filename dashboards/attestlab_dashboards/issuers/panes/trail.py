@@ -15,6 +15,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import format_time
+from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import day, utc
 from attestlab_dashboards.issuers.instant import read_now
@@ -23,6 +24,7 @@ from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.words import plural, write_request
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 TRAIL_ROWS: Final = 8  # a page of the pane
@@ -263,3 +265,17 @@ def _describe_request(line: TrailLine, request: IssuerRequestHandle | None) -> l
             return [f"“{request.rejection_reason}”"] if request.rejection_reason else []
         case _:
             return [f"log entry {request.log_index:,}"] if request.log_index is not None else []
+
+
+PANE: Final = Pane(
+    key="trail",
+    question="Audit",
+    reading=write_reading,
+    span=7,
+    load=load_trail,
+    draw=draw_trail,
+    reads=("trail_page", "actor"),
+    scope=Scope.AUDIT_READ.value,
+    copy_sql=write_trail_sql,
+    export=export_trail,
+)
