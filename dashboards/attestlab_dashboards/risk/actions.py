@@ -12,8 +12,8 @@ from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity
 from attestlab_dashboards.pages import Action, Notice
 from attestlab_dashboards.risk.forms import MIN_REASON, OUTCOMES, PERIODS
-from attestlab_dashboards.risk.queries.answer import forget_answer
-from attestlab_dashboards.risk.queries.overview import forget_overview
+from attestlab_dashboards.risk.overview import forget_overview
+from attestlab_dashboards.risk.panes.answer import forget_answer
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.words import label_of
 from attestlab_dashboards.safe import html

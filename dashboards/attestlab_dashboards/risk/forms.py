@@ -7,7 +7,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab.client.handles.risk import CaseHandle
-from attestlab_dashboards.risk.queries.profile import EntityEvent, EntityProfile
+from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile
 from attestlab_dashboards.risk.words import kind_of
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import option_list

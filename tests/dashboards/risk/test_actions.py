@@ -9,10 +9,10 @@ import pytest
 from attestlab import Lab
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab_dashboards.risk.actions import ACTIONS
-from attestlab_dashboards.risk.drawer import draw_drawer
-from attestlab_dashboards.risk.queries.entities import load_entities
-from attestlab_dashboards.risk.queries.overview import load_overview
-from attestlab_dashboards.risk.queries.profile import load_profile
+from attestlab_dashboards.risk.overview import load_overview
+from attestlab_dashboards.risk.panes.drawer import draw_drawer
+from attestlab_dashboards.risk.panes.who import load_entities
+from attestlab_dashboards.risk.profile import load_profile
 from attestlab_dashboards.risk.state import RiskState
 from support.risk_story import HOSTILE_USER
 

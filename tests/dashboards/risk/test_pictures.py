@@ -11,10 +11,9 @@ from PIL import Image
 
 from attestlab import Lab
 from attestlab.core.errors import ValidationFailed
-from attestlab_dashboards.risk.density_image import encode_density
+from attestlab_dashboards.risk.context import SharedLoad
+from attestlab_dashboards.risk.density import COLUMNS, ROWS, DensityCell, encode_density
 from attestlab_dashboards.risk.layout import place_nodes
-from attestlab_dashboards.risk.queries.density import COLUMNS, ROWS, DensityCell
-from attestlab_dashboards.risk.queries.sharing import SharedLoad
 
 STAR = [(0, each) for each in range(1, 9)]
 

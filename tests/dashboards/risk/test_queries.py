@@ -8,10 +8,13 @@ import pandas as pd
 import pytest
 
 from attestlab import Lab
-from attestlab_dashboards.risk.queries import entities, graph, overview, profile
-from attestlab_dashboards.risk.queries.answer import load_answer
-from attestlab_dashboards.risk.queries.case_list import load_cases
-from attestlab_dashboards.risk.queries.names import IssuerNames
+from attestlab_dashboards.risk.names import IssuerNames
+from attestlab_dashboards.risk.overview import load_overview
+from attestlab_dashboards.risk.panes.answer import load_answer
+from attestlab_dashboards.risk.panes.cases import load_cases
+from attestlab_dashboards.risk.panes.graph import load_graph
+from attestlab_dashboards.risk.panes.who import load_entities
+from attestlab_dashboards.risk.profile import load_profile
 from attestlab_dashboards.risk.state import RiskState
 from support.risk_story import BURST, BURST_DAY, DEVICE, HOSTILE_USER, NEWEST
 
@@ -54,7 +57,7 @@ def select(lab: Lab, state: RiskState, start: object, end: object) -> pd.DataFra
 def test_the_figures_are_those_of_the_selected_signals(story_lab: Lab, query: dict[str, str]) -> None:
     state = read_state(query)
 
-    found = overview.load_overview(story_lab, state)
+    found = load_overview(story_lab, state)
 
     for totals, start, end in (
         (found.now, found.period.start, found.period.end),
@@ -70,7 +73,7 @@ def test_the_figures_are_those_of_the_selected_signals(story_lab: Lab, query: di
 def test_the_series_of_the_window_sum_to_its_signals(story_lab: Lab, query: dict[str, str]) -> None:
     state = read_state(query)
 
-    found = overview.load_overview(story_lab, state)
+    found = load_overview(story_lab, state)
     rows = select(story_lab, state, found.period.window_start, found.period.window_end)
 
     assert sum(step.signals for step in found.steps) == sum(map(sum, found.series.values())) == len(rows)
@@ -80,7 +83,7 @@ def test_the_series_of_the_window_sum_to_its_signals(story_lab: Lab, query: dict
 def test_a_facet_ignores_its_own_filter(story_lab: Lab) -> None:
     state = read_state({"source": "login", "kind": "user"})
 
-    facets = overview.load_overview(story_lab, state).facets
+    facets = load_overview(story_lab, state).facets
     users = select(story_lab, read_state({"kind": "user"}), *pd.to_datetime(WINDOW, utc=True))
     logins = select(story_lab, read_state({"source": "login"}), *pd.to_datetime(WINDOW, utc=True))
 
@@ -90,7 +93,7 @@ def test_a_facet_ignores_its_own_filter(story_lab: Lab) -> None:
 
 
 def test_a_window_ends_with_the_day_of_the_newest_signal(story_lab: Lab) -> None:
-    found = overview.load_overview(story_lab, RiskState())
+    found = load_overview(story_lab, RiskState())
 
     assert found.newest is not None
     assert found.newest <= NEWEST
@@ -98,13 +101,13 @@ def test_a_window_ends_with_the_day_of_the_newest_signal(story_lab: Lab) -> None
 
 
 def test_open_cases_are_those_of_the_list(story_lab: Lab) -> None:
-    found = overview.load_overview(story_lab, RiskState())
+    found = load_overview(story_lab, RiskState())
 
     assert found.open_cases[0] == len(list(story_lab.cases.list(status="open"))) > 0
 
 
 def test_the_threshold_is_the_setting_of_the_tenant(story_lab: Lab) -> None:
-    assert overview.load_overview(story_lab, RiskState()).threshold == story_lab.signals.settings().escalation_threshold
+    assert load_overview(story_lab, RiskState()).threshold == story_lab.signals.settings().escalation_threshold
 
 
 def test_the_answer_names_the_day_and_the_device_behind_it(story_lab: Lab) -> None:
@@ -131,7 +134,7 @@ def test_a_selected_day_is_compared_with_the_whole_window(story_lab: Lab) -> Non
 def test_the_density_has_every_signal_of_the_window_once(story_lab: Lab) -> None:
     state = read_state({"min_score": "60", "from": "2026-10-30T12:00Z", "to": "2026-11-01T00:00Z"})
 
-    found = overview.load_overview(story_lab, state)
+    found = load_overview(story_lab, state)
     cells = found.density
     rows = select(story_lab, RiskState(), *pd.to_datetime(WINDOW, utc=True))
 
@@ -144,7 +147,7 @@ def test_entities_come_in_the_order_that_was_chosen(story_lab: Lab, sort: str) -
     state = read_state({"sort": sort})
     column = {"score": "score", "signals": "signals", "escalated": "escalated", "seen": "last_seen"}[sort.lstrip("-")]
 
-    found = entities.load_entities(story_lab, state)
+    found = load_entities(story_lab, state)
     values = [getattr(each, column) for each in found.entities]
     rows = select(story_lab, state, *pd.to_datetime(WINDOW, utc=True))
     groups = rows.groupby(["entity_type", "entity_id"])
@@ -157,8 +160,8 @@ def test_entities_come_in_the_order_that_was_chosen(story_lab: Lab, sort: str) -
 
 
 def test_the_pages_of_entities_have_each_entity_once(story_lab: Lab) -> None:
-    first = entities.load_entities(story_lab, RiskState())
-    second = entities.load_entities(story_lab, RiskState(page=2))
+    first = load_entities(story_lab, RiskState())
+    second = load_entities(story_lab, RiskState(page=2))
 
     shown = [each.entity for each in (*first.entities, *second.entities)]
     assert first.pages == 2
@@ -166,17 +169,17 @@ def test_the_pages_of_entities_have_each_entity_once(story_lab: Lab) -> None:
 
 
 def test_a_page_beyond_the_last_one_is_not_empty(story_lab: Lab) -> None:
-    assert entities.load_entities(story_lab, RiskState(page=99)).entities
+    assert load_entities(story_lab, RiskState(page=99)).entities
 
 
 def test_the_factors_of_a_score_sum_to_it(story_lab: Lab) -> None:
-    worst = entities.load_entities(story_lab, read_state({"source": "login"})).entities[0]
+    worst = load_entities(story_lab, read_state({"source": "login"})).entities[0]
 
     assert sum(factor.points for factor in worst.factors) == worst.score == 90.5
 
 
 def test_a_device_that_signals_only_name_has_a_profile(story_lab: Lab) -> None:
-    found = profile.load_profile(story_lab, read_state({"entity": f"device:{DEVICE}"}))
+    found = load_profile(story_lab, read_state({"entity": f"device:{DEVICE}"}))
 
     assert found is not None
     assert found.is_named_only
@@ -186,7 +189,7 @@ def test_a_device_that_signals_only_name_has_a_profile(story_lab: Lab) -> None:
 
 
 def test_a_profile_has_what_the_verbs_know(story_lab: Lab) -> None:
-    found = profile.load_profile(story_lab, read_state({"entity": "user:u-3"}))
+    found = load_profile(story_lab, read_state({"entity": "user:u-3"}))
     known = story_lab.signals.entity("user:u-3")
 
     assert found is not None
@@ -196,14 +199,14 @@ def test_a_profile_has_what_the_verbs_know(story_lab: Lab) -> None:
 
 
 def test_an_unknown_entity_has_an_empty_profile(story_lab: Lab) -> None:
-    found = profile.load_profile(story_lab, read_state({"entity": "user:no-such"}))
+    found = load_profile(story_lab, read_state({"entity": "user:no-such"}))
 
     assert found is not None
     assert (found.signals, found.history, found.worst) == (0, [], None)
 
 
 def test_the_graph_begins_with_what_stands_out(story_lab: Lab) -> None:
-    view = graph.load_graph(story_lab, RiskState())
+    view = load_graph(story_lab, RiskState())
 
     assert view is not None
     assert view.focus.id == DEVICE
@@ -214,7 +217,7 @@ def test_the_graph_begins_with_what_stands_out(story_lab: Lab) -> None:
 
 
 def test_the_graph_of_a_chosen_entity(story_lab: Lab) -> None:
-    view = graph.load_graph(story_lab, read_state({"graph": f"user:{HOSTILE_USER}", "depth": "2"}))
+    view = load_graph(story_lab, read_state({"graph": f"user:{HOSTILE_USER}", "depth": "2"}))
 
     assert view is not None
     assert view.is_chosen

@@ -10,17 +10,9 @@ from weakref import WeakKeyDictionary
 
 from attestlab import Lab
 from attestlab.core.errors import PermissionDenied
-from attestlab.risk.rules import EntityType
-from attestlab_dashboards.risk.state import RiskState, read_entity_key
 
 _KEEP_S: Final = 60.0
 _NAMES: Final = "SELECT id, name FROM issuers WHERE list_contains($ids, id)"
-
-
-def load_chip_names(lab: Lab, state: RiskState) -> dict[str, str]:
-    """Return the name of the issuer that the page is about, by its id; empty if it is about no issuer."""
-    entity = read_entity_key(state.about) if state.about else None
-    return load_issuer_names(lab, [entity.id]) if entity is not None and entity.type is EntityType.ISSUER else {}
 
 
 class IssuerNames:

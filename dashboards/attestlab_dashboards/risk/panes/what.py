@@ -7,9 +7,9 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.risk.queries.overview import FacetRow, RiskOverview
+from attestlab_dashboards.risk.overview import FacetRow, RiskOverview
+from attestlab_dashboards.risk.panes.when import draw_no_signals, hue_of
 from attestlab_dashboards.risk.state import RiskState
-from attestlab_dashboards.risk.when import draw_no_signals, hue_of
 from attestlab_dashboards.risk.words import SCORE_BANDS, kind_of, name_of
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import share_bar

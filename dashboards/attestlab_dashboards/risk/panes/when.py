@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from markupsafe import Markup
 
+from attestlab import Lab
 from attestlab_dashboards import formats
 from attestlab_dashboards.risk import axes
-from attestlab_dashboards.risk.density_image import encode_density
-from attestlab_dashboards.risk.queries.overview import RiskOverview
-from attestlab_dashboards.risk.queries.timeline import RiskTimeline
+from attestlab_dashboards.risk.density import encode_density
+from attestlab_dashboards.risk.overview import RiskOverview, load_overview
+from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.windows import Period, to_us, write_bounds
 from attestlab_dashboards.risk.words import name_of, write_span, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty
+
+
+@dataclass(frozen=True)
+class RiskTimeline:
+    """The figures of a window, and the step that stands out."""
+
+    overview: RiskOverview
+    answer: RiskAnswer
+
+
+def load_timeline(lab: Lab, state: RiskState) -> RiskTimeline:
+    """Load it. Both are shared with other panes."""
+    return RiskTimeline(load_overview(lab, state), load_answer(lab, state))
+
 
 HUES: Final = ("c0", "c2", "c4", "c3")
 OTHER_HUE: Final = "c1"  # the loud one, for those that rarely speak: their bursts are seen first

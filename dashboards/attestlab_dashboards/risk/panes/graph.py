@@ -4,21 +4,90 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import atan2
 from typing import Final
 
 from markupsafe import Markup
 
+from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.risk import GraphHandle
+from attestlab.core.errors import NotFound
 from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, NodeOut, RingOut
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, day
+from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.risk.layout import place_nodes
-from attestlab_dashboards.risk.queries.graph import EntityGraphView
-from attestlab_dashboards.risk.state import MAX_DEPTH, RiskState, write_entity_key
+from attestlab_dashboards.risk.names import load_issuer_names
+from attestlab_dashboards.risk.panes.answer import RiskAnswer, copy_answer_sql, load_answer
+from attestlab_dashboards.risk.state import MAX_DEPTH, PERIOD, RiskState, read_entity_key, write_entity_key
 from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_step
 from attestlab_dashboards.safe import NOTHING, html, join, path
 from attestlab_dashboards.widgets import button, chip, empty
+
+READS: Final = (*PERIOD, "graph", "depth")
+
+
+@dataclass(frozen=True)
+class EntityGraphView:
+    """The graph around an entity. `is_chosen` is false if the entity is the one behind what stands out."""
+
+    focus: Entity
+    graph: GraphHandle
+    names: Mapping[str, str]
+    is_chosen: bool
+    answer: RiskAnswer
+
+
+def load_graph(lab: Lab, state: RiskState) -> EntityGraphView | None:
+    """Load the graph; None if there is no entity to begin with, or nothing is known of it."""
+    answer = load_answer(lab, state)
+    focus = _find_focus(answer, state)
+    if focus is None:
+        return None
+    try:
+        graph = lab.signals.graph(focus.type.value, focus.id, depth=state.depth)
+    except NotFound:
+        return None
+    issuers = [node.id for node in graph.nodes if node.type == EntityType.ISSUER]
+    return EntityGraphView(focus, graph, load_issuer_names(lab, issuers), bool(state.graph), answer)
+
+
+def export_links(lab: Lab, state: RiskState) -> Records[EdgeOut]:
+    """Export the links of the graph.
+
+    Raises:
+        NotFound: no entity stands out, so there is no graph.
+    """
+    view = load_graph(lab, state)
+    if view is None:
+        raise NotFound("graph", "of these filters")
+    return view.graph.edges
+
+
+def _find_focus(answer: RiskAnswer, state: RiskState) -> Entity | None:
+    """Return the chosen entity; else the first that is behind what stands out; else the one the page is about."""
+    if state.graph:
+        return read_entity_key(state.graph)
+    if state.about:
+        return read_entity_key(state.about)
+    found = answer.culprit or next(iter(answer.suspects), None)
+    return found.entities[0] if found else None
+
+
+def copy_graph_python(state: RiskState) -> str:
+    """Return Python that reads the graph of the chosen entity, or of the one that the most escalations name."""
+    if state.graph or state.about:
+        entity = read_entity_key(state.graph or state.about)
+        return f"lab.signals.graph({entity.type.value!r}, {entity.id!r}, depth={state.depth})"
+    query = write_python(copy_answer_sql(state))
+    return (
+        f"suspects = {query}\n"
+        'first = suspects.dropna(subset="name").nlargest(1, "signals").iloc[0]\n'
+        f'lab.signals.graph(first["kind"], first["name"], depth={state.depth})'
+    )
+
 
 WIDTH, HEIGHT = 560, 420
 MAX_LABELS: Final = 14

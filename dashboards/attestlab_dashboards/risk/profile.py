@@ -13,11 +13,11 @@ from attestlab.client.handles.risk import CaseHandle, ChallengeHandle, ListEntry
 from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity, EntityType
-from attestlab_dashboards.risk.queries.cells import Row, find_time, read_number, read_text, read_time, read_whole
-from attestlab_dashboards.risk.queries.context import load_context
-from attestlab_dashboards.risk.queries.entities import ScoreFactor, read_factors
-from attestlab_dashboards.risk.queries.filters import about_condition, parameters_about
-from attestlab_dashboards.risk.queries.names import load_issuer_names
+from attestlab_dashboards.risk.cells import Row, find_time, read_number, read_text, read_time, read_whole
+from attestlab_dashboards.risk.context import load_context
+from attestlab_dashboards.risk.filters import about_condition, parameters_about
+from attestlab_dashboards.risk.names import load_issuer_names
+from attestlab_dashboards.risk.panes.who import ScoreFactor, read_factors
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 
 MAX_HISTORY: Final = 20

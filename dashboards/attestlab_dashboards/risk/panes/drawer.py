@@ -13,10 +13,9 @@ from attestlab.client.handles.risk import CaseHandle
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count, short_id, time_tag, utc
 from attestlab_dashboards.risk import axes, forms
-from attestlab_dashboards.risk.queries.entities import ScoreFactor
-from attestlab_dashboards.risk.queries.profile import EntityEvent, EntityProfile
+from attestlab_dashboards.risk.panes.who import FACTOR_HUES, ScoreFactor
+from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
-from attestlab_dashboards.risk.who import FACTOR_HUES
 from attestlab_dashboards.risk.windows import to_us
 from attestlab_dashboards.risk.words import draw_entity, draw_state, kind_of, name_of
 from attestlab_dashboards.safe import NOTHING, html, join

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.risk.queries.overview import RiskOverview, RiskTotals
+from attestlab_dashboards.risk.overview import RiskOverview, RiskTotals
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Kpi, Tone, kpi_strip

@@ -1,4 +1,4 @@
-"""The density of scores as a small picture of 256 colours: as many bytes for a million signals as for a thousand."""
+"""The density of scores: counts on a grid, and a small picture of 256 colours, for any number of signals."""
 
 from __future__ import annotations
 
@@ -6,11 +6,41 @@ import io
 from base64 import b64encode
 from collections.abc import Sequence
 from math import sqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 from PIL import Image
 
-from attestlab_dashboards.risk.queries.density import COLUMNS, ROWS, DensityCell
+from attestlab_dashboards.risk.cells import Row
+
+COLUMNS: Final = 240
+ROWS: Final = 50
+
+
+class DensityCell(NamedTuple):
+    """The signals of one cell of the window, and their highest score; rows count from the score 0."""
+
+    column: int
+    row: int
+    top: float
+    signals: int
+
+
+CELLS: Final = f"""
+    SELECT list(x) AS xs, list(y) AS ys, list(top) AS tops, list(signals) AS counts FROM (
+        SELECT (us - $window_start_us::BIGINT) * {COLUMNS} // ($window_end_us::BIGINT - $window_start_us::BIGINT) AS x,
+            least(floor(score * {ROWS} / 100), {ROWS - 1})::BIGINT AS y, max(score) AS top, count(*) AS signals
+        FROM {{table}} WHERE {{condition}} GROUP BY x, y ORDER BY x, y
+    )
+"""
+"""One row with the whole grid; the table has `us`, the microseconds since 1970, and `score`."""
+
+
+def read_density(row: Row) -> Sequence[DensityCell]:
+    """Read the grid from its row."""
+    columns = [row[name] for name in ("xs", "ys", "tops", "counts")]
+    lists = [column for column in columns if isinstance(column, list)]
+    return [DensityCell(*cell) for cell in zip(*lists, strict=True)]
+
 
 _SHADES: Final = 127
 _BLUE, _RED = (0x4C, 0x78, 0xDB), (0xD9, 0x53, 0x4F)  # --al-c0 and --al-red, which are the same in both modes

@@ -1,4 +1,4 @@
-"""The row of filters under the answer."""
+"""Names of issuers, which signals name by id."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
+from attestlab import Lab
+from attestlab.risk.rules import EntityType
 from attestlab_dashboards.pages import Facts
+from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 from attestlab_dashboards.risk.windows import WINDOWS
 from attestlab_dashboards.risk.words import KINDS, SCORE_BANDS, kind_of, label_of, name_of, write_span
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import chip, option_list
+
+
+def load_chip_names(lab: Lab, state: RiskState) -> dict[str, str]:
+    """Return the name of the issuer that the page is about, by its id; empty if it is about no issuer."""
+    entity = read_entity_key(state.about) if state.about else None
+    return load_issuer_names(lab, [entity.id]) if entity is not None and entity.type is EntityType.ISSUER else {}
 
 
 def draw_chips(state: RiskState, _facts: Facts) -> Markup:

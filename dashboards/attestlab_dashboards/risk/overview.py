@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from attestlab import Lab
-from attestlab_dashboards.risk.queries.cells import Row, read_text, read_whole
-from attestlab_dashboards.risk.queries.context import load_context, load_period
-from attestlab_dashboards.risk.queries.density import CELLS, DensityCell, read_density
-from attestlab_dashboards.risk.queries.filters import IN_RANGE, bind, condition_of, write_copy
-from attestlab_dashboards.risk.queries.sharing import SharedLoad
+from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards.risk.cells import Row, read_text, read_whole
+from attestlab_dashboards.risk.context import SharedLoad, load_context, load_period
+from attestlab_dashboards.risk.density import CELLS, DensityCell, read_density
+from attestlab_dashboards.risk.filters import IN_PERIOD, IN_RANGE, bind, condition_of, conditions_of, write_copy
 from attestlab_dashboards.risk.state import PERIOD, RiskState
 from attestlab_dashboards.risk.windows import Period
 
@@ -191,3 +191,10 @@ def _read_facet(rows: Sequence[Row]) -> Sequence[FacetRow]:
 
 _NOTHING: Final = RiskTotals(0, 0, 0, None)
 _SHARED: Final = SharedLoad(_load, keep_s=KEEP_S)
+
+
+def export_signals(lab: Lab, state: RiskState) -> Rows:
+    """Return the signals of the period, as rows."""
+    period = load_period(lab, state, datetime.now(UTC))
+    sql = f"SELECT * FROM signals WHERE {IN_PERIOD} AND {conditions_of(state)} ORDER BY occurred_at DESC"
+    return lab.sql(*bind(sql, state, period))
