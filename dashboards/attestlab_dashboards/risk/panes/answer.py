@@ -12,6 +12,7 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.cells import Row, read_number, read_text, read_whole
 from attestlab_dashboards.risk.context import SharedLoad, load_period
 from attestlab_dashboards.risk.filters import IN_RANGE, bind, conditions_of, mentions, write_copy
@@ -233,3 +234,12 @@ def _draw_names(suspects: Suspects, answer: RiskAnswer) -> Markup:
     noun = kind_of(kind).lower().replace("ip ", "IP ") if len(suspects.entities) == 1 else KINDS[kind][1]
     number = "" if len(suspects.entities) == 1 else f"{len(suspects.entities)} "
     return html("the {number}{noun} {names}", number=number, noun=noun, names=join(links, html(", ")))
+
+
+PANE: Final = Pane(
+    key="answer",
+    load=load_answer,
+    draw=draw_answer,
+    reads=PERIOD,
+    copy_sql=copy_answer_sql,
+)

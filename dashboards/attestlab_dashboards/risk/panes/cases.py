@@ -13,6 +13,7 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, short_id, time_tag
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.cells import Row, find_time, read_number, read_text, read_time, read_whole
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
@@ -161,3 +162,15 @@ def _draw_row(case: ListedCase, found: CaseList) -> list[Markup]:
         html('<span class="rk-case-note" title="{note}">{note}</span>', note=case.note) if case.note else NOTHING,
         short_id(case.id),
     ]
+
+
+PANE: Final = Pane(
+    key="cases",
+    question="Cases",
+    reading=read_cases,
+    load=load_cases,
+    draw=draw_cases,
+    reads=READS,
+    copy_sql=copy_cases_sql,
+    export=export_cases,
+)

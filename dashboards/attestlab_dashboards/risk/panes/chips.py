@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.risk.rules import EntityType
-from attestlab_dashboards.pages import Facts
+from attestlab_dashboards.pages import Facts, Pane
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 from attestlab_dashboards.risk.windows import WINDOWS
@@ -70,3 +71,12 @@ def _draw_select(label: str, ev: str, value: str, choices: Sequence[tuple[str, s
         label=label,
         choices=option_list([(each, f"{label}: {words}") for each, words in choices], value),
     )
+
+
+PANE: Final = Pane(
+    key="chips",
+    load=load_chip_names,
+    draw=draw_named_chips,
+    reads=("about",),
+    is_optional=True,
+)

@@ -12,9 +12,10 @@ from markupsafe import Markup
 from attestlab.client.handles.risk import CaseHandle
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count, short_id, time_tag, utc
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk import axes, forms
 from attestlab_dashboards.risk.panes.who import FACTOR_HUES, ScoreFactor
-from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile
+from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile, load_profile
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
 from attestlab_dashboards.risk.windows import to_us
 from attestlab_dashboards.risk.words import draw_entity, draw_state, kind_of, name_of
@@ -214,3 +215,11 @@ def _draw_case(case: CaseHandle, profile: EntityProfile) -> Markup:
         note=html('<p class="small">{note}</p>', note=case.note) if case.note else NOTHING,
         form=forms.draw_resolution(case) if case.status == "open" and profile.may_act else NOTHING,
     )
+
+
+PANE: Final = Pane(
+    key="drawer",
+    load=load_profile,
+    draw=draw_drawer,
+    reads=("entity",),
+)

@@ -18,6 +18,7 @@ from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, NodeOut, Ring
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, day
 from attestlab_dashboards.lake_query import write_python
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.layout import place_nodes
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, copy_answer_sql, load_answer
@@ -318,3 +319,16 @@ def _draw_ring(ring: RingOut, view: EntityGraphView) -> Markup:
         more=more,
         density=f"{100 * ring.density:.0f} %",
     )
+
+
+PANE: Final = Pane(
+    key="graph",
+    question="Who is linked to whom",
+    reading=read_graph,
+    span=6,
+    load=load_graph,
+    draw=draw_graph,
+    reads=READS,
+    copy_python=copy_graph_python,
+    export=export_links,
+)

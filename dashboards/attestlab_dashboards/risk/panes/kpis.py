@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.risk.overview import RiskOverview, RiskTotals
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.risk.overview import READS, RiskOverview, RiskTotals, copy_overview_sql, load_overview
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Kpi, Tone, kpi_strip
@@ -55,3 +57,12 @@ def _median_tile(now: RiskTotals, before: RiskTotals, steps: Sequence[RiskTotals
 def _draw_change(change: str, is_bad: bool, words: str) -> Markup:
     css = "bad" if is_bad else "b"
     return html('<span class="b {css}">{change}</span> {words}', css=css, change=change, words=words)
+
+
+PANE: Final = Pane(
+    key="kpis",
+    load=load_overview,
+    draw=draw_kpis,
+    reads=READS,
+    copy_sql=copy_overview_sql,
+)

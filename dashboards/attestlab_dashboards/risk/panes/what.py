@@ -7,7 +7,15 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.risk.overview import FacetRow, RiskOverview
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.risk.overview import (
+    READS,
+    FacetRow,
+    RiskOverview,
+    copy_overview_sql,
+    export_signals,
+    load_overview,
+)
 from attestlab_dashboards.risk.panes.when import draw_no_signals, hue_of
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.words import SCORE_BANDS, kind_of, name_of
@@ -63,3 +71,16 @@ def _is_chosen(facet: str, value: str, state: RiskState) -> bool:
     if facet == "score":
         return value == f"{state.min_score}-{state.max_score}"
     return value == {"source": state.source, "type": state.type, "facet_kind": state.kind}[facet]
+
+
+PANE: Final = Pane(
+    key="what",
+    question="What",
+    reading="Click a row to filter",
+    span=4,
+    load=load_overview,
+    draw=draw_what,
+    reads=READS,
+    copy_sql=copy_overview_sql,
+    export=export_signals,
+)

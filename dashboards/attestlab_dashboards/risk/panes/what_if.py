@@ -14,6 +14,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.handles.risk import RiskSimulationHandle
 from attestlab.simulation.risk.shapes import CurvePointOut
 from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk import axes
 from attestlab_dashboards.risk.cells import read_text
 from attestlab_dashboards.risk.context import load_context
@@ -214,3 +215,18 @@ def _draw_curve(found: WhatIf) -> Markup:
         lane=axes.draw_lane(axes.draw_scale(ticks), plot, "s"),
         words=words,
     )
+
+
+PANE: Final = Pane(
+    key="what_if",
+    question="What if we changed the rule?",
+    reading=read_what_if,
+    span=6,
+    load=load_what_if,
+    draw=draw_what_if,
+    reads=READS,
+    copy_python=copy_what_if_python,
+    is_long=True,
+    expects=describe_work,
+    export=export_curve,
+)

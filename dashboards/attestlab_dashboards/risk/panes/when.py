@@ -11,9 +11,10 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab_dashboards import formats
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk import axes
 from attestlab_dashboards.risk.density import encode_density
-from attestlab_dashboards.risk.overview import RiskOverview, load_overview
+from attestlab_dashboards.risk.overview import READS, RiskOverview, copy_overview_sql, export_signals, load_overview
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.windows import Period, to_us, write_bounds
@@ -273,3 +274,16 @@ def _draw_hit(place: int, steps: int) -> Markup:
 def _bar_box(place: int, steps: int, height: float) -> tuple[float, float, float, float]:
     x, width = _place_bar(place, steps)
     return x, 0, width, height
+
+
+PANE: Final = Pane(
+    key="when",
+    question="When",
+    reading=lambda _data, state: f"Signals {state.shown_window.step_words} by {state.by}, up to the newest one",
+    span=8,
+    load=load_timeline,
+    draw=draw_when,
+    reads=READS,
+    copy_sql=copy_overview_sql,
+    export=export_signals,
+)

@@ -14,6 +14,7 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, time_tag
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.cells import Row, read_number, read_text, read_time, read_whole
 from attestlab_dashboards.risk.context import load_context, load_period
 from attestlab_dashboards.risk.filters import IN_PERIOD, bind, conditions_of, write_copy
@@ -286,3 +287,15 @@ def _draw_factors(each: RiskyEntity) -> Markup:
         name=name_of(main.name),
         points=f"{main.points:+.0f}",
     )
+
+
+PANE: Final = Pane(
+    key="who",
+    question="Who",
+    reading=read_who,
+    load=load_who,
+    draw=draw_who,
+    reads=READS,
+    copy_sql=copy_entities_sql,
+    export=export_entities,
+)
