@@ -7,29 +7,12 @@ from typing import Final
 
 from attestlab import Lab
 from attestlab.client.handles.attestations import VerificationHandle
-from attestlab_dashboards.log.answer import draw_answer, load_answer
-from attestlab_dashboards.log.bundle_check import draw_bundle_check, load_bundle_check, tell_bundle_check
-from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
-from attestlab_dashboards.log.change_drawing import draw_change
-from attestlab_dashboards.log.copies import (
-    copy_bundle_python,
-    copy_entries_sql,
-    copy_growth_sql,
-    copy_path_python,
-    copy_proof_python,
-    copy_steps_python,
-)
-from attestlab_dashboards.log.drawer import draw_drawer, load_drawer
-from attestlab_dashboards.log.entries import GROWTH_POINTS, load_entries, load_growth, select_entries, select_growth
-from attestlab_dashboards.log.entries_table import draw_entries, tell_entries
+from attestlab_dashboards.log.comparison import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.events import EVENTS, recall_head
 from attestlab_dashboards.log.evidence import load_evidence
-from attestlab_dashboards.log.exports import export_change, export_path, export_steps
-from attestlab_dashboards.log.growth_drawing import draw_growth
-from attestlab_dashboards.log.path_drawing import draw_path, tell_path
-from attestlab_dashboards.log.search_box import draw_search_box, draw_tiles_and_examples, load_tiles
+from attestlab_dashboards.log.panes import answer, bundle, change, drawer, entries, growth, kpis, path, steps
+from attestlab_dashboards.log.search_box import draw_search_box
 from attestlab_dashboards.log.state import LogState
-from attestlab_dashboards.log.steps_drawing import draw_evidence, tell_subject
 from attestlab_dashboards.pages import Action, DashboardPage, Notice, Pane
 from attestlab_dashboards.safe import html
 
@@ -63,73 +46,73 @@ PAGE: Final = DashboardPage(
     state=LogState,
     chips=draw_search_box,
     panes=(
-        Pane(key="answer", load=load_answer, draw=draw_answer, reads=(*_COMPARED, *_EVIDENCE)),
-        Pane(key="kpis", load=load_tiles, draw=draw_tiles_and_examples, reads=_COMPARED),
+        Pane(key="answer", load=answer.load_answer, draw=answer.draw_answer, reads=(*_COMPARED, *_EVIDENCE)),
+        Pane(key="kpis", load=kpis.load_tiles, draw=kpis.draw_tiles_and_examples, reads=_COMPARED),
         Pane(
             key="change",
             question="Did the log change?",
             reading=explain_comparison,
             span=7,
             load=load_change,
-            draw=draw_change,
+            draw=change.draw_change,
             reads=_COMPARED,
-            copy_python=copy_proof_python,
-            export=export_change,
+            copy_python=change.copy_proof_python,
+            export=change.export_change,
             remember=remember_head,
         ),
         Pane(
             key="growth",
             question="Growth",
-            reading=f"Entries in the log, on the newest {GROWTH_POINTS} days with any",
+            reading=f"Entries in the log, on the newest {growth.GROWTH_POINTS} days with any",
             span=5,
-            load=load_growth,
-            draw=draw_growth,
+            load=growth.load_growth,
+            draw=growth.draw_growth,
             reads=("looked",),
-            copy_sql=copy_growth_sql,
-            export=select_growth,
+            copy_sql=growth.copy_growth_sql,
+            export=growth.select_growth,
         ),
         Pane(
             key="steps",
             question="Is this attestation valid?",
-            reading=tell_subject,
+            reading=steps.tell_subject,
             span=5,
             load=load_evidence,
-            draw=draw_evidence,
+            draw=steps.draw_evidence,
             reads=_EVIDENCE,
-            copy_python=copy_steps_python,
-            export=export_steps,
+            copy_python=steps.copy_steps_python,
+            export=steps.export_steps,
         ),
         Pane(
             key="path",
             question="Is it in the log?",
-            reading=tell_path,
+            reading=path.tell_path,
             span=7,
             load=load_evidence,
-            draw=draw_path,
+            draw=path.draw_path,
             reads=_EVIDENCE,
-            copy_python=copy_path_python,
-            export=export_path,
+            copy_python=path.copy_path_python,
+            export=path.export_path,
         ),
         Pane(
             key="entries",
             question="Entries",
-            reading=tell_entries,
-            load=load_entries,
-            draw=draw_entries,
+            reading=entries.tell_entries,
+            load=entries.load_entries,
+            draw=entries.draw_entries,
             reads=("type", "issuer", "page", "looked"),
-            copy_sql=copy_entries_sql,
-            export=select_entries,
+            copy_sql=entries.copy_entries_sql,
+            export=entries.select_entries,
         ),
         Pane(
             key="bundle",
             question="Is a bundle that you were given genuine?",
-            reading=tell_bundle_check,
-            load=load_bundle_check,
-            draw=draw_bundle_check,
+            reading=bundle.tell_bundle_check,
+            load=bundle.load_bundle_check,
+            draw=bundle.draw_bundle_check,
             reads=("bundle", "trust"),
-            copy_python=copy_bundle_python,
+            copy_python=bundle.copy_bundle_python,
         ),
-        Pane(key="drawer", load=load_drawer, draw=draw_drawer, reads=("entry",)),
+        Pane(key="drawer", load=drawer.load_drawer, draw=drawer.draw_drawer, reads=("entry",)),
     ),
     events=EVENTS,
     recall=recall_head,

@@ -15,7 +15,6 @@ from attestlab_dashboards.log.state import LogState
 MINTED: Final = "attestation.minted"
 DOCUMENT: Final = "hash of a document"
 MAX_TWINS: Final = 10  # attestations of one document that are listed
-
 FIND_BY_NAME: Final = """
 SELECT e.log_index, e.kid = $name AS is_key
 FROM log_entries e LEFT JOIN issuers i ON i.id = e.issuer_id
@@ -120,3 +119,27 @@ def _find_by_name(lab: Lab, name: str) -> Subject:
         return Subject("", None, f"{name} is no index, id or hash, and no key or issuer of the log.")
     word = "key" if found[0]["is_key"] else "issuer"
     return Subject(f"{word}, its newest entry", lab.log.entry(int(str(found[0]["log_index"]))))
+
+
+NEWEST_PYTHON: Final = "lab.attestations[0]"
+
+
+def write_attestation_name(state: LogState) -> str:
+    index = write_entry_name(state)
+    return index if index == NEWEST_PYTHON or index.startswith("'") else f"lab.log.entry({index}).entry['id']"
+
+
+def write_entry_name(state: LogState) -> str:
+    """Name the searched entry: its index as Python, or an id or hash, which the log looks up."""
+    if not state.find:
+        return NEWEST_PYTHON
+    term = parse_search(state.find)
+    match term.kind:
+        case SearchKind.INDEX:
+            return term.value
+        case SearchKind.ATTESTATION:
+            return repr(term.value)
+        case SearchKind.SHA256:
+            is_leaf = state.find.lower().startswith("sha256:")
+            return f"lab.log.lookup({(f'sha256:{term.value}' if is_leaf else term.value)!r}).log_index"
+    return f"list(lab.sql({FIND_BY_NAME.strip()!r}, {{'name': {state.find!r}}}))[0]['log_index']"

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from attestlab.portal.rules import shorten_middle
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import ago, day
-from attestlab_dashboards.log.change import Change
+from attestlab_dashboards.log.comparison import Change
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Tone, pill
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from attestlab import Lab
-from attestlab_dashboards.log.change import Change, ComparisonResult, load_change
-from attestlab_dashboards.log.change_drawing import draw_change
+from attestlab_dashboards.log.comparison import Change, ComparisonResult, load_change
 from attestlab_dashboards.log.events import EVENTS
+from attestlab_dashboards.log.panes.change import draw_change
 from attestlab_dashboards.log.state import KeptHead, LogState
 from support.log_inspector import mint
 

@@ -8,9 +8,9 @@ import pytest
 
 from attestlab import Lab, Verdict
 from attestlab.core.errors import ValidationFailed
-from attestlab_dashboards.log.bundle_check import draw_bundle_check, load_bundle_check
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.page import ask_service, check_pasted_bundle
+from attestlab_dashboards.log.panes.bundle import draw_bundle_check, load_bundle_check
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.step_views import StepState
 from support.log_inspector import mint

@@ -16,12 +16,15 @@ from attestlab import Lab
 from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.log.fsck_record import FsckSummary
 from attestlab.log.merkle.hashing import node_hash
-from attestlab_dashboards.log import drawer, entries
-from attestlab_dashboards.log.drawer import dump_bytes, load_drawer
-from attestlab_dashboards.log.entries import load_entries, load_growth, select_entries, select_growth
 from attestlab_dashboards.log.evidence import load_evidence
-from attestlab_dashboards.log.exports import export_change, export_path, export_steps
 from attestlab_dashboards.log.page import PAGE
+from attestlab_dashboards.log.panes import drawer, growth
+from attestlab_dashboards.log.panes.change import export_change
+from attestlab_dashboards.log.panes.drawer import dump_bytes, load_drawer
+from attestlab_dashboards.log.panes.entries import load_entries, select_entries
+from attestlab_dashboards.log.panes.growth import load_growth, select_growth
+from attestlab_dashboards.log.panes.path import export_path
+from attestlab_dashboards.log.panes.steps import export_steps
 from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
 from attestlab_dashboards.pages import Pane
 from support.log_inspector import mint
@@ -221,7 +224,7 @@ def test_a_long_timeline_says_what_it_leaves_out_and_knows_the_key(
 
 def test_the_growth_is_exported_with_all_its_days(demo_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     days = load_growth(demo_lab, LogState())
-    monkeypatch.setattr(entries, "GROWTH_POINTS", 0)
+    monkeypatch.setattr(growth, "GROWTH_POINTS", 0)
 
     assert load_growth(demo_lab, LogState()) == ()
     assert len(select_growth(demo_lab, LogState())) == len(days) > 0

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from attestlab import Lab
-from attestlab_dashboards.log.change import ComparisonResult as Result
-from attestlab_dashboards.log.change import explain_comparison, load_change, remember_head
+from attestlab_dashboards.log.comparison import ComparisonResult as Result
+from attestlab_dashboards.log.comparison import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.events import recall_head
 from attestlab_dashboards.log.page import PAGE
-from attestlab_dashboards.log.search_box import draw_age
+from attestlab_dashboards.log.panes.kpis import draw_age
 from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead
 from support.log_inspector import mint
 

@@ -8,7 +8,7 @@ from attestlab import Lab
 from attestlab_dashboards.log import subject
 from attestlab_dashboards.log.events import EVENTS
 from attestlab_dashboards.log.evidence import load_evidence
-from attestlab_dashboards.log.search_box import load_tiles
+from attestlab_dashboards.log.panes.kpis import load_tiles
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.step_views import StepState
 from attestlab_dashboards.log.subject import find_subject

@@ -17,7 +17,7 @@ from attestlab.core.encoding import parse_time
 from attestlab.core.errors import NotFound, PermissionDenied
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count, short_id, time_tag, utc
-from attestlab_dashboards.log.entries import read_utc
+from attestlab_dashboards.log.panes.entries import read_utc
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import MINTED
 from attestlab_dashboards.log.words import download, type_pill

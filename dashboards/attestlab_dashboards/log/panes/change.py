@@ -1,4 +1,4 @@
-"""Draws two heads over the same blocks: old blocks rebuild the old root, and all of them the new one."""
+"""Did the log change? Two heads over the same blocks: old ones rebuild the old root, all of them the new one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,55 @@ from math import log2
 from typing import Final
 
 from markupsafe import Markup
+from pydantic import BaseModel
 
+from attestlab import Lab
+from attestlab.client.analysis.records import Records
+from attestlab.core.errors import NotFound
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.change import Change, ComparisonResult, Head
+from attestlab_dashboards.log.comparison import Change, ComparisonResult, Head, load_change
 from attestlab_dashboards.log.merkle_layout import Block
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import download, name_older_head, shorten_hash
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import Tone, button, empty, pill
+
+
+def copy_proof_python(state: LogState) -> str:
+    """Compose the comparison of two heads."""
+    if state.kept is None:
+        return "older = next(lab.log.checkpoints())  # or a head that you kept\nlab.log.consistency(older)"
+    size, root = state.kept
+    return f"proof = lab.log.consistency({size})\nassert proof.from_root == {f'sha256:{root}'!r}"
+
+
+class BlockRow(BaseModel):
+    """A subtree of a consistency proof; it covers the entries `first` up to `end` (left out).
+
+    `head` is `older` for those of which the older head's root is computed; the newer one's is computed of all.
+    """
+
+    head: str
+    first: int
+    end: int
+    hash: str
+
+
+def export_change(lab: Lab, state: LogState) -> Records[BlockRow]:
+    """Export the hashes that prove that the newer tree begins with the older one.
+
+    Raises:
+        NotFound: there is no such proof.
+    """
+    change = load_change(lab, state)
+    if not change.blocks:
+        raise NotFound("proof that the log", f"of {change.newer.size} entries continues that of {change.older.size}")
+    rows = (
+        BlockRow(head="older" if each.is_old else "newer", first=each.first, end=each.end, hash=each.hash.hex())
+        for each in change.blocks
+    )
+    return Records(rows, BlockRow)
+
 
 _GAP: Final = 4.0
 _BLOCK_Y, _BLOCK_HEIGHT = 186.0, 30.0

@@ -1,4 +1,4 @@
-"""Draws the eight steps of a verification, the playground, and what was neither checked nor trusted."""
+"""The eight steps of a verification, the playground, and what was neither checked nor trusted."""
 
 from __future__ import annotations
 
@@ -6,16 +6,75 @@ from collections.abc import Sequence
 from typing import Final
 
 from markupsafe import Markup
+from pydantic import BaseModel
 
-from attestlab import Verdict
+from attestlab import Lab, Verdict
+from attestlab.client.analysis.records import Records
+from attestlab.core.errors import NotFound
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.evidence import EntryEvidence, Examination, Trust
+from attestlab_dashboards.log.evidence import EntryEvidence, Examination, Trust, load_evidence
 from attestlab_dashboards.log.state import Flip, LogState
 from attestlab_dashboards.log.step_views import InspectedStep, StepState
-from attestlab_dashboards.log.subject import MAX_TWINS, Subject
+from attestlab_dashboards.log.subject import MAX_TWINS, Subject, write_attestation_name
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty
+
+
+def copy_steps_python(state: LogState) -> str:
+    """Compose the examination of the searched attestation."""
+    return write_examination(
+        state, f"attestlab.Bundle.parse(lab.attestations.bundle({write_attestation_name(state)}).document)"
+    )
+
+
+def write_examination(state: LogState, bundle: str) -> str:
+    trust = f"{state.trust!r}" if state.trust else "lab.log.vkey().trust_policy"
+    return "\n".join(
+        (
+            "import attestlab",
+            "from datetime import UTC, datetime",
+            "",
+            f"bundle = {bundle}",
+            f"trust = attestlab.TrustPolicy.parse({trust})",
+            "attestlab.examine_bundle(bundle, trust=trust, now=datetime.now(UTC))",
+        )
+    )
+
+
+class StepRow(BaseModel):
+    """One of the eight steps of a verification, with its result."""
+
+    step: int
+    name: str
+    question: str
+    state: str
+    answer: str
+    meaning: str
+
+
+def export_steps(lab: Lab, state: LogState) -> Records[StepRow]:
+    """Export the steps of the searched attestation.
+
+    Raises:
+        NotFound: the search found no attestation whose bundle the person may read.
+    """
+    examination = load_evidence(lab, state).examination
+    if examination is None:
+        raise NotFound("bundle of", state.find or "the newest entry")
+    rows = (
+        StepRow(
+            step=place,
+            name=each.name,
+            question=each.question,
+            state=each.state,
+            answer=each.answer,
+            meaning=each.sentence,
+        )
+        for place, each in enumerate(examination.steps, 1)
+    )
+    return Records(rows, StepRow)
+
 
 _GLYPHS: Final = {
     StepState.GOOD: "check",

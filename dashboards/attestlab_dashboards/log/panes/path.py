@@ -1,4 +1,4 @@
-"""Draws an audit path from the entry up to the root: as a tree, and for phones as a ladder."""
+"""An audit path from the entry up to the root: as a tree, and for phones as a ladder."""
 
 from __future__ import annotations
 
@@ -6,14 +6,54 @@ import json
 from typing import Final
 
 from markupsafe import Markup
+from pydantic import BaseModel
 
+from attestlab import Lab
+from attestlab.client.analysis.records import Records
+from attestlab.core.errors import NotFound
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.evidence import EntryEvidence
+from attestlab_dashboards.log.evidence import EntryEvidence, load_evidence
 from attestlab_dashboards.log.merkle_layout import AuditPath, Sibling
 from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.log.subject import write_entry_name
 from attestlab_dashboards.log.words import download
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import empty
+
+
+def copy_path_python(state: LogState) -> str:
+    """Compose the proof of the searched entry."""
+    return f"lab.log.proof({write_entry_name(state)})"
+
+
+class PathRow(BaseModel):
+    """A hash of an audit path, from leaf to root; it covers the entries `first` up to `end` (left out).
+
+    `node` is the hash that was computed with it.
+    """
+
+    side: str
+    first: int
+    end: int
+    hash: str
+    node: str
+
+
+def export_path(lab: Lab, state: LogState) -> Records[PathRow]:
+    """Export the audit path of the searched entry.
+
+    Raises:
+        NotFound: the search found no entry.
+    """
+    path = load_evidence(lab, state).path
+    if path is None:
+        raise NotFound("entry", state.find or "the newest one")
+    rows = (
+        PathRow(side=each.side, first=each.first, end=each.end, hash=each.hash.hex(), node=node.hex())
+        for each, node in zip(path.siblings, path.nodes[1:], strict=True)
+    )
+    return Records(rows, PathRow)
+
 
 _TREE_WIDTH: Final = 680.0
 _HALF_STEP: Final = 30.0  # how far a step up moves towards the sibling

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from attestlab import Lab, Verdict
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.change import Change, ComparisonResult, load_change
+from attestlab_dashboards.log.comparison import Change, ComparisonResult, load_change
 from attestlab_dashboards.log.evidence import EntryEvidence, load_evidence
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.step_views import StepState

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from markupsafe import Markup
 
@@ -11,8 +12,9 @@ from attestlab.core.errors import ValidationFailed
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.log.evidence import Examination, Trust, examine, read_trust
+from attestlab_dashboards.log.panes.steps import draw_limits, draw_steps, draw_trust, draw_verdict, write_examination
 from attestlab_dashboards.log.state import LogState
-from attestlab_dashboards.log.steps_drawing import draw_limits, draw_steps, draw_trust, draw_verdict
+from attestlab_dashboards.log.subject import NEWEST_PYTHON
 from attestlab_dashboards.safe import NOTHING, html
 from attestlab_dashboards.widgets import button
 
@@ -85,3 +87,13 @@ def _draw_result(data: BundleCheck) -> Markup:
         steps=draw_steps(data.examination.steps, name="bundle"),
         limits=draw_limits(data.examination, data.trust),
     )
+
+
+_PARSE_NEWEST: Final = f"attestlab.Bundle.parse(lab.attestations.bundle({NEWEST_PYTHON}).document)"
+
+
+def copy_bundle_python(state: LogState) -> str:
+    """Compose the offline check of the pasted bundle; without one, of the newest attestation's."""
+    document = state.bundle.strip()
+    bundle = f"attestlab.Bundle.read({document.encode(errors='replace')!r})" if document else _PARSE_NEWEST
+    return write_examination(state, bundle)

@@ -1,16 +1,55 @@
-"""Draws how the log grew: the number of entries at the end of each day."""
+"""How the log grew: the number of entries at the end of each day."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from markupsafe import Markup
 
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.formats import compact, count, day
-from attestlab_dashboards.log.entries import GrowthDay
+from attestlab_dashboards.log.panes.entries import read_utc
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import empty
+
+GROWTH_POINTS: Final = 90
+GROWTH: Final = """
+WITH days AS (
+  SELECT CAST(date_trunc('day', logged_at) AS TIMESTAMPTZ) AS day, count(*) AS n FROM log_entries GROUP BY ALL),
+grown AS (SELECT day, n, sum(n) OVER (ORDER BY day) AS entries FROM days)
+SELECT day, n, CAST(entries AS BIGINT) AS entries FROM grown ORDER BY day DESC
+"""
+
+
+@dataclass(frozen=True)
+class GrowthDay:
+    """A day on which entries were logged: how many, and the size of the log at its end."""
+
+    day: datetime
+    added: int
+    size: int
+
+
+def load_growth(lab: Lab, _state: LogState) -> tuple[GrowthDay, ...]:
+    """Load the last days on which the log grew, oldest first."""
+    rows = lab.sql(f"{GROWTH} LIMIT {GROWTH_POINTS}")
+    days = [GrowthDay(read_utc(row["day"]), int(str(row["n"])), int(str(row["entries"]))) for row in rows]
+    return tuple(sorted(days, key=lambda each: each.day))
+
+
+def select_growth(lab: Lab, _state: LogState) -> Rows:
+    """Select all days of the growth, for an export."""
+    return lab.sql(GROWTH)
+
+
+def copy_growth_sql(_state: LogState) -> str:
+    """Compose the query of all days of the growth."""
+    return GROWTH.strip()
+
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 410.0, 14.0, 214.0
 

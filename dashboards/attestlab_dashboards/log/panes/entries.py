@@ -1,0 +1,231 @@
+"""The entries of the log as a table, newest first, with filters; paged and counted by the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards.formats import count, short_id, utc
+from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pill
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.widgets import PAGE_ROWS, Column, button, chip, count_pages, empty, option_list, pager, table
+
+_FILTERED: Final = """
+FROM log_entries e LEFT JOIN issuers i ON i.id = e.issuer_id
+WHERE ($type = '' OR e.type = $type) AND ($issuer = '' OR e.issuer_id = $issuer)
+"""
+# One query for a page, its total and the counts of both filters: the lake runs one query at a time for each tenant.
+ENTRIES: Final = f"""
+WITH page AS (
+  SELECT e.log_index, e.logged_at, CAST(e.type AS VARCHAR) AS type, e.issuer_id, e.attestation_id, e.kid, e.leaf_hash,
+    i.name AS issuer
+  {_FILTERED} ORDER BY e.log_index DESC LIMIT {PAGE_ROWS} OFFSET $skipped),
+types AS (SELECT CAST(type AS VARCHAR) AS type, count(*) AS n FROM log_entries GROUP BY ALL),
+named AS (
+  SELECT i.id, i.name, count(*) AS n FROM log_entries e JOIN issuers i ON i.id = e.issuer_id
+  GROUP BY ALL ORDER BY n DESC, i.name LIMIT 50)
+SELECT 'row' AS kind, log_index, logged_at, type, issuer_id, attestation_id, kid, leaf_hash, issuer, 0 AS n FROM page
+UNION ALL SELECT 'total', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, count(*) {_FILTERED}
+UNION ALL SELECT 'type', NULL, NULL, type, NULL, NULL, NULL, NULL, NULL, n FROM types
+UNION ALL SELECT 'issuer', NULL, NULL, NULL, id, NULL, NULL, NULL, name, n FROM named
+"""
+EXPORTED: Final = f"""
+SELECT e.log_index, e.logged_at, e.type, e.issuer_id, i.name AS issuer, e.attestation_id, e.kid, e.alg, e.status,
+  e.leaf_hash, e.entry
+{_FILTERED} ORDER BY e.log_index DESC
+"""
+
+
+@dataclass(frozen=True)
+class EntryRow:
+    """A row of the table; `issuer` is a name, None for another tenant's or for an entry without an issuer."""
+
+    index: int
+    at: datetime
+    type: str
+    issuer_id: str | None
+    issuer: str | None
+    attestation_id: str | None
+    kid: str | None
+    leaf_hash: str
+
+
+@dataclass(frozen=True)
+class EntryPage:
+    """A page of entries, the total of the filtered ones, and the counts of the filters' choices over the whole log."""
+
+    rows: tuple[EntryRow, ...]
+    total: int
+    types: tuple[tuple[str, int], ...]
+    issuers: tuple[tuple[str, str, int], ...]  # id, name, entries
+    now: datetime
+
+    @property
+    def pages(self) -> int:
+        """How many pages the filtered entries have, at least one."""
+        return count_pages(self.total)
+
+
+def load_entries(lab: Lab, state: LogState) -> EntryPage:
+    """Load a page of entries."""
+    parameters = {**filter_parameters(state), "skipped": (state.page - 1) * PAGE_ROWS}
+    by_kind: dict[str, list[dict[str, object]]] = {"row": [], "total": [], "type": [], "issuer": []}
+    for row in lab.sql(ENTRIES, parameters):
+        by_kind[str(row["kind"])].append(row)
+    rows = sorted((_read_row(row) for row in by_kind["row"]), key=lambda row: -row.index)
+    types = sorted((str(row["type"]), int(str(row["n"]))) for row in by_kind["type"])
+    issuers = [(str(row["issuer_id"]), str(row["issuer"]), int(str(row["n"]))) for row in by_kind["issuer"]]
+    total = sum(int(str(row["n"])) for row in by_kind["total"])
+    return EntryPage(tuple(rows), total, tuple(types), tuple(sorted(issuers, key=_order)), datetime.now(UTC))
+
+
+def select_entries(lab: Lab, state: LogState) -> Rows:
+    """Select all filtered entries, for an export."""
+    return lab.sql(EXPORTED, filter_parameters(state))
+
+
+def filter_parameters(state: LogState) -> dict[str, object]:
+    """Return the parameters of the filters."""
+    return {"type": state.type, "issuer": state.issuer}
+
+
+def _order(issuer: tuple[str, str, int]) -> tuple[int, str]:
+    return -issuer[2], issuer[1]
+
+
+def _read_row(row: dict[str, object]) -> EntryRow:
+    texts = {
+        name: None if row[name] is None else str(row[name]) for name in ("issuer_id", "issuer", "attestation_id", "kid")
+    }
+    return EntryRow(
+        index=int(str(row["log_index"])),
+        at=read_utc(row["logged_at"]),
+        type=str(row["type"]),
+        leaf_hash=str(row["leaf_hash"]),
+        **texts,
+    )
+
+
+def read_utc(value: object) -> datetime:
+    """Read a time of the lake, which is UTC with or without a time zone."""
+    assert isinstance(value, datetime), "the lake gives times as timestamps"
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def copy_entries_sql(state: LogState) -> str:
+    """Compose the query of the filtered entries, with the values in it."""
+    return LakeQuery.bind(EXPORTED.strip(), filter_parameters(state)).to_sql()
+
+
+_COLUMNS = (
+    Column("Index", align="right"),
+    Column("Type"),
+    Column("Issuer"),
+    Column("Attestation", phone=False),
+    Column("Key", phone=False),
+    Column("Leaf hash", phone=False),
+    Column("Logged, UTC", align="right"),
+)
+
+
+def draw_entries(data: EntryPage, state: LogState) -> Markup:
+    """Draw a page of entries, newest first; a click on an index opens it."""
+    return html("{filters}{body}", filters=_draw_filters(data, state), body=_draw_body(data, state))
+
+
+def tell_entries(data: EntryPage, state: LogState) -> str:
+    """Count the entries, for the line under the title."""
+    whole = sum(n for _, n in data.types)
+    part = count(data.total) if data.total == whole else f"{count(data.total)} of {count(whole)}"
+    return f"{part} entries, newest first. Click an index to open it"
+
+
+def _draw_body(data: EntryPage, state: LogState) -> Markup:
+    if not data.rows:
+        return empty("No entry matches", _name_filters(data, state), button("Show all entries", ev="all", primary=True))
+    return html(
+        "{table}{pager}",
+        table=table(
+            _COLUMNS,
+            [_draw_row(row) for row in data.rows],
+            caption="Entries of the log, newest first",
+            keys=[str(row.index) for row in data.rows],
+            row_ev="open",
+        ),
+        pager=pager(state.page, data.pages, ev="page"),
+    )
+
+
+def _draw_filters(data: EntryPage, state: LogState) -> Markup:
+    types = [chip("all types", ev="type", v="", pressed=not state.type)]
+    for kind, n in data.types:
+        label = html('{word} <span class="n">{n}</span>', word=describe_type(kind).word, n=count(n))
+        types.append(chip(label, ev="type", v=kind, pressed=state.type == kind))
+    return html(
+        '<div class="chips lg-filters">{types}<label class="lg-choose"><span class="lbl">Issuer</span>'
+        '<select data-ev="issuer" data-key="issuer">{options}</select></label></div>',
+        types=join(types),
+        options=option_list(_list_issuers(data, state), state.issuer),
+    )
+
+
+def _list_issuers(data: EntryPage, state: LogState) -> Iterator[tuple[str, str]]:
+    yield "", "all"
+    if state.issuer and state.issuer not in {issuer for issuer, _, _ in data.issuers}:
+        yield state.issuer, state.issuer
+    for issuer, name, n in data.issuers:
+        yield issuer, f"{name} ({count(n)})"
+
+
+def _draw_row(row: EntryRow) -> list[Markup]:
+    return [
+        html("{index}", index=count(row.index)),
+        type_pill(row.type),
+        _draw_issuer(row),
+        short_id(row.attestation_id) if row.attestation_id else NOTHING,
+        html('<code class="mono">{kid}</code>', kid=row.kid) if row.kid else NOTHING,
+        html('<code class="mono" title="{hash}">{short}</code>', hash=row.leaf_hash, short=shorten_hash(row.leaf_hash)),
+        _draw_time(row.at),
+    ]
+
+
+def _draw_time(at: datetime) -> Markup:
+    """Draw a time whose clock phones leave out."""
+    date, _, clock = utc(at).removesuffix(" UTC").partition(", ")
+    return html(
+        '<time class="nw" datetime="{iso}">{date}<span class="opt">, {clock}</span></time>',
+        iso=at.isoformat(),
+        date=date,
+        clock=clock,
+    )
+
+
+def _draw_issuer(row: EntryRow) -> Markup:
+    if row.issuer is not None:
+        return html("{name}", name=row.issuer)
+    return (
+        html('<span class="muted">another tenant</span>')
+        if row.issuer_id
+        else html('<span class="muted">the log</span>')
+    )
+
+
+def _name_filters(data: EntryPage, state: LogState) -> str:
+    parts = []
+    if state.type:
+        parts.append(f"type {describe_type(state.type).word}")
+    if state.issuer:
+        parts.append(
+            "issuer " + next((name for issuer, name, _ in data.issuers if issuer == state.issuer), state.issuer)
+        )
+    if parts and state.page == 1:
+        return f"No entry has {' and '.join(parts)}."
+    return f"Page {count(state.page)} is beyond the last one, {count(data.pages)}."
