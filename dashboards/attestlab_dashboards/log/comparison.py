@@ -16,6 +16,7 @@ from attestlab_dashboards.formats import utc
 from attestlab_dashboards.log.merkle_layout import Block, build_blocks
 from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead
 
+COMPARED: Final = ("kept", "seen", "looked")  # of the state
 COMPARED_DAYS: Final = 7  # how far the older head is back, if the browser kept none
 SIZE_BEFORE: Final = "SELECT count(*) AS size FROM log_entries WHERE logged_at <= CAST($before AS TIMESTAMPTZ)"
 

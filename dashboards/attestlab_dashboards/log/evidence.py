@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 import attestlab
 from attestlab import Bundle, Lab, Reason, TrustPolicy, Verdict
@@ -17,6 +18,8 @@ from attestlab_dashboards.log.state import Flip, LogState
 from attestlab_dashboards.log.step_views import InspectedStep, build_step_views
 from attestlab_dashboards.log.subject import Subject, find_subject
 from attestlab_dashboards.log.tamper import FlippedCopy, flip_copy, list_obstacles
+
+EVIDENCE: Final = ("find", "file", "flip", "trust", "answer")  # of the state
 
 
 @dataclass(frozen=True)

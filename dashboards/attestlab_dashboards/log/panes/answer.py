@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from markupsafe import Markup
 
 from attestlab import Lab, Verdict
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.comparison import Change, ComparisonResult, load_change
-from attestlab_dashboards.log.evidence import EntryEvidence, load_evidence
+from attestlab_dashboards.log.comparison import COMPARED, Change, ComparisonResult, load_change
+from attestlab_dashboards.log.evidence import EVIDENCE, EntryEvidence, load_evidence
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.step_views import StepState
 from attestlab_dashboards.log.words import describe_type, tell_since
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html
 
 
@@ -104,3 +106,11 @@ def _tell_validity(evidence: EntryEvidence) -> Markup:
     if verdict is Verdict.VALID:
         return html(" and <b>valid</b>")
     return html(', but it is <b class="lg-wrong">{verdict}</b>', verdict=verdict.value)
+
+
+PANE: Final = Pane(
+    key="answer",
+    load=load_answer,
+    draw=draw_answer,
+    reads=(*COMPARED, *EVIDENCE),
+)

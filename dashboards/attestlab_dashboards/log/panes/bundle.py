@@ -15,6 +15,7 @@ from attestlab_dashboards.log.evidence import Examination, Trust, examine, read_
 from attestlab_dashboards.log.panes.steps import draw_limits, draw_steps, draw_trust, draw_verdict, write_examination
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import NEWEST_PYTHON
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html
 from attestlab_dashboards.widgets import button
 
@@ -97,3 +98,14 @@ def copy_bundle_python(state: LogState) -> str:
     document = state.bundle.strip()
     bundle = f"attestlab.Bundle.read({document.encode(errors='replace')!r})" if document else _PARSE_NEWEST
     return write_examination(state, bundle)
+
+
+PANE: Final = Pane(
+    key="bundle",
+    question="Is a bundle that you were given genuine?",
+    reading=tell_bundle_check,
+    load=load_bundle_check,
+    draw=draw_bundle_check,
+    reads=("bundle", "trust"),
+    copy_python=copy_bundle_python,
+)

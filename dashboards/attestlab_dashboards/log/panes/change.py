@@ -12,10 +12,19 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.comparison import Change, ComparisonResult, Head, load_change
+from attestlab_dashboards.log.comparison import (
+    COMPARED,
+    Change,
+    ComparisonResult,
+    Head,
+    explain_comparison,
+    load_change,
+    remember_head,
+)
 from attestlab_dashboards.log.merkle_layout import Block
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import download, name_older_head, shorten_hash
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import Tone, button, empty, pill
 
@@ -263,3 +272,17 @@ def _draw_split(change: Change, places: list[tuple[float, float]]) -> Markup:
         x=f"{first[0]:.1f}",
         n=count(change.older.size),
     )
+
+
+PANE: Final = Pane(
+    key="change",
+    question="Did the log change?",
+    reading=explain_comparison,
+    span=7,
+    load=load_change,
+    draw=draw_change,
+    reads=COMPARED,
+    copy_python=copy_proof_python,
+    export=export_change,
+    remember=remember_head,
+)

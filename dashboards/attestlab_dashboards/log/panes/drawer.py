@@ -21,6 +21,7 @@ from attestlab_dashboards.log.panes.entries import read_utc
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import MINTED
 from attestlab_dashboards.log.words import download, type_pill
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, pill
 
@@ -242,3 +243,11 @@ def dump_bytes(raw: bytes) -> str:
         shown = "".join(chr(each) if 32 <= each < 127 else "." for each in part)
         lines.append(f"{start:04x}  {part.hex(' '):<{3 * _BYTES_IN_LINE - 1}}  {shown}")
     return "\n".join(lines)
+
+
+PANE: Final = Pane(
+    key="drawer",
+    load=load_drawer,
+    draw=draw_drawer,
+    reads=("entry",),
+)

@@ -15,6 +15,7 @@ from attestlab_dashboards.formats import count, short_id, utc
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pill
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import PAGE_ROWS, Column, button, chip, count_pages, empty, option_list, pager, table
 
@@ -229,3 +230,15 @@ def _name_filters(data: EntryPage, state: LogState) -> str:
     if parts and state.page == 1:
         return f"No entry has {' and '.join(parts)}."
     return f"Page {count(state.page)} is beyond the last one, {count(data.pages)}."
+
+
+PANE: Final = Pane(
+    key="entries",
+    question="Entries",
+    reading=tell_entries,
+    load=load_entries,
+    draw=draw_entries,
+    reads=("type", "issuer", "page", "looked"),
+    copy_sql=copy_entries_sql,
+    export=select_entries,
+)

@@ -13,6 +13,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.formats import compact, count, day
 from attestlab_dashboards.log.panes.entries import read_utc
 from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import empty
 
@@ -157,3 +158,16 @@ def _draw_days(start: datetime, end: datetime) -> Markup:
         )
         for x, at, anchor in marks
     )
+
+
+PANE: Final = Pane(
+    key="growth",
+    question="Growth",
+    reading=f"Entries in the log, on the newest {GROWTH_POINTS} days with any",
+    span=5,
+    load=load_growth,
+    draw=draw_growth,
+    reads=("looked",),
+    copy_sql=copy_growth_sql,
+    export=select_growth,
+)

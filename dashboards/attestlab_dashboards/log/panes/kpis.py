@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.core.errors import NotFound, PermissionDenied
 from attestlab_dashboards.formats import ago, count, utc
-from attestlab_dashboards.log.comparison import Change, load_change
+from attestlab_dashboards.log.comparison import COMPARED, Change, load_change
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import shorten_hash, tell_since
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import Kpi, kpi_strip
 
@@ -122,3 +124,11 @@ def draw_age(at: datetime, now: datetime) -> Markup:
         if number.isdecimal()
         else html("{age}", age=age)
     )
+
+
+PANE: Final = Pane(
+    key="kpis",
+    load=load_tiles,
+    draw=draw_tiles_and_examples,
+    reads=COMPARED,
+)

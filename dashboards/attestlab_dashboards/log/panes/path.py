@@ -12,11 +12,12 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.evidence import EntryEvidence, load_evidence
+from attestlab_dashboards.log.evidence import EVIDENCE, EntryEvidence, load_evidence
 from attestlab_dashboards.log.merkle_layout import AuditPath, Sibling
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import write_entry_name
 from attestlab_dashboards.log.words import download
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import empty
 
@@ -288,3 +289,16 @@ def _name_range(sibling: Sibling) -> str:
 
 def _label_path(path: AuditPath) -> str:
     return f"Audit path of entry {count(path.index)} in a tree of {count(path.size)}: {len(path.siblings)} hashes."
+
+
+PANE: Final = Pane(
+    key="path",
+    question="Is it in the log?",
+    reading=tell_path,
+    span=7,
+    load=load_evidence,
+    draw=draw_path,
+    reads=EVIDENCE,
+    copy_python=copy_path_python,
+    export=export_path,
+)

@@ -13,10 +13,11 @@ from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.log.evidence import EntryEvidence, Examination, Trust, load_evidence
+from attestlab_dashboards.log.evidence import EVIDENCE, EntryEvidence, Examination, Trust, load_evidence
 from attestlab_dashboards.log.state import Flip, LogState
 from attestlab_dashboards.log.step_views import InspectedStep, StepState
 from attestlab_dashboards.log.subject import MAX_TWINS, Subject, write_attestation_name
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty
 
@@ -252,3 +253,16 @@ def draw_trust(trust: Trust | None) -> Markup:
         origin=origin,
         witnesses=witnesses,
     )
+
+
+PANE: Final = Pane(
+    key="steps",
+    question="Is this attestation valid?",
+    reading=tell_subject,
+    span=5,
+    load=load_evidence,
+    draw=draw_evidence,
+    reads=EVIDENCE,
+    copy_python=copy_steps_python,
+    export=export_steps,
+)
