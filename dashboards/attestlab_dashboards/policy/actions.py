@@ -8,7 +8,7 @@ from attestlab import Lab
 from attestlab.core.errors import Conflict
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards.pages import Action, Notice
-from attestlab_dashboards.policy.activation import load_readiness
+from attestlab_dashboards.policy.panes.activation import load_readiness
 from attestlab_dashboards.policy.queries import load_text
 from attestlab_dashboards.policy.shared_loads import forget
 from attestlab_dashboards.policy.state import PolicyState

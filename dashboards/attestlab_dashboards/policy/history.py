@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from attestlab import Lab
 from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab_dashboards.policy.documents import Json, list_attributes
-from attestlab_dashboards.policy.queries import REPLAY_FIELDS, PolicyText, Window, find_window, load_replay, load_text
+from attestlab_dashboards.policy.queries import (
+    REPLAY_FIELDS,
+    DraftReplay,
+    PolicyText,
+    Window,
+    find_window,
+    load_replay,
+    load_text,
+)
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
 BUCKETS: Final = 24  # values of a sparkline
 MAX_GROUPS: Final = 200_000  # of equal contexts; beyond it the page does without
 _COLUMNS: Final = frozenset(  # of a decision; an attribute of such a name has the prefix "@"
     {"seq", "id", "tenant_id", "created_at", "action", "target_type", "target_id", "allowed", "matched_rules"}
     | {"policy_set_digest", "members", "input_sha256"}
 )
-
 _AT_MINT: Final = {  # what a mint that no policy decided tells of the issuer and key as they were then
     "jurisdiction": "snapshot_jurisdiction",
     "trust_tier": "snapshot_trust_tier::varchar",
@@ -175,3 +181,16 @@ def _tally(rows: list[tuple[int, str | None, int, bool, bool]], names: dict[str,
 
 def _add(parts: tuple[Flips, ...]) -> Flips:
     return Flips(*(sum(each) for each in zip(*parts, strict=True)))
+
+
+class Summary(NamedTuple):
+    """A replay, and when its flips happened."""
+
+    replay: DraftReplay
+    history: FlipHistory | None
+
+
+def load_summary(lab: Lab, state: PolicyState) -> Summary:
+    """Load the replay, and when its flips happened."""
+    history = load_history(lab, state)  # first: the service replays the text for another pane meanwhile
+    return Summary(load_replay(lab, state), history)

@@ -6,37 +6,35 @@ from typing import Any, Final
 
 from attestlab import Lab
 from attestlab_dashboards.pages import DashboardPage, Pane
-from attestlab_dashboards.policy import (
-    activation,
-    curves,
-    deciding,
-    decision_card,
-    editor,
-    examples,
-    hits,
-    queries,
-    rule_table,
-    summary,
-    transitions,
-)
+from attestlab_dashboards.policy import queries
 from attestlab_dashboards.policy.actions import ACTIONS
-from attestlab_dashboards.policy.copying import (
-    copy_analysis,
-    copy_decision,
-    copy_issuers,
-    copy_map,
-    copy_simulation,
-    copy_sweep,
-)
+from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.events import EVENTS
-from attestlab_dashboards.policy.exports import (
-    export_conditions,
+from attestlab_dashboards.policy.exports import export_part
+from attestlab_dashboards.policy.filters import draw_chips
+from attestlab_dashboards.policy.history import load_summary
+from attestlab_dashboards.policy.panes import (
+    activation,
+    answer,
+    curve,
+    dialog,
+    draft,
+    example,
+    examples,
+    issuers,
+    kpis,
+    map,
+    matrix,
+    rules,
+    sankey,
+    segments,
+)
+from attestlab_dashboards.policy.panes.decision import (
+    DECIDING_FIELDS,
+    copy_decision,
+    draw_decision,
     export_decision,
-    export_issuers,
-    export_map,
-    export_part,
-    export_rules,
-    export_sweep,
+    load_decision,
 )
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, Sweep
 from attestlab_dashboards.policy.state import PolicyState
@@ -71,16 +69,16 @@ def _pane(
 
 
 PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
-    Pane(key="answer", load=queries.load_replay, draw=summary.draw_answer, reads=REPLAY_FIELDS),
-    Pane(key="kpis", load=summary.load_summary, draw=summary.draw_summary, reads=REPLAY_FIELDS),
+    Pane(key="answer", load=queries.load_replay, draw=answer.draw_answer, reads=REPLAY_FIELDS),
+    Pane(key="kpis", load=load_summary, draw=kpis.draw_summary, reads=REPLAY_FIELDS),
     _pane(
         "draft",
         "What are the rules?",
-        editor.describe_text,
+        draft.describe_text,
         7,
         queries.load_replay,
-        editor.draw_editor,
-        export=export_rules,
+        draft.draw_editor,
+        export=draft.export_rules,
         copy_python=copy_simulation,
     ),
     _pane(
@@ -88,9 +86,9 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         "What about this one?",
         "One decision by this text alone; change a value and see the answer. Nothing is recorded",
         5,
-        deciding.load_decision,
-        decision_card.draw_decision,
-        reads=deciding.DECIDING_FIELDS,
+        load_decision,
+        draw_decision,
+        reads=DECIDING_FIELDS,
         export=export_decision,
         copy_python=copy_decision,
     ),
@@ -100,7 +98,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         "Decisions by result, before and after",
         5,
         queries.load_replay,
-        transitions.draw_matrix,
+        matrix.draw_matrix,
         export=export_part("transitions"),
         copy_python=copy_simulation,
     ),
@@ -110,7 +108,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         "Flips by the rule that decided, and the one that decides now",
         7,
         queries.load_replay,
-        transitions.draw_sankey,
+        sankey.draw_sankey,
         export=export_part("why"),
         copy_python=copy_simulation,
     ),
@@ -120,7 +118,7 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         "Flips by segment, newly allowed first",
         7,
         queries.load_replay,
-        hits.draw_segments,
+        segments.draw_segments,
         export=export_part("flips"),
         copy_python=copy_simulation,
     ),
@@ -129,10 +127,10 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         "Which issuers does it hit?",
         "Flips by issuer, newly allowed first",
         5,
-        summary.load_summary,
-        hits.draw_issuers,
-        export=export_issuers,
-        copy_python=copy_issuers,
+        load_summary,
+        issuers.draw_issuers,
+        export=issuers.export_issuers,
+        copy_python=issuers.copy_issuers,
     ),
     _pane(
         "curve",
@@ -140,10 +138,10 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         _describe_curve,
         7,
         _load_curve,
-        curves.draw_curve,
+        curve.draw_curve,
         reads=(*REPLAY_FIELDS, "sweep"),
-        export=export_sweep,
-        copy_python=copy_sweep,
+        export=curve.export_sweep,
+        copy_python=curve.copy_sweep,
     ),
     _pane(
         "map",
@@ -151,10 +149,10 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         _describe_map,
         5,
         _load_map,
-        curves.draw_map,
+        map.draw_map,
         reads=(*REPLAY_FIELDS, "sweep", "second"),
-        export=export_map,
-        copy_python=copy_map,
+        export=map.export_map,
+        copy_python=map.copy_map,
     ),
     _pane(
         "rules",
@@ -162,9 +160,9 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         "Hits in the window; decisive: the rule gave the answer; change in denials against the draft without it",
         12,
         queries.load_proof,
-        rule_table.draw_rules,
+        rules.draw_rules,
         export=export_part("rules"),
-        copy_python=copy_analysis,
+        copy_python=rules.copy_analysis,
     ),
     _pane(
         "examples",
@@ -183,11 +181,11 @@ PANES: Final[tuple[Pane[PolicyState, Any], ...]] = (
         4,
         activation.load_readiness,
         activation.draw_activation,
-        export=export_conditions,
-        copy_python=copy_analysis,
+        export=activation.export_conditions,
+        copy_python=rules.copy_analysis,
     ),
-    Pane(key="example", load=examples.load_example, draw=examples.draw_example, reads=(*REPLAY_FIELDS, "example")),
-    Pane(key="dialog", load=activation.load_dialog, draw=activation.draw_dialog, reads=(*REPLAY_FIELDS, "dialog")),
+    Pane(key="example", load=example.load_example, draw=example.draw_example, reads=(*REPLAY_FIELDS, "example")),
+    Pane(key="dialog", load=dialog.load_dialog, draw=dialog.draw_dialog, reads=(*REPLAY_FIELDS, "dialog")),
 )
 
 PAGE: Final = DashboardPage[PolicyState](
@@ -195,7 +193,7 @@ PAGE: Final = DashboardPage[PolicyState](
     name="Policy",
     question="What would this rule have done?",
     state=PolicyState,
-    chips=summary.draw_chips,
+    chips=draw_chips,
     panes=PANES,
     events=EVENTS,
     actions=ACTIONS,

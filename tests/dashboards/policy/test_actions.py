@@ -7,9 +7,10 @@ import re
 import pytest
 
 from attestlab import AttestLabError, Lab
-from attestlab_dashboards.policy.activation import draw_activation, draw_dialog, load_dialog, load_readiness
-from attestlab_dashboards.policy.editor import draw_editor
 from attestlab_dashboards.policy.page import PAGE
+from attestlab_dashboards.policy.panes.activation import draw_activation, load_readiness
+from attestlab_dashboards.policy.panes.dialog import draw_dialog, load_dialog
+from attestlab_dashboards.policy.panes.draft import draw_editor
 from attestlab_dashboards.policy.queries import load_replay
 from attestlab_dashboards.policy.state import PolicyState
 from support.policy_story import DRAFT, PASSWORD, PolicyStory, add_rule

@@ -13,14 +13,15 @@ from attestlab import AttestLabError, Lab
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Facts, Pane
-from attestlab_dashboards.policy.copying import copy_simulation, copy_sweep
-from attestlab_dashboards.policy.deciding import load_decision
+from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import describe_condition, list_rules, list_thresholds, parse
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
+from attestlab_dashboards.policy.panes.curve import copy_sweep
+from attestlab_dashboards.policy.panes.decision import load_decision
+from attestlab_dashboards.policy.panes.rules import MINUS
 from attestlab_dashboards.policy.queries import load_replay, load_sweep, write_template
-from attestlab_dashboards.policy.rule_table import MINUS
 from attestlab_dashboards.policy.shared_loads import forget
 from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, PolicyState
 from attestlab_dashboards.safe import text

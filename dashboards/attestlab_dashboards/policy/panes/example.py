@@ -1,34 +1,25 @@
-"""Examples of what flips, with the drawer that explains one as it was decided."""
+"""The drawer that explains an example as it was decided."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from attestlab import Lab
-from attestlab.client.handles.policies import ExplanationHandle, SimulationHandle
+from attestlab.client.handles.policies import ExplanationHandle
 from attestlab.simulation.shapes import ExampleOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, short_id, utc
-from attestlab_dashboards.policy.decision_card import draw_rule
-from attestlab_dashboards.policy.documents import describe_value, describe_witness
+from attestlab_dashboards.policy.documents import describe_value
+from attestlab_dashboards.policy.panes.examples import explain_flip, find_context
 from attestlab_dashboards.policy.queries import DraftReplay, load_replay
+from attestlab_dashboards.policy.rule_tree import draw_rule
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
-from attestlab_dashboards.policy.words import effect_pill, name_decider, name_decisions, name_policies, when_replayed
+from attestlab_dashboards.policy.words import effect_pill
 from attestlab_dashboards.safe import NOTHING, html, join, path
-
-_SHOWN: Final = 25
-_MAX_VALUES: Final = 4  # of a context in a row
-_COLUMNS: Final = (
-    widgets.Column("Decision"),
-    widgets.Column("Values", phone=False),
-    widgets.Column("Before, after"),
-    widgets.Column("Because", phone=False),
-    widgets.Column("Like it", align="right"),
-)
 
 
 class Example(NamedTuple):
@@ -38,64 +29,6 @@ class Example(NamedTuple):
     example: ExampleOut | None
     context: Mapping[str, object]
     recorded: ExplanationHandle | None
-
-
-@when_replayed
-def draw_examples(data: DraftReplay, _state: PolicyState) -> Markup:
-    """Draw an example for each reason and segment, newly allowed ones first."""
-    report = data.report
-    assert report is not None, "`when_replayed` draws nothing else"
-    if not report.examples:
-        return html('<p class="po-none muted">No decision changes.</p>')
-    shown = report.examples[:_SHOWN]
-    rows = [_draw_example(each, _context_of(report, place), data) for place, each in enumerate(shown)]
-    keys = [str(place + 1) for place in range(len(shown))]
-    return html(
-        '{table}<p class="sub">One example for each reason in each segment. '
-        '"Like it" counts the flips with the same ones.</p>',
-        table=widgets.table(_COLUMNS, rows, caption="Decisions that would flip", keys=keys, row_ev="example"),
-    )
-
-
-def describe_examples(data: DraftReplay, _state: PolicyState) -> str:
-    """Describe how many examples there are."""
-    if data.report is None:
-        return ""
-    changed = data.report.newly_allowed + data.report.newly_denied
-    shown = min(_SHOWN, len(data.report.examples))
-    return f"{shown} examples of {name_decisions(data.about, changed)}, newly allowed first"
-
-
-def _context_of(report: SimulationHandle, place: int) -> Mapping[str, object]:
-    return report.contexts[place] if place < len(report.contexts) else {}
-
-
-def _draw_example(example: ExampleOut, context: Mapping[str, object], data: DraftReplay) -> list[Markup]:
-    return [
-        html("<code>{id}</code>", id=_shorten(example)),
-        html("{words}", words=describe_witness(dict([*context.items()][:_MAX_VALUES]))),
-        html(
-            '<span class="nw">{before} <span aria-hidden="true">→</span> <span class="al-hidden">then</span>'
-            "{after}</span>",
-            before=effect_pill(example.from_),
-            after=effect_pill(example.to),
-        ),
-        html("{why}", why=_explain(example, data)),
-        html("{n}", n=count(example.count)),
-    ]
-
-
-def _shorten(example: ExampleOut) -> str:
-    found = example.decision_id or str(example.attestation_id or "")
-    return f"{found[:8]}…{found[-4:]}" if len(found) > 16 else found
-
-
-def _explain(example: ExampleOut, data: DraftReplay) -> str:
-    """Explain a flip by its deciders."""
-    names, own = name_policies(data.about), "" if data.about.policy is None else str(data.about.policy.id)
-    before = name_decider(example.policy_before, example.rule_before, names, own)
-    after = name_decider(example.policy_after, example.rule_after, names, own)
-    return f"{after}, not {before}" if before != after else after
 
 
 def load_example(lab: Lab, state: PolicyState) -> Example | None:
@@ -108,7 +41,7 @@ def load_example(lab: Lab, state: PolicyState) -> Example | None:
     example = replay.report.examples[state.example - 1]
     decision = example.decision_id
     recorded = share(lab).get(("decision", decision), lambda: lab.policies.explain(decision)) if decision else None
-    return Example(replay, example, _context_of(replay.report, state.example - 1), recorded)
+    return Example(replay, example, find_context(replay.report, state.example - 1), recorded)
 
 
 def draw_example(data: Example | None, _state: PolicyState) -> Markup:
@@ -132,7 +65,7 @@ def draw_example(data: Example | None, _state: PolicyState) -> Markup:
         ),
         before=effect_pill(example.from_),
         after=effect_pill(example.to),
-        why=_explain(example, data.replay),
+        why=explain_flip(example, data.replay),
         n=count(example.count),
         buttons=_draw_buttons(example),
         values=_draw_values(data),

@@ -1,137 +1,17 @@
-"""The answer in one sentence, the filters, and the tiles."""
+"""Which text is compared with which, the self-check, and the tiles."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
 from markupsafe import Markup
 
-from attestlab import Lab
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, day, percent
-from attestlab_dashboards.pages import Facts
-from attestlab_dashboards.policy.history import FlipHistory, Flips, load_history
-from attestlab_dashboards.policy.queries import DraftReplay, PolicyText, load_replay
-from attestlab_dashboards.policy.state import CATEGORIES, MAX_ADDRESS_CHARS, NEW_POLICY, WINDOWS, PolicyState
-from attestlab_dashboards.policy.words import NOUNS, describe_segment, draw_select, name_decisions
-from attestlab_dashboards.safe import NOTHING, html, join
-
-_WINDOW_WORDS: Final = {
-    "all": "All of the history",
-    "365d": "365 days",
-    "90d": "90 days",
-    "30d": "30 days",
-    "7d": "7 days",
-}
-_CATEGORY_WORDS: Final = {"MINT": "Mint", "VERIFY": "Verify", "BUNDLE_EXPORT": "Bundle export"}
-
-
-class Summary(NamedTuple):
-    """A replay, and when its flips happened."""
-
-    replay: DraftReplay
-    history: FlipHistory | None
-
-
-def load_summary(lab: Lab, state: PolicyState) -> Summary:
-    """Load the replay, and when its flips happened."""
-    history = load_history(lab, state)  # first: the service replays the text for another pane meanwhile
-    return Summary(load_replay(lab, state), history)
-
-
-def draw_answer(data: DraftReplay, _state: PolicyState) -> Markup:
-    """Answer the question of the page in a sentence."""
-    about, report = data.about, data.report
-    if report is None:
-        first = data.problems[0]
-        return html(
-            "Nothing was replayed: <b>line {line}</b> has an error. {message}", line=first.line, message=first.message
-        )
-    if not report.decided:
-        return html(
-            "No {noun} was decided in this window, so there is nothing to replay.", noun=NOUNS[about.category][0]
-        )
-    changed = report.newly_allowed + report.newly_denied
-    if not changed:
-        return _draw_unchanged(about, report)
-    parts = [
-        _draw_flips(report, "DENY", "would be allowed", about),
-        _draw_flips(report, "ALLOW", "would be denied", about),
-    ]
-    return html(
-        "{name} would have changed <b>{changed} of {all}</b> ({share}): {parts}.",
-        name=about.name,
-        changed=count(changed),
-        all=name_decisions(about, report.decided),
-        share=percent(changed, report.decided),
-        parts=join([part for part in parts if part], html("; ")),
-    )
-
-
-def _draw_unchanged(about: PolicyText, report: SimulationHandle) -> Markup:
-    decisions = name_decisions(about, report.decided)
-    if about.is_draft:
-        return html("{name} would have changed <b>none of {all}</b>.", name=about.name, all=decisions)
-    return html(
-        "{name} would have decided <b>all {all}</b> as they were decided. "
-        "Change a rule to see what it would have done.",
-        name=about.name,
-        all=decisions,
-    )
-
-
-def _draw_flips(report: SimulationHandle, before: str, words: str, about: PolicyText) -> Markup:
-    """Draw how many decisions flip one way, and the segment with most of them; nothing if none does."""
-    number = report.newly_allowed if before == "DENY" else report.newly_denied
-    if not number:
-        return NOTHING
-    flips = [each for each in report.flips if each.from_ == before and each.segments]
-    largest = max(flips, key=lambda each: each.count, default=None)
-    where = NOTHING
-    if largest is not None:
-        segment = describe_segment(largest.segments)
-        most = "all" if largest.count == number else f"{count(largest.count)} of them"
-        where = html(", {most} for {segment}", most=most, segment=segment)
-    old = "denied" if before == "DENY" else "allowed"
-    return html(
-        "<b>{number} {old} {noun} {words}</b>{where}",
-        number=count(number),
-        old=old,
-        noun=NOUNS[about.category][number != 1],
-        words=words,
-        where=where,
-    )
-
-
-def draw_chips(state: PolicyState, _facts: Facts) -> Markup:
-    """Draw the filters that need no data: the action and the window."""
-    categories = [widgets.chip("All actions", ev="category", v="", pressed=not state.category)]
-    categories += [
-        widgets.chip(_CATEGORY_WORDS[each], ev="category", v=each, pressed=state.category == each)
-        for each in CATEGORIES
-    ]
-    is_custom = bool(state.since or state.until)
-    windows = [
-        widgets.chip(_WINDOW_WORDS[each], ev="window", v=each, pressed=state.window == each and not is_custom)
-        for each in WINDOWS
-    ]
-    return html(
-        '{categories}<span class="sep"></span>{windows}<span class="sep"></span>{since}{until}',
-        categories=join(categories),
-        windows=join(windows),
-        since=_draw_day("From", "since", state.since),
-        until=_draw_day("to", "until", state.until),
-    )
-
-
-def _draw_day(label: str, name: str, value: str) -> Markup:
-    return html(
-        '<label class="po-day">{label}<input type="date" data-ev="{name}" data-key="{name}" value="{value}"></label>',
-        label=label,
-        name=name,
-        value=value,
-    )
+from attestlab_dashboards.policy.history import FlipHistory, Flips, Summary
+from attestlab_dashboards.policy.queries import DraftReplay
+from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, PolicyState
+from attestlab_dashboards.policy.words import NOUNS, draw_select
+from attestlab_dashboards.safe import NOTHING, html
 
 
 def draw_summary(data: Summary, state: PolicyState) -> Markup:

@@ -1,4 +1,4 @@
-"""The rules: how often each matches and decides, what it changes, and what is proved of it."""
+"""The pages' verbs as Python, to continue in a notebook: each text runs after `lab = attestlab.connect(...)`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from attestlab.policy.shapes import FindingOut
 from attestlab.simulation.shapes import RuleEffectOut
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
+from attestlab_dashboards.policy.copying import write_policy
 from attestlab_dashboards.policy.documents import (
     describe_condition,
     describe_witness,
@@ -22,6 +23,12 @@ from attestlab_dashboards.policy.queries import Proof
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import draw_if_missing, effect_pill
 from attestlab_dashboards.safe import NOTHING, html, join
+
+
+def copy_analysis(state: PolicyState) -> str:
+    """Write the analysis."""
+    return f"analysis = lab.policies.analyze({write_policy(state)})\nanalysis.findings.df()"
+
 
 MAX_BUTTON_CHARS: Final = 8_000  # of a text that a button carries, once for each rule
 MINUS: Final = "\N{MINUS SIGN}"

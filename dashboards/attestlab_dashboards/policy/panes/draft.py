@@ -1,4 +1,4 @@
-"""The text of the draft: an editor with line numbers, its errors, and what it changes in words."""
+"""What the panes of the policy simulator download, as tables: the rules, a decision, and the parts of a report."""
 
 from __future__ import annotations
 
@@ -6,14 +6,53 @@ from collections.abc import Sequence
 from typing import Final
 
 from markupsafe import Markup
+from pydantic import BaseModel
 
+from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.policy.documents import DraftProblem, correct, describe_changes
-from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
+from attestlab_dashboards.policy.documents import (
+    DraftProblem,
+    correct,
+    describe_changes,
+    describe_condition,
+    list_rules,
+)
+from attestlab_dashboards.policy.exports import require_report
+from attestlab_dashboards.policy.queries import DraftReplay, PolicyText, load_text
 from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
 from attestlab_dashboards.policy.words import NO_WRITER
 from attestlab_dashboards.safe import NOTHING, html, join
+
+
+class RuleRow(BaseModel):
+    """A rule of the text, with its condition in words."""
+
+    rule: str
+    effect: str
+    mode: str
+    priority: int | None
+    condition: str
+    reason: str | None
+
+
+def export_rules(lab: Lab, state: PolicyState) -> Records[RuleRow]:
+    """Export the rules of the text."""
+    require_report(lab, state)
+    rows = (
+        RuleRow(
+            rule=str(rule["id"]),
+            effect=str(rule["effect"]),
+            mode=str(rule.get("mode", "ENFORCE")),
+            priority=rule.get("priority"),
+            condition=describe_condition(rule.get("when")),
+            reason=rule.get("reason"),
+        )
+        for rule in list_rules(load_text(lab, state).document)
+    )
+    return Records(rows, RuleRow)
+
 
 _SPARE_LINES: Final = 200  # numbered lines below the text, for what is typed
 _LINE_PX: Final = 20

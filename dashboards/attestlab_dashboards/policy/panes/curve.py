@@ -1,4 +1,4 @@
-"""Every value of a threshold: the curve of one, and the heat map of two."""
+"""Every value of a threshold: its curve."""
 
 from __future__ import annotations
 
@@ -7,52 +7,59 @@ from typing import Final
 
 from markupsafe import Markup
 
+from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab.simulation.shapes import SweptOut
-from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import count, percent
-from attestlab_dashboards.policy.documents import WORDS, RuleThreshold, describe_number, list_thresholds
+from attestlab_dashboards.formats import percent
+from attestlab_dashboards.policy.documents import RuleThreshold, describe_number, list_thresholds
 from attestlab_dashboards.policy.queries import Sweep
 from attestlab_dashboards.policy.state import PolicyState
-from attestlab_dashboards.policy.words import draw_if_missing, draw_select
+from attestlab_dashboards.policy.sweeps import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    describe_row,
+    draw_if_no_sweep,
+    draw_threshold_choice,
+    export_values,
+    find_current,
+    write_sweep,
+)
 from attestlab_dashboards.safe import NOTHING, html, join
 
+
+def export_sweep(lab: Lab, state: PolicyState) -> Records[SweptOut]:
+    """Export the results for every value of the threshold.
+
+    Raises:
+        NotFound: the draft has no threshold.
+    """
+    return export_values(lab, state, 1)
+
+
+def copy_sweep(state: PolicyState) -> str:
+    """Write the sweep of the chosen threshold; without one, of the first that the document has."""
+    return write_sweep(state, (state.sweep,))
+
+
 _WIDTH, _HEIGHT = 620, 260  # units of the viewBox of the curve
-_MAP_WIDTH, _MAP_HEIGHT = 440, 270  # and of the map
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 14, 22, 30  # margins of the plot
 _TICKS: Final = 5
 
 
 def draw_curve(data: Sweep, state: PolicyState) -> Markup:
     """Draw the share that is denied, newly allowed and newly denied for every value of the threshold."""
-    missing = _draw_if_no_sweep(data, 1)
+    missing = draw_if_no_sweep(data, 1)
     if missing is not None or data.values is None:
         return missing or NOTHING
     chosen = data.chosen[0]
     rows = sorted(data.values, key=lambda row: row.values[0])
     return html(
         '{choice}{chart}<p class="sub" data-tip-line>{line}</p>',
-        choice=_draw_choice("Threshold", "sweep", data.choices, chosen),
+        choice=draw_threshold_choice("Threshold", "sweep", data.choices, chosen),
         chart=_draw_curve(rows, chosen, _find_active(data, chosen)),
-        line=_describe_row(_find_current(rows)) if rows else "",
+        line=describe_row(find_current(rows)) if rows else "",
     )
-
-
-def _draw_if_no_sweep(data: Sweep, wanted: int) -> Markup | None:
-    missing = draw_if_missing(data.replay)
-    if missing is not None:
-        return missing
-    if data.values:
-        return None
-    words = "no threshold" if not data.chosen else "only one threshold"
-    why = "A sweep varies the number of a comparison with <, ≤, > or ≥ of an enabled rule."
-    return widgets.empty(f"The draft has {words}", f"{why} It needs {wanted}.")
-
-
-def _draw_choice(label: str, event: str, choices: Sequence[RuleThreshold], chosen: RuleThreshold) -> Markup:
-    words = {
-        each.key: f"{each.rule}: {each.attribute} {WORDS[each.op]} {describe_number(each.value)}" for each in choices
-    }
-    return draw_select(label, event, words.items(), chosen.key)
 
 
 def _find_active(data: Sweep, chosen: RuleThreshold) -> float | None:
@@ -61,25 +68,12 @@ def _find_active(data: Sweep, chosen: RuleThreshold) -> float | None:
     return same[0].value if same and same[0].value != chosen.value else None
 
 
-def _find_current(rows: Sequence[SweptOut]) -> SweptOut:
-    return next((row for row in rows if row.is_current), rows[-1])
-
-
-def _describe_row(row: SweptOut) -> str:
-    total = row.allowed + row.denied
-    at = " and ".join(map(describe_number, row.values))
-    return (
-        f"At {at}: {count(row.denied)} denied ({percent(row.denied, total)}), "
-        f"{count(row.opened)} newly allowed, {count(row.closed)} newly denied."
-    )
-
-
 def _draw_curve(rows: Sequence[SweptOut], chosen: RuleThreshold, active: float | None) -> Markup:
     total = max(1, rows[0].allowed + rows[0].denied)
     marked = [*(row.values[0] for row in rows), *([] if active is None else [active])]
-    x = _scale(min(marked), max(marked), _LEFT, _WIDTH - _RIGHT)
+    x = _scale(min(marked), max(marked), LEFT, _WIDTH - RIGHT)
     top = max(10.0, *(100 * max(row.denied, row.opened, row.closed) / total for row in rows))
-    y = _scale(0, top, _HEIGHT - _BOTTOM, _TOP)
+    y = _scale(0, top, _HEIGHT - BOTTOM, TOP)
     shares = {name: [100 * getattr(row, name) / total for row in rows] for name in ("denied", "opened", "closed")}
     xs = [x(row.values[0]) for row in rows]
     lines = [
@@ -91,14 +85,14 @@ def _draw_curve(rows: Sequence[SweptOut], chosen: RuleThreshold, active: float |
         for name, tone in (("closed", "c0"), ("opened", "red"))
         if any(shares[name])
     ]
-    current = _find_current(rows)
+    current = find_current(rows)
     return html(
         '<svg class="po-chart" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
         "{grid}{lines}{marks}{points}</svg>"
         '<div class="po-legend">{legend}</div>',
         width=_WIDTH,
         height=_HEIGHT,
-        label=f"Share of decisions by {chosen.attribute}. {_describe_row(current)}",
+        label=f"Share of decisions by {chosen.attribute}. {describe_row(current)}",
         grid=join([*_draw_y_axis(y, top, "%"), *_draw_x_axis(x, min(marked), max(marked))]),
         lines=join(lines),
         marks=_draw_marks(x, y, current, total, active),
@@ -141,10 +135,10 @@ def _draw_y_axis(y: Callable[[float], float], top: float, unit: str) -> list[Mar
         html(
             '<line class="po-grid" x1="{x1}" x2="{x2}" y1="{y}" y2="{y}"/>'
             '<text class="po-t end" x="{tx}" y="{ty}">{label}</text>',
-            x1=_LEFT,
-            x2=_WIDTH - _RIGHT,
+            x1=LEFT,
+            x2=_WIDTH - RIGHT,
             y=f"{y(value):.1f}",
-            tx=_LEFT - 8,
+            tx=LEFT - 8,
             ty=f"{y(value) + 4:.1f}",
             label=f"{value:.0f}{' ' + unit if place == _TICKS - 1 else ''}",
         )
@@ -159,7 +153,7 @@ def _draw_x_axis(x: Callable[[float], float], low: float, high: float) -> list[M
             '<text class="po-t {anchor}" x="{x}" y="{y}">{label}</text>',
             anchor="end" if place and place == len(values) - 1 else "mid" if place else "",
             x=f"{x(value):.1f}",
-            y=_HEIGHT - _BOTTOM + 18,
+            y=_HEIGHT - BOTTOM + 18,
             label=f"{value:.0f}",
         )
         for place, value in enumerate(values)
@@ -178,8 +172,8 @@ def _draw_marks(
             '<text class="po-t po-strong{end}" x="{tx}" y="14">draft: {value}, {share} denied</text>'
             '<circle class="po-dot" cx="{x}" cy="{y}" r="4"/>',
             x=f"{here:.1f}",
-            top=_TOP,
-            bottom=_HEIGHT - _BOTTOM,
+            top=TOP,
+            bottom=_HEIGHT - BOTTOM,
             end=" end" if is_right else "",
             tx=f"{here - 6 if is_right else here + 6:.1f}",
             value=describe_number(current.values[0]),
@@ -199,11 +193,11 @@ def _draw_active(there: float, here: float, value: float) -> Markup:
         '<line class="po-active" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>'
         '<text class="po-t{end}" x="{tx}" y="{ty}">active: {value}</text>',
         x=f"{there:.1f}",
-        top=_TOP,
-        bottom=_HEIGHT - _BOTTOM,
+        top=TOP,
+        bottom=_HEIGHT - BOTTOM,
         end=" end" if is_left else "",
         tx=f"{there - 6 if is_left else there + 6:.1f}",
-        ty=_TOP + 14 if abs(there - here) < 170 else 14,
+        ty=TOP + 14 if abs(there - here) < 170 else 14,
         value=describe_number(value),
     )
 
@@ -214,76 +208,8 @@ def _draw_target(row: SweptOut, x: float, xs: Sequence[float]) -> Markup:
     return html(
         '<rect class="po-target" x="{x}" y="{y}" width="{width}" height="{height}" data-tip="{tip}"></rect>',
         x=f"{x - width / 2:.1f}",
-        y=_TOP,
+        y=TOP,
         width=f"{width:.1f}",
-        height=_HEIGHT - _TOP - _BOTTOM,
-        tip=_describe_row(row),
-    )
-
-
-def draw_map(data: Sweep, state: PolicyState) -> Markup:
-    """Draw the share that is denied for every pair of values of two thresholds."""
-    missing = _draw_if_no_sweep(data, 2)
-    if missing is not None or data.values is None:
-        return missing or NOTHING
-    rows = list(data.values)
-    others = [each for each in data.choices if each != data.chosen[0]]
-    return html(
-        '{choice}{chart}<p class="sub" data-tip-line>{line}</p>',
-        choice=_draw_choice("Second threshold", "second", others, data.chosen[1]),
-        chart=_draw_map(rows, data.chosen),
-        line=_describe_row(_find_current(rows)),
-    )
-
-
-def _draw_map(rows: Sequence[SweptOut], chosen: tuple[RuleThreshold, ...]) -> Markup:
-    xs, ys = (sorted({row.values[axis] for row in rows}) for axis in (0, 1))
-    shares = [row.denied / max(1, row.allowed + row.denied) for row in rows]
-    low, high = min(shares), max(shares)
-    width, height = (_MAP_WIDTH - _LEFT - _RIGHT) / len(xs), (_MAP_HEIGHT - _TOP - _BOTTOM) / len(ys)
-    cells = []
-    for row, share in zip(rows, shares, strict=True):
-        x, y = _LEFT + width * xs.index(row.values[0]), _MAP_HEIGHT - _BOTTOM - height * (ys.index(row.values[1]) + 1)
-        cells.append(_draw_cell(row, (x, y, width, height), 0.08 + 0.92 * (share - low) / ((high - low) or 1.0)))
-    current = _find_current(rows)
-    return html(
-        '<div class="po-scale"><span>{low}</span><i></i><span>{high} denied</span></div>'
-        '<svg class="po-chart" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{cells}{axes}</svg>',
-        low=percent(low, 1),
-        high=percent(high, 1),
-        width=_MAP_WIDTH,
-        height=_MAP_HEIGHT,
-        label=f"Share denied by {chosen[0].attribute} and {chosen[1].attribute}. {_describe_row(current)}",
-        cells=join(cells),
-        axes=_draw_map_axes(xs, ys, chosen),
-    )
-
-
-def _draw_cell(row: SweptOut, box: tuple[float, float, float, float], opacity: float) -> Markup:
-    x, y, width, height = (f"{each:.1f}" for each in box)
-    return html(
-        '<rect class="f-c0{current}" fill-opacity="{opacity}" x="{x}" y="{y}" width="{width}" height="{height}" '
-        'data-tip="{tip}"></rect>',
-        current=" po-current" if row.is_current else "",
-        opacity=f"{opacity:.2f}",
-        x=x,
-        y=y,
-        width=width,
-        height=height,
-        tip=_describe_row(row),
-    )
-
-
-def _draw_map_axes(xs: Sequence[float], ys: Sequence[float], chosen: tuple[RuleThreshold, ...]) -> Markup:
-    bottom = _MAP_HEIGHT - _BOTTOM + 18
-    labels = [
-        ("", _LEFT, bottom, f"{chosen[0].attribute} {WORDS[chosen[0].op]} {describe_number(xs[0])}"),
-        (" end", _MAP_WIDTH - _RIGHT, bottom, describe_number(xs[-1])),
-        (" end", _LEFT - 8, _MAP_HEIGHT - _BOTTOM, describe_number(ys[0])),
-        (" end", _LEFT - 8, _TOP + 10, describe_number(ys[-1])),
-        ("", _LEFT, 14, f"{chosen[1].attribute} {WORDS[chosen[1].op]} (up)"),
-    ]
-    return join(
-        html('<text class="po-t{end}" x="{x}" y="{y}">{words}</text>', end=end, x=x, y=y, words=words)
-        for end, x, y, words in labels
+        height=_HEIGHT - TOP - BOTTOM,
+        tip=describe_row(row),
     )
