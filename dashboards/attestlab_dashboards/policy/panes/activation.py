@@ -12,8 +12,10 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.lab import MeHandle
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, utc
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.exports import require_report
-from attestlab_dashboards.policy.queries import PolicyText, Proof, load_proof
+from attestlab_dashboards.policy.panes.rules import copy_analysis
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, PolicyText, Proof, describe_work, load_proof
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import NO_WRITER, name_decisions
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -214,3 +216,18 @@ def export_conditions(lab: Lab, state: PolicyState) -> Records[ConditionRow]:
     return Records(
         (ConditionRow(condition=each.title, holds=each.holds, reason=each.why) for each in steps), ConditionRow
     )
+
+
+PANE: Final = Pane(
+    key="activation",
+    question="May it be activated?",
+    reading="The service checks each of these again",
+    span=4,
+    load=load_readiness,
+    draw=draw_activation,
+    reads=REPLAY_FIELDS,
+    export=export_conditions,
+    copy_python=copy_analysis,
+    is_long=True,
+    expects=describe_work,
+)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards.formats import count, percent
-from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, PolicyText, load_replay
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import NOUNS, describe_segment, name_decisions
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -74,3 +77,11 @@ def _draw_flips(report: SimulationHandle, before: str, words: str, about: Policy
         words=words,
         where=where,
     )
+
+
+PANE: Final = Pane(
+    key="answer",
+    load=load_replay,
+    draw=draw_answer,
+    reads=REPLAY_FIELDS,
+)

@@ -11,8 +11,9 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.simulation.shapes import SweptOut
 from attestlab_dashboards.formats import percent
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.documents import RuleThreshold, describe_number, list_thresholds
-from attestlab_dashboards.policy.queries import Sweep
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, Sweep, describe_work, load_sweep
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.sweeps import (
     BOTTOM,
@@ -27,6 +28,16 @@ from attestlab_dashboards.policy.sweeps import (
     write_sweep,
 )
 from attestlab_dashboards.safe import NOTHING, html, join
+
+
+def load_curve(lab: Lab, state: PolicyState) -> Sweep:
+    """Simulate every value of the chosen threshold."""
+    return load_sweep(lab, state, 1)
+
+
+def describe_curve(data: Sweep, _state: PolicyState) -> str:
+    """Describe what the curve shows."""
+    return f"Share of decisions, %, for every value of {data.chosen[0].attribute}" if data.chosen else ""
 
 
 def export_sweep(lab: Lab, state: PolicyState) -> Records[SweptOut]:
@@ -213,3 +224,18 @@ def _draw_target(row: SweptOut, x: float, xs: Sequence[float]) -> Markup:
         height=_HEIGHT - TOP - BOTTOM,
         tip=describe_row(row),
     )
+
+
+PANE: Final = Pane(
+    key="curve",
+    question="Where should the line be?",
+    reading=describe_curve,
+    span=7,
+    load=load_curve,
+    draw=draw_curve,
+    reads=(*REPLAY_FIELDS, "sweep"),
+    export=export_sweep,
+    copy_python=copy_sweep,
+    is_long=True,
+    expects=describe_work,
+)

@@ -21,6 +21,7 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.policy.shapes import ChangeOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import utc
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import write_policy
 from attestlab_dashboards.policy.documents import (
     DraftProblem,
@@ -32,7 +33,7 @@ from attestlab_dashboards.policy.documents import (
 )
 from attestlab_dashboards.policy.events import CONTEXT_EVENT
 from attestlab_dashboards.policy.exports import refuse, require_link
-from attestlab_dashboards.policy.queries import PolicyText, load_text, read_problems
+from attestlab_dashboards.policy.queries import PolicyText, describe_work, load_text, read_problems
 from attestlab_dashboards.policy.rule_tree import draw_rule
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
@@ -347,3 +348,18 @@ def _describe_change(change: ChangeOut) -> str:
     if change.below is not None:
         return f"{change.path} below {describe_number(change.below)}, such as {after}"
     return f"{change.path} from {describe_value(change.before)} to {after}"
+
+
+PANE: Final = Pane(
+    key="decision",
+    question="What about this one?",
+    reading="One decision by this text alone; change a value and see the answer. Nothing is recorded",
+    span=5,
+    load=load_decision,
+    draw=draw_decision,
+    reads=DECIDING_FIELDS,
+    export=export_decision,
+    copy_python=copy_decision,
+    is_long=True,
+    expects=describe_work,
+)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab_dashboards.formats import count
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.panes.activation import ActivationReadiness, describe_effect, load_readiness
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.safe import NOTHING, html
 
@@ -75,3 +79,11 @@ def _draw_fields(data: ActivationReadiness, action: str) -> Markup:
         dead=dead if data.dead else NOTHING,
         digest="" if report is None else report.report_digest,
     )
+
+
+PANE: Final = Pane(
+    key="dialog",
+    load=load_dialog,
+    draw=draw_dialog,
+    reads=(*REPLAY_FIELDS, "dialog"),
+)

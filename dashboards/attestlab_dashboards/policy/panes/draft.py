@@ -12,6 +12,8 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import (
     DraftProblem,
     correct,
@@ -20,7 +22,14 @@ from attestlab_dashboards.policy.documents import (
     list_rules,
 )
 from attestlab_dashboards.policy.exports import require_report
-from attestlab_dashboards.policy.queries import DraftReplay, PolicyText, load_text
+from attestlab_dashboards.policy.queries import (
+    REPLAY_FIELDS,
+    DraftReplay,
+    PolicyText,
+    describe_work,
+    load_replay,
+    load_text,
+)
 from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
 from attestlab_dashboards.policy.words import NO_WRITER
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -149,3 +158,18 @@ def _draw_difference(about: PolicyText, is_wrong: bool) -> Markup:
         version=version,
         changes=html("<ul>{items}</ul>", items=drawn) if sentences else html("<p>Nothing: the same rules.</p>"),
     )
+
+
+PANE: Final = Pane(
+    key="draft",
+    question="What are the rules?",
+    reading=describe_text,
+    span=7,
+    load=load_replay,
+    draw=draw_editor,
+    reads=REPLAY_FIELDS,
+    export=export_rules,
+    copy_python=copy_simulation,
+    is_long=True,
+    expects=describe_work,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -12,9 +12,10 @@ from attestlab.client.handles.policies import ExplanationHandle
 from attestlab.simulation.shapes import ExampleOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, short_id, utc
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.documents import describe_value
 from attestlab_dashboards.policy.panes.examples import explain_flip, find_context
-from attestlab_dashboards.policy.queries import DraftReplay, load_replay
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, load_replay
 from attestlab_dashboards.policy.rule_tree import draw_rule
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
@@ -98,3 +99,11 @@ def _draw_recorded(recorded: ExplanationHandle) -> Markup:
         for policy in recorded.policies
     )
     return html("<h3>As it was decided</h3>{policies}", policies=policies)
+
+
+PANE: Final = Pane(
+    key="example",
+    load=load_example,
+    draw=draw_example,
+    reads=(*REPLAY_FIELDS, "example"),
+)

@@ -11,8 +11,11 @@ from attestlab.client.handles.policies import SimulationHandle
 from attestlab.simulation.shapes import ExampleOut
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import describe_witness
-from attestlab_dashboards.policy.queries import DraftReplay
+from attestlab_dashboards.policy.exports import export_part
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, describe_work, load_replay
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import effect_pill, name_decider, name_decisions, name_policies, when_replayed
 from attestlab_dashboards.safe import html
@@ -84,3 +87,18 @@ def explain_flip(example: ExampleOut, data: DraftReplay) -> str:
     before = name_decider(example.policy_before, example.rule_before, names, own)
     after = name_decider(example.policy_after, example.rule_after, names, own)
     return f"{after}, not {before}" if before != after else after
+
+
+PANE: Final = Pane(
+    key="examples",
+    question="Which decisions would flip?",
+    reading=describe_examples,
+    span=8,
+    load=load_replay,
+    draw=draw_examples,
+    reads=REPLAY_FIELDS,
+    export=export_part("examples"),
+    copy_python=copy_simulation,
+    is_long=True,
+    expects=describe_work,
+)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from markupsafe import Markup
 from pydantic import BaseModel
 
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import write_simulation
 from attestlab_dashboards.policy.exports import require_report
-from attestlab_dashboards.policy.history import FlipHistory, Summary, load_history
+from attestlab_dashboards.policy.history import FlipHistory, Summary, load_history, load_summary
 from attestlab_dashboards.policy.hits import Hit, draw_hits, draw_no_hits
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, describe_work
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import draw_if_missing
 from attestlab_dashboards.safe import NOTHING, html, path
@@ -81,3 +85,18 @@ def list_issuers(history: FlipHistory) -> list[Hit]:
         )
         for issuer_id, name, flips in history.by_issuer
     ]
+
+
+PANE: Final = Pane(
+    key="issuers",
+    question="Which issuers does it hit?",
+    reading="Flips by issuer, newly allowed first",
+    span=5,
+    load=load_summary,
+    draw=draw_issuers,
+    reads=REPLAY_FIELDS,
+    export=export_issuers,
+    copy_python=copy_issuers,
+    is_long=True,
+    expects=describe_work,
+)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, day, percent
-from attestlab_dashboards.policy.history import FlipHistory, Flips, Summary
-from attestlab_dashboards.policy.queries import DraftReplay
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.history import FlipHistory, Flips, Summary, load_summary
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay
 from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, PolicyState
 from attestlab_dashboards.policy.words import NOUNS, draw_select
 from attestlab_dashboards.safe import NOTHING, html
@@ -121,3 +124,11 @@ def _describe_window(report: SimulationHandle) -> Markup:
     first = "the beginning" if window.from_ is None else day(window.from_, window.to or window.from_)
     last = "now" if window.to is None else day(window.to, window.to)
     return html("{first} to {last}, {n} left out", first=first, last=last, n=count(report.left_out))
+
+
+PANE: Final = Pane(
+    key="kpis",
+    load=load_summary,
+    draw=draw_summary,
+    reads=REPLAY_FIELDS,
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from markupsafe import Markup
 
@@ -10,8 +11,9 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.simulation.shapes import SweptOut
 from attestlab_dashboards.formats import percent
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.documents import WORDS, RuleThreshold, describe_number
-from attestlab_dashboards.policy.queries import Sweep
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, Sweep, describe_work, load_sweep
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.sweeps import (
     BOTTOM,
@@ -26,6 +28,19 @@ from attestlab_dashboards.policy.sweeps import (
     write_sweep,
 )
 from attestlab_dashboards.safe import NOTHING, html, join
+
+
+def load_map(lab: Lab, state: PolicyState) -> Sweep:
+    """Simulate every pair of values of the two chosen thresholds."""
+    return load_sweep(lab, state, 2)
+
+
+def describe_map(data: Sweep, _state: PolicyState) -> str:
+    """Describe what the map shows."""
+    if len(data.chosen) < 2:
+        return ""
+    across, up = data.chosen
+    return f"Share denied by {up.attribute} (up) and {across.attribute} (across)"
 
 
 def export_map(lab: Lab, state: PolicyState) -> Records[SweptOut]:
@@ -111,3 +126,18 @@ def _draw_map_axes(xs: Sequence[float], ys: Sequence[float], chosen: tuple[RuleT
         html('<text class="po-t{end}" x="{x}" y="{y}">{words}</text>', end=end, x=x, y=y, words=words)
         for end, x, y, words in labels
     )
+
+
+PANE: Final = Pane(
+    key="map",
+    question="And two lines at once?",
+    reading=describe_map,
+    span=5,
+    load=load_map,
+    draw=draw_map,
+    reads=(*REPLAY_FIELDS, "sweep", "second"),
+    export=export_map,
+    copy_python=copy_map,
+    is_long=True,
+    expects=describe_work,
+)

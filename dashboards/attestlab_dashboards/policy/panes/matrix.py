@@ -8,7 +8,10 @@ from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards.formats import count, percent
-from attestlab_dashboards.policy.queries import DraftReplay
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.copying import copy_simulation
+from attestlab_dashboards.policy.exports import export_part
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, describe_work, load_replay
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import name_decisions, when_replayed
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -55,3 +58,18 @@ def _draw_cell(before: str, after: str, report: SimulationHandle) -> Markup:
         number=count(number),
         word=word,
     )
+
+
+PANE: Final = Pane(
+    key="matrix",
+    question="What changes?",
+    reading="Decisions by result, before and after",
+    span=5,
+    load=load_replay,
+    draw=draw_matrix,
+    reads=REPLAY_FIELDS,
+    export=export_part("transitions"),
+    copy_python=copy_simulation,
+    is_long=True,
+    expects=describe_work,
+)

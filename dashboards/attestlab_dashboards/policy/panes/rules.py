@@ -11,6 +11,7 @@ from attestlab.policy.shapes import FindingOut
 from attestlab.simulation.shapes import RuleEffectOut
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
+from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import write_policy
 from attestlab_dashboards.policy.documents import (
     describe_condition,
@@ -19,7 +20,8 @@ from attestlab_dashboards.policy.documents import (
     list_rules,
     write_value,
 )
-from attestlab_dashboards.policy.queries import Proof
+from attestlab_dashboards.policy.exports import export_part
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, Proof, describe_work, load_proof
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import draw_if_missing, effect_pill
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -186,3 +188,17 @@ def _draw_difference(data: Proof) -> Markup:
         words=describe_witness(analysis.witness or {}),
         try_it=_draw_witness(analysis.witness),
     )
+
+
+PANE: Final = Pane(
+    key="rules",
+    question="What does each rule do?",
+    reading="Hits in the window; decisive: the rule gave the answer; change in denials against the draft without it",
+    load=load_proof,
+    draw=draw_rules,
+    reads=REPLAY_FIELDS,
+    export=export_part("rules"),
+    copy_python=copy_analysis,
+    is_long=True,
+    expects=describe_work,
+)

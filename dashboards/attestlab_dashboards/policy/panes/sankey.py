@@ -9,7 +9,10 @@ from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards.formats import count
-from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.copying import copy_simulation
+from attestlab_dashboards.policy.exports import export_part
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, PolicyText, describe_work, load_replay
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import name_decider, name_policies, when_replayed
 from attestlab_dashboards.safe import html, join
@@ -133,3 +136,18 @@ def _draw_node(name: str, top: float, flows: list[Flow], side: str, scale: float
         number=count(number),
         rule=rule if len(rule) <= 20 else f"{rule[:19]}…",
     )
+
+
+PANE: Final = Pane(
+    key="sankey",
+    question="Which rules make the difference?",
+    reading="Flips by the rule that decided, and the one that decides now",
+    span=7,
+    load=load_replay,
+    draw=draw_sankey,
+    reads=REPLAY_FIELDS,
+    export=export_part("why"),
+    copy_python=copy_simulation,
+    is_long=True,
+    expects=describe_work,
+)

@@ -8,8 +8,11 @@ from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards import widgets
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.copying import copy_simulation
+from attestlab_dashboards.policy.exports import export_part
 from attestlab_dashboards.policy.hits import Hit, draw_hits, draw_no_hits
-from attestlab_dashboards.policy.queries import DraftReplay
+from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, describe_work, load_replay
 from attestlab_dashboards.policy.state import DEFAULT_SEGMENTS, PolicyState
 from attestlab_dashboards.policy.words import describe_segment, when_replayed
 from attestlab_dashboards.safe import html, join
@@ -41,3 +44,18 @@ def list_segments(report: SimulationHandle) -> list[Hit]:
         counts[each.to == "DENY"] += each.count
     ordered = sorted(found.items(), key=lambda item: (-item[1][0], -item[1][1], item[0]))
     return [Hit(html("{name}", name=name), opened, closed) for name, (opened, closed) in ordered]
+
+
+PANE: Final = Pane(
+    key="segments",
+    question="Who does it hit?",
+    reading="Flips by segment, newly allowed first",
+    span=7,
+    load=load_replay,
+    draw=draw_segments,
+    reads=REPLAY_FIELDS,
+    export=export_part("flips"),
+    copy_python=copy_simulation,
+    is_long=True,
+    expects=describe_work,
+)
