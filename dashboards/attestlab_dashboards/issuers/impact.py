@@ -9,7 +9,6 @@ from attestlab import Lab
 from attestlab.client.handles.issuers import IssuerHandle, IssuerRequestHandle
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import NotFound
-from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.panes.loss import KeyLoss, load_loss
 from attestlab_dashboards.issuers.state import KEY_ASKS, REQUEST_ASKS, RESEND, IssuerState, KeyName
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
@@ -67,7 +66,7 @@ def load_impact(lab: Lab, state: IssuerState) -> ChangeImpact | None:
 def _count_impact(
     lab: Lab, state: IssuerState, issuer: IssuerHandle, kid: str, request: IssuerRequestHandle | None
 ) -> ChangeImpact:
-    now = read_now(lab)
+    now = lab.now()
     radius = lab.issuers.blast_radius(issuer, kid or None)
     since = format_time(now - timedelta(days=LOOKED_DAYS))
     (around,) = LakeQuery.bind(_AROUND, {"issuer_id": str(issuer.id), "since": since}).read_rows(lab)
@@ -96,7 +95,7 @@ def _read_foreign_impact(lab: Lab, request: IssuerRequestHandle) -> ChangeImpact
     """Return what the request itself counted: a reviewer of the platform decides about issuers of other tenants."""
     counted = request.impact
     counts = (counted.attestations, counted.valid, counted.active_keys)
-    return ChangeImpact(read_now(lab), read_viewer_with_names(lab), None, "", request, *counts, None, None, None, None)
+    return ChangeImpact(lab.now(), read_viewer_with_names(lab), None, "", request, *counts, None, None, None, None)
 
 
 def _name_subject(state: IssuerState, request: IssuerRequestHandle | None) -> tuple[str, str]:

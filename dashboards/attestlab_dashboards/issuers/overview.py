@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
-from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.panes.requests import OpenRequests, load_open_requests
 from attestlab_dashboards.issuers.standing import compose
 from attestlab_dashboards.issuers.state import IssuerState
@@ -59,32 +58,31 @@ class IssuerOverview(NamedTuple):
     cells: tuple[StandingCounts, ...]
 
 
-def compose_overview(state: IssuerState, now: datetime) -> LakeQuery:
+def compose_overview(state: IssuerState) -> LakeQuery:
     """Compose the query."""
-    return compose(state, now, _SELECT)
+    return compose(state, _SELECT)
 
 
 def load_overview(lab: Lab, state: IssuerState) -> IssuerOverview:
     """Load the counts."""
-    now = read_now(lab)
     total, cells = None, []
-    for row in compose_overview(state, now).read_rows(lab):
+    for row in compose_overview(state).read_rows(lab):
         counts = _read_counts(row)
         if row["is_total"]:
             total = counts
         else:
             cells.append(counts)
-    return IssuerOverview(now, total or _read_counts({}), tuple(cells))
+    return IssuerOverview(lab.now(), total or _read_counts({}), tuple(cells))
 
 
 def export_overview(lab: Lab, state: IssuerState) -> Rows:
     """Return the counts."""
-    return compose_overview(state, read_now(lab)).read(lab)
+    return compose_overview(state).read(lab)
 
 
 def write_overview_sql(state: IssuerState) -> str:
     """Write the query."""
-    return compose_overview(state, read_own_clock()).to_sql()
+    return compose_overview(state).to_sql()
 
 
 def _read_counts(row: dict[str, object]) -> StandingCounts:

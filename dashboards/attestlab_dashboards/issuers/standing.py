@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Final
 
-from attestlab.core.encoding import format_time
 from attestlab.issuers.rules import RiskRating, TrustTier
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.lake_query import LakeQuery
@@ -19,10 +17,10 @@ RISK_STEP: Final = f"list_position({_RISKS}, risk_rating) - list_position({_RISK
 TIER_RANK: Final = f"list_position({_TIERS}, trust_tier)"
 RISK_RANK: Final = f"list_position({_RISKS}, risk_rating)"
 # How each issuer stood at its mints: one row for each standing that it minted with.
-_STOOD: Final = """stood AS (
+_STOOD: Final = f"""stood AS (
   SELECT issuer_id, snapshot_status::VARCHAR AS status_then, snapshot_trust_tier::VARCHAR AS tier_then,
     snapshot_risk_rating::VARCHAR AS risk_then, count(*) AS attestations, min(log_index) AS first_index,
-    count(*) FILTER (created_at >= CAST($recent AS TIMESTAMPTZ)) AS mints, max(created_at) AS last_mint
+    count(*) FILTER (created_at >= now() - INTERVAL {RECENT_DAYS} DAY) AS mints, max(created_at) AS last_mint
   FROM attestations GROUP BY ALL)"""
 # The keys of all issuers, from the log: it has every change of a key.
 KEYS: Final = """keys AS (
@@ -45,7 +43,7 @@ minted AS (
   FROM compared GROUP BY ALL),
 held AS (
   SELECT issuer_id, count(*) FILTER (status = 'active') AS keys, min(began) FILTER (status = 'active') AS oldest,
-    count(*) FILTER (status = 'active' AND began <= CAST($old AS TIMESTAMPTZ)) AS old_keys
+    count(*) FILTER (status = 'active' AND began <= now() - INTERVAL ($age_limit) DAY) AS old_keys
   FROM keys GROUP BY ALL),
 standing AS (
   SELECT s.*, coalesce(attestations, 0) AS attestations, coalesce(mints, 0) AS mints, last_mint, tier_then, risk_then,
@@ -61,7 +59,7 @@ _FILTERS: Final[Mapping[str, str]] = {
 }
 
 
-def compose(state: IssuerState, now: datetime, select: str, **more: str | int) -> LakeQuery:
+def compose(state: IssuerState, select: str, **more: str | int) -> LakeQuery:
     """Compose a query: its `select` reads `chosen`, the issuers that the filters of the state leave.
 
     It may also read `compared` (issuers by how they stood at mints), `keys`, and the data sets.
@@ -69,8 +67,7 @@ def compose(state: IssuerState, now: datetime, select: str, **more: str | int) -
     chosen = " AND ".join(_FILTERS[name] for name in state.active_filters) or "true"
     sql = f"WITH {_STOOD},\n{KEYS},\n{_STANDING},\nchosen AS (SELECT * FROM standing WHERE {chosen})\n{select}"
     values: dict[str, str | int] = {
-        "recent": format_time(now - timedelta(days=RECENT_DAYS)),
-        "old": format_time(now - timedelta(days=state.age_limit)),
+        "age_limit": state.age_limit,
         **{name: getattr(state, name) for name in state.active_filters if name != "changed"},
         **more,
     }

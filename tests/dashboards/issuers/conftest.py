@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 import attestlab
 from attestlab import Lab
-from attestlab_dashboards.issuers import instant
 from support import governance_story
-
-
-@pytest.fixture(scope="package")
-def caches(caches: None) -> Iterator[None]:
-    """The demo's cache, and the time of the page as that of the lab, whose clock stands."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instant, "read_own_clock", lambda: datetime(2000, 1, 1, tzinfo=UTC))
-        yield
 
 
 @pytest.fixture(scope="package")
@@ -40,3 +31,14 @@ def own_service(caches: None) -> Iterator[Lab]:
     """A lab that a test may change, without the story."""
     with attestlab.demo(history=False) as lab:
         yield lab
+
+
+@pytest.fixture
+def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Moves the clock of the demo's world by a number of days from its beginning."""
+    began = time.monotonic()
+
+    def move(days: int) -> None:
+        monkeypatch.setattr("attestlab.embedded.demo.monotonic", lambda: began + days * 24 * 3600.0)
+
+    return move

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from attestlab import Lab
-from attestlab_dashboards.issuers import overview
 from attestlab_dashboards.issuers.impact import load_impact
-from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.overview import load_overview, write_overview_sql
 from attestlab_dashboards.issuers.panes import issuers
 from attestlab_dashboards.issuers.panes.drift import export_drift, load_drift, write_drift_sql
@@ -57,11 +55,10 @@ def test_a_filter_counts_only_what_it_leaves(ann: Lab) -> None:
     assert (nothing.issuers, nothing.attestations, nothing.oldest_key) == (0, 0, None)
 
 
-def test_a_key_is_old_from_the_limit_on(ann: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = read_now(ann)
-    for days, old in ((364, 0), (366, 7)):  # Harbour Training's key was lost
-        monkeypatch.setattr(overview, "read_now", lambda _lab, days=days: now + timedelta(days=days))
-        assert load_overview(ann, ALL).total.old_keys == old
+def test_a_key_is_old_from_the_limit_on(own_service: Lab, move_clock: Callable[[int], None]) -> None:
+    for days, old in ((364, 0), (366, len(own_service.issuers))):
+        move_clock(days)
+        assert load_overview(own_service, ALL).total.old_keys == old
 
 
 def test_the_table_has_each_issuer_as_the_verbs_show_it(ann: Lab) -> None:

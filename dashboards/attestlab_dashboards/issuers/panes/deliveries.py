@@ -15,7 +15,6 @@ from attestlab.orgs.rules import Scope
 from attestlab.webhooks.delivery_shapes import WebhookAttemptOut
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import time_tag
-from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.state import RESEND, IssuerState
 from attestlab_dashboards.issuers.viewer import read_viewer
 from attestlab_dashboards.issuers.words import draw_status
@@ -41,7 +40,7 @@ class EndpointDeliveries(NamedTuple):
 
 def load_deliveries(lab: Lab, state: IssuerState) -> EndpointDeliveries:
     """Load the newest deliveries to the chosen endpoint, by default the newest one."""
-    now, may_write = read_now(lab), Scope.WEBHOOKS_WRITE in read_viewer(lab).caller.scopes
+    now, may_write = lab.now(), Scope.WEBHOOKS_WRITE in read_viewer(lab).caller.scopes
     try:
         endpoints = tuple(lab.webhooks)
     except PermissionDenied:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -13,7 +12,6 @@ from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.issuers.filters import draw_nothing_found
-from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.standing import compose
 from attestlab_dashboards.issuers.state import FILTERS, IssuerState
 from attestlab_dashboards.issuers.words import write_word
@@ -55,20 +53,20 @@ class DriftPage(NamedTuple):
     page: int
 
 
-def compose_drift(state: IssuerState, now: datetime, *, page: int | None = None) -> LakeQuery:
+def compose_drift(state: IssuerState, *, page: int | None = None) -> LakeQuery:
     """Compose the query of one page, or of all rows."""
     order = "attestations DESC, name, what, was"
     if page is None:
-        return _with_steps(state, now, f"SELECT * FROM drift ORDER BY {order}")
+        return _with_steps(state, f"SELECT * FROM drift ORDER BY {order}")
     paged = f"""SELECT *, count(*) OVER () AS all_rows, max(attestations) OVER () AS most,
   row_number() OVER (ORDER BY {order}, issuer_id) AS place FROM drift
 QUALIFY (place - 1) // {DRIFT_ROWS} = least($page, (all_rows - 1) // {DRIFT_ROWS}) ORDER BY place"""
-    return _with_steps(state, now, paged, page=page - 1)
+    return _with_steps(state, paged, page=page - 1)
 
 
 def load_drift(lab: Lab, state: IssuerState) -> DriftPage:
     """Load a page of the drift."""
-    rows = compose_drift(state, read_now(lab), page=state.drift_page).read_rows(lab)
+    rows = compose_drift(state, page=state.drift_page).read_rows(lab)
     all_rows, most = (int(str(rows[0][name])) for name in ("all_rows", "most")) if rows else (0, 0)
     page = (int(str(rows[0]["place"])) - 1) // DRIFT_ROWS + 1 if rows else 1
     return DriftPage(tuple(map(_read_row, rows)), all_rows, most, page)
@@ -76,16 +74,16 @@ def load_drift(lab: Lab, state: IssuerState) -> DriftPage:
 
 def export_drift(lab: Lab, state: IssuerState) -> Rows:
     """Return all of the drift."""
-    return compose_drift(state, read_now(lab)).read(lab)
+    return compose_drift(state).read(lab)
 
 
 def write_drift_sql(state: IssuerState) -> str:
     """Write the query."""
-    return compose_drift(state, read_own_clock()).to_sql()
+    return compose_drift(state).to_sql()
 
 
-def _with_steps(state: IssuerState, now: datetime, select: str, **more: int) -> LakeQuery:
-    return compose(state, now, f", {_STEPS}\n{select}", **more)
+def _with_steps(state: IssuerState, select: str, **more: int) -> LakeQuery:
+    return compose(state, f", {_STEPS}\n{select}", **more)
 
 
 def _read_row(row: dict[str, object]) -> DriftRow:

@@ -18,7 +18,6 @@ from attestlab.issuers.shapes import KeyOut
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, day, short_id
-from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.panes.requests import OPEN, draw_requests
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
@@ -51,7 +50,7 @@ def load_subject(lab: Lab, state: IssuerState) -> IssuerSubject | None:
     query = "SELECT kid, count(*) AS attestations FROM attestations WHERE issuer_id = $issuer_id GROUP BY ALL"
     rows = lab.sql(query, {"issuer_id": state.issuer})
     return IssuerSubject(
-        read_now(lab),
+        lab.now(),
         read_viewer_with_names(lab),
         issuer,
         issuer.blast_radius(),

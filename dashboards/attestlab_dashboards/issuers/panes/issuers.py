@@ -14,7 +14,6 @@ from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, time_tag
 from attestlab_dashboards.issuers.filters import draw_nothing_found
-from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.panes.register import draw_register_button
 from attestlab_dashboards.issuers.standing import RISK_RANK, TIER_RANK, compose
 from attestlab_dashboards.issuers.state import FILTERS, IssuerState
@@ -71,36 +70,35 @@ class IssuerPage(NamedTuple):
     page: int
 
 
-def compose_listing(state: IssuerState, now: datetime, *, page: int | None = None) -> LakeQuery:
+def compose_listing(state: IssuerState, *, page: int | None = None) -> LakeQuery:
     """Compose the query of one page, or of all rows; a page behind the last one is the last one."""
     name, is_down = state.sort.removeprefix("-"), state.sort.startswith("-")
     order = f"{_ORDERS[name]} {'DESC' if is_down else 'ASC'} NULLS LAST, lower(name), id"
     select = f"SELECT {_COLUMNS} FROM chosen ORDER BY {order}"
     if page is None:
-        return compose(state, now, select)
+        return compose(state, select)
     paged = f"""SELECT {_COLUMNS}, count(*) OVER () AS issuers, max(mints) OVER () AS most_mints,
   row_number() OVER (ORDER BY {order}) AS place FROM chosen
 QUALIFY (place - 1) // {PAGE_ROWS} = least($page, (issuers - 1) // {PAGE_ROWS}) ORDER BY place"""
-    return compose(state, now, paged, page=page - 1)
+    return compose(state, paged, page=page - 1)
 
 
 def load_listing(lab: Lab, state: IssuerState) -> IssuerPage:
     """Load a page of the table."""
-    now = read_now(lab)
-    rows = compose_listing(state, now, page=state.page).read_rows(lab)
+    rows = compose_listing(state, page=state.page).read_rows(lab)
     issuers, most = (int(str(rows[0][name])) for name in ("issuers", "most_mints")) if rows else (0, 0)
     page = (int(str(rows[0]["place"])) - 1) // PAGE_ROWS + 1 if rows else 1
-    return IssuerPage(now, read_viewer(lab), tuple(map(_read_row, rows)), issuers, most, page)
+    return IssuerPage(lab.now(), read_viewer(lab), tuple(map(_read_row, rows)), issuers, most, page)
 
 
 def export_listing(lab: Lab, state: IssuerState) -> Rows:
     """Return all chosen issuers, in the order of the table."""
-    return compose_listing(state, read_now(lab)).read(lab)
+    return compose_listing(state).read(lab)
 
 
 def write_listing_sql(state: IssuerState) -> str:
     """Write the query of all chosen issuers."""
-    return compose_listing(state, read_own_clock()).to_sql()
+    return compose_listing(state).to_sql()
 
 
 def _read_row(row: dict[str, object]) -> IssuerRow:

@@ -10,12 +10,10 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
-from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, day
 from attestlab_dashboards.issuers.filters import draw_nothing_found
-from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.overview import write_limit
 from attestlab_dashboards.issuers.standing import compose
 from attestlab_dashboards.issuers.state import AGE_LIMITS, FILTERS, IssuerState
@@ -26,7 +24,7 @@ from attestlab_dashboards.safe import NOTHING, html, join
 
 LANES: Final = 12  # a page
 SHOWN_DAYS: Final = 365
-_LANES: Final = """signed AS (SELECT issuer_id, kid, count(*) AS attestations FROM attestations GROUP BY ALL),
+_LANES: Final = f"""signed AS (SELECT issuer_id, kid, count(*) AS attestations FROM attestations GROUP BY ALL),
 lanes AS (
   SELECT c.id AS issuer_id, c.name, k.kid, k.alg, k.status, k.began, k.lost, k.withdrawn,
     coalesce(k.rotated, k.withdrawn) AS ended, coalesce(s.attestations, 0)::BIGINT AS attestations,
@@ -34,7 +32,7 @@ lanes AS (
   FROM keys k JOIN chosen c ON c.id = k.issuer_id LEFT JOIN signed s ON s.issuer_id = k.issuer_id AND s.kid = k.kid
   WHERE k.began IS NOT NULL
     AND coalesce(k.rotated, k.withdrawn, k.began) >= CASE WHEN k.status = 'active' THEN k.began
-      ELSE CAST($shown AS TIMESTAMPTZ) END
+      ELSE now() - INTERVAL {SHOWN_DAYS} DAY END
   WINDOW lane AS (PARTITION BY c.id)),
 placed AS (
   SELECT *, dense_rank() OVER (ORDER BY oldest NULLS LAST, lower(name), issuer_id) - 1 AS lane FROM lanes),
@@ -75,35 +73,33 @@ class KeyLanes(NamedTuple):
     page: int
 
 
-def compose_lanes(state: IssuerState, now: datetime, *, page: int | None = None) -> LakeQuery:
+def compose_lanes(state: IssuerState, *, page: int | None = None) -> LakeQuery:
     """Compose the query of the keys of one page of lanes, or of all keys."""
-    shown = format_time(now - timedelta(days=SHOWN_DAYS))
     if page is None:
         columns = "name, kid, alg, status, began, ended, lost, attestations"
-        return compose(state, now, f", {_LANES}\nSELECT {columns} FROM counted {_ORDER}", shown=shown)
+        return compose(state, f", {_LANES}\nSELECT {columns} FROM counted {_ORDER}")
     paged = f"SELECT * FROM counted WHERE lane // {LANES} = least($page, (all_lanes - 1) // {LANES}) {_ORDER}"
-    return compose(state, now, f", {_LANES}\n{paged}", shown=shown, page=page - 1)
+    return compose(state, f", {_LANES}\n{paged}", page=page - 1)
 
 
 def load_lanes(lab: Lab, state: IssuerState) -> KeyLanes:
     """Load a page of lanes."""
-    now = read_now(lab)
-    rows = compose_lanes(state, now, page=state.keys_page).read_rows(lab)
+    rows = compose_lanes(state, page=state.keys_page).read_rows(lab)
     lanes: dict[str, list[KeySpan]] = {}
     for row in rows:
         lanes.setdefault(str(row["issuer_id"]), []).append(_read_span(row))
     all_lanes, first = (int(str(rows[0][name])) for name in ("all_lanes", "lane")) if rows else (0, 0)
-    return KeyLanes(now, tuple(map(tuple, lanes.values())), all_lanes, first // LANES + 1)
+    return KeyLanes(lab.now(), tuple(map(tuple, lanes.values())), all_lanes, first // LANES + 1)
 
 
 def export_lanes(lab: Lab, state: IssuerState) -> Rows:
     """Return all keys."""
-    return compose_lanes(state, read_now(lab)).read(lab)
+    return compose_lanes(state).read(lab)
 
 
 def write_lanes_sql(state: IssuerState) -> str:
     """Write the query."""
-    return compose_lanes(state, read_own_clock()).to_sql()
+    return compose_lanes(state).to_sql()
 
 
 def _read_span(row: dict[str, object]) -> KeySpan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -14,7 +14,6 @@ from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, day, utc
 from attestlab_dashboards.issuers.filters import draw_nothing_found
-from attestlab_dashboards.issuers.instant import read_now, read_own_clock
 from attestlab_dashboards.issuers.standing import compose
 from attestlab_dashboards.issuers.state import FILTERS, IssuerState, KeyName
 from attestlab_dashboards.issuers.viewer import read_viewer
@@ -26,13 +25,13 @@ SUPPOSED_DAYS: Final = 7  # ago: the moment of loss of a key that is in use, unt
 # A report without the time of loss concerns what was logged after it (docs/verification.md, step 5).
 _TARGET: Final = """signed AS (
   SELECT a.issuer_id, a.kid, a.id, l.logged_at,
-    a.status = 'VALID' AND coalesce(a.expiry_at > CAST($as_of AS TIMESTAMPTZ), true) AS valid
+    a.status = 'VALID' AND coalesce(a.expiry_at > now(), true) AS valid
   FROM attestations a JOIN log_entries l ON l.log_index = a.log_index),
 counted AS (SELECT issuer_id, kid, count(*) AS attestations FROM signed GROUP BY ALL),
 target AS (
   SELECT k.*, c.name, coalesce(n.attestations, 0) AS attestations,
     coalesce({since}k.lost, CASE WHEN k.status = 'compromised' THEN k.withdrawn END,
-      CAST($supposed AS TIMESTAMPTZ)) AS moment
+      now() - INTERVAL {days} DAY) AS moment
   FROM keys k JOIN {issuers} c ON c.id = k.issuer_id
   LEFT JOIN counted n ON n.issuer_id = k.issuer_id AND n.kid = k.kid
   WHERE k.began IS NOT NULL AND {which}
@@ -76,38 +75,39 @@ class KeyLoss(NamedTuple):
         return self.status == "compromised"
 
 
-def compose_loss(state: IssuerState, now: datetime, select: str = _COUNTS) -> LakeQuery:
+def compose_loss(state: IssuerState, select: str = _COUNTS) -> LakeQuery:
     """Compose the query: of the key that was chosen, else of a lost one, else of the one that signed the most."""
     since = "CAST($since AS TIMESTAMPTZ), " if state.since else ""
     which = "k.issuer_id = $issuer_id AND k.kid = $kid" if state.key else "true"
     issuers = "standing" if state.key else "chosen"
-    target = _TARGET.format(since=since, which=which, issuers=issuers)
-    values = {"as_of": format_time(now), "supposed": format_time(now - timedelta(days=SUPPOSED_DAYS))}
-    if state.key:
-        values |= KeyName.parse(state.key)._asdict()
+    target = _TARGET.format(since=since, which=which, issuers=issuers, days=SUPPOSED_DAYS)
+    values: dict[str, str] = KeyName.parse(state.key)._asdict() if state.key else {}
     if state.since:
         values["since"] = format_time(state.since)
-    return compose(state, now, f", {target}\n{select}", **values)
+    return compose(state, f", {target}\n{select}", **values)
 
 
 def load_loss(lab: Lab, state: IssuerState) -> KeyLoss | None:
     """Load the counts; None if there is no such key."""
-    now = read_now(lab)
-    row = next(iter(compose_loss(state, now).read_rows(lab)), None)
+    row = next(iter(compose_loss(state).read_rows(lab)), None)
     if row is None:
         return None
-    row |= {"now": now, "ended": row["rotated"] or row["withdrawn"], "may_report": read_viewer(lab).may_change_keys}
+    row |= {
+        "now": lab.now(),
+        "ended": row["rotated"] or row["withdrawn"],
+        "may_report": read_viewer(lab).may_change_keys,
+    }
     return KeyLoss(**{name: row[name] for name in KeyLoss._fields})  # type: ignore[arg-type]  # the query's types
 
 
 def export_affected(lab: Lab, state: IssuerState) -> Rows:
     """Return the attestations that were logged since the loss."""
-    return compose_loss(state, read_now(lab), _AFTER).read(lab)
+    return compose_loss(state, _AFTER).read(lab)
 
 
 def write_loss_sql(state: IssuerState) -> str:
     """Write the query of the attestations that were logged since the loss."""
-    return compose_loss(state, read_own_clock(), _AFTER).to_sql()
+    return compose_loss(state, _AFTER).to_sql()
 
 
 def write_reading(loss: KeyLoss | None, _state: IssuerState) -> str:

@@ -15,7 +15,6 @@ from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import time_tag
-from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.words import draw_status, plural, write_request
@@ -38,7 +37,7 @@ class OpenRequests(NamedTuple):
 
 def load_open_requests(lab: Lab, _state: IssuerState) -> OpenRequests:
     """Load the requests that wait for an approval or for their execution."""
-    viewer, now = read_viewer_with_names(lab), read_now(lab)
+    viewer, now = read_viewer_with_names(lab), lab.now()
     try:
         found = [request for status in OPEN for request in lab.issuers.requests(status=status)]
     except PermissionDenied:

@@ -18,7 +18,6 @@ from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import day, utc
-from attestlab_dashboards.issuers.instant import read_now
 from attestlab_dashboards.issuers.panes.requests import read_all_requests, read_names
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
@@ -100,7 +99,7 @@ def load_trail(lab: Lab, state: IssuerState) -> TrailPage:
     requests = read_all_requests(lab) if has_requests else {}
     all_lines, place = (int(str(rows[0][name])) for name in ("all_lines", "place")) if rows else (0, 1)
     viewer, number = read_viewer_with_names(lab), (place - 1) // TRAIL_ROWS + 1
-    page = TrailPage(read_now(lab), viewer, lines, all_lines, number, requests, {})
+    page = TrailPage(lab.now(), viewer, lines, all_lines, number, requests, {})
     ids = {page.find_issuer_id(line) for line in lines} - {""}
     return page._replace(names=read_names(lab, ids))
 
