@@ -88,8 +88,8 @@ class PageState(param.Parameterized):
         return isinstance(other, PageState) and type(self) is type(other) and self._all == other._all
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.list_changed(_addressed(type(self))))
-        return f"{type(self).__name__}({values})"
+        changed = self.pick(*self.list_changed(_addressed_parameters(type(self))))
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed)})"
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:
@@ -97,7 +97,7 @@ class PageState(param.Parameterized):
 
         A value that is not acceptable is ignored, and so are values that contradict each other.
         """
-        names = {cls._name_in_address(name): name for name in _addressed(cls)}
+        names = {cls._name_in_address(name): name for name in _addressed_parameters(cls)}
         state = cls()
         ignored = [
             name
@@ -111,7 +111,7 @@ class PageState(param.Parameterized):
 
     def to_query(self) -> dict[str, str]:
         """Write the state as the query of an address, without what is the default."""
-        addressed = _addressed(type(self))
+        addressed = _addressed_parameters(type(self))
         return {
             self._name_in_address(name): _write(addressed[name], getattr(self, name))
             for name in self.list_changed(addressed)
@@ -144,12 +144,12 @@ class PageState(param.Parameterized):
 
     def list_changed(self, names: Iterable[str] = ()) -> tuple[str, ...]:
         """List those of the names, of all by default, whose value is not the default."""
-        declared = _declared(type(self))
-        return tuple(name for name in names or declared if getattr(self, name) != declared[name].default)
+        parameters = _parameters(type(self))
+        return tuple(name for name in names or parameters if getattr(self, name) != parameters[name].default)
 
     @property
     def _all(self) -> tuple[tuple[str, Any], ...]:
-        return self.pick(*_declared(type(self)))
+        return self.pick(*_parameters(type(self)))
 
     @classmethod
     def _name_in_address(cls, name: str) -> str:
@@ -157,7 +157,7 @@ class PageState(param.Parameterized):
 
     def _accept(self, name: str, text: str) -> bool:
         """Assign the value of a text; returns whether it is acceptable."""
-        parameter = _declared(type(self))[name]
+        parameter = _parameters(type(self))[name]
         try:
             setattr(self, name, _read(parameter, text) if text else parameter.default)
         except (ValueError, OverflowError):
@@ -177,7 +177,7 @@ def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[Any]:
     """Make the reducer that sets a parameter, or resets it if it has this value, and resets these others."""
 
     def toggle(state: S, value: str) -> S:
-        is_set = value == _write(_declared(type(state))[name], getattr(state, name))
+        is_set = value == _write(_parameters(type(state))[name], getattr(state, name))
         return state.change(**{name: "" if is_set else value, **dict.fromkeys(resets, "")})
 
     return toggle
@@ -226,14 +226,14 @@ def write_time(at: datetime) -> str:
 
 
 @cache
-def _declared(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
+def _parameters(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
     """Return the parameters of a state, in the order of their declaration."""
     return {name: each for name, each in state.param.objects(instance=False).items() if name != "name"}
 
 
 @cache
-def _addressed(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
-    return {name: each for name, each in _declared(state).items() if each.precedence != NO_ADDRESS}
+def _addressed_parameters(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
+    return {name: each for name, each in _parameters(state).items() if each.precedence != NO_ADDRESS}
 
 
 def _read(parameter: param.Parameter[Any], text: str) -> Any:
