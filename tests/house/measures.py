@@ -8,7 +8,6 @@ import io
 import json
 import re
 import tokenize
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -21,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {"attestlab": ROOT / "attestlab", "attestlab_dashboards": ROOT / "dashboards" / "attestlab_dashboards"}
 MODULES = sorted(path for package in PACKAGES.values() for path in package.rglob("*.py"))
 FOLDERS = ("attestlab", "benchmarks", "dashboards", "tests")
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+MUTANTS = sorted((ROOT / "tests" / "mutants" / "list").glob("*.toml"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 PRIVATE_WORDS = (
@@ -35,8 +35,10 @@ PRIVATE_WORDS = (
     "for ever",
     "goes on",
     "go on",
-    "is told",
-    "are told",
+    "told",
+    "so many",
+    "meanwhile",
+    "of its own",
     "hands over",
     "to and fro",
 )
@@ -170,18 +172,8 @@ def is_participle(word: str) -> bool:
     return word in _IRREGULAR or (bool(_REGULAR.match(word)) and word not in _NOUNS)
 
 
-def class_names_with_two_meanings() -> Iterator[str]:
-    """Find public class names that two modules of the packages define."""
-    homes: defaultdict[str, list[str]] = defaultdict(list)
-    for path in MODULES:
-        for node in tree(path).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes[node.name].append(str(path.relative_to(ROOT)))
-    yield from (f"{name}: {', '.join(paths)}" for name, paths in sorted(homes.items()) if len(paths) > 1)
-
-
 def private_words() -> Iterator[Place]:
-    """Find words of the house's former dialect in comments, texts, documents, notebooks and names of functions."""
+    """Find words of the house's former dialect in comments, texts, documents, notebooks, mutants and names."""
     for path in python_files():
         if path == Path(__file__):
             continue
@@ -189,7 +181,7 @@ def private_words() -> Iterator[Place]:
             yield from _words_in_texts(path)
         if any(word in source(path) for word in _PRIVATE_IN_NAMES):  # parsing them all takes five
             yield from _words_in_names(path)
-    for path in DOCUMENTS:
+    for path in (*DOCUMENTS, *MUTANTS):
         yield from _words_in(path, 1, source(path))
     for path in NOTEBOOKS:
         cells = json.loads(source(path))["cells"]
@@ -209,9 +201,19 @@ def _words_in(path: Path, line: int, text: str) -> Iterator[Place]:
 
 def _words_in_names(path: Path) -> Iterator[Place]:
     for node in nodes(path):
-        is_named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        if is_named and _PRIVATE_IN_NAMES.intersection(node.name.split("_")):
-            yield place(path, node.lineno, node.name)
+        name = _name_defined_by(node)
+        if name and _PRIVATE_IN_NAMES.intersection(name.split("_")):
+            yield place(path, getattr(node, "lineno", 0), name)
+
+
+def _name_defined_by(node: ast.AST) -> str | None:
+    """Return the name of a function, class, argument or variable where the node defines it."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+            return name
+    return None
 
 
 def private_bounds() -> Iterator[Place]:

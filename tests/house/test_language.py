@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from house import measures
+from house import measures, structure, words
 
 # How many places each measure may find. `Any` remains where a library, a pickle or a verb found by name loses the type,
 # and where the dashboards handle pages of any state.
-REMAINING = {
-    "bare_participles": 0,
-    "private_words": 0,
-    "private_bounds": 0,
-    "long_document_lines": 0,
-    "private_attributes": 1,  # `_h11_state` of httpcore: it alone knows of bytes after a response (webhooks)
-    "any_lines": 95,
-    "class_names_with_two_meanings": 0,
+REMAINING: dict[Callable[[], Iterable[object]], int] = {
+    measures.bare_participles: 0,
+    measures.private_words: 324,
+    measures.private_bounds: 0,
+    measures.long_document_lines: 0,
+    measures.private_attributes: 1,  # `_h11_state` of httpcore: it alone knows of bytes after a response (webhooks)
+    measures.any_lines: 95,
+    structure.class_names_with_two_meanings: 43,
+    structure.renamed_imports: 0,
+    words.third_person_docstrings: 337,
+    words.long_commit_subjects: 0,
 }
 
 
-@pytest.mark.parametrize("measure", REMAINING)
-def test_a_measure_of_the_language_does_not_grow(measure: str) -> None:
-    found = list(map(str, getattr(measures, measure)()))
+@pytest.mark.parametrize("measure", REMAINING, ids=lambda measure: measure.__name__)
+def test_a_measure_of_the_language_does_not_grow(measure: Callable[[], Iterable[object]]) -> None:
+    found = list(map(str, measure()))
 
     assert len(found) <= REMAINING[measure], found[:20]
 
@@ -53,3 +57,11 @@ def test_a_circle_may_hide_in_late_imports_and_in_those_for_type_checkers(
 )
 def test_a_bare_participle_is_recognised(name: str, expected: bool) -> None:
     assert measures.is_participle(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("word", "imperative"),
+    [("Returns", "Return"), ("Verifies", "Verify"), ("Fetches", "Fetch"), ("Passes", "Pass"), ("Always", None)],
+)
+def test_the_imperative_of_a_verb(word: str, imperative: str | None) -> None:
+    assert words.to_imperative(word) == imperative

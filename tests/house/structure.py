@@ -1,0 +1,132 @@
+"""Measures of the structure: names that mean two things, places that name a field, sizes of modules, hidden imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from house.measures import MODULES, PACKAGES, ROOT, Place, nodes, place, source, tree
+
+SMALL_MODULE_LINES = 60
+ATTESTATION_FIELDS = frozenset(
+    {
+        *("attestation_id", "issuer_id", "kid", "schema", "schema_version", "title", "claims", "visibility"),
+        *("content_hash", "content_type", "content_size", "effective_at", "expiry_at", "metadata", "external_id"),
+        *("log_index", "signature", "payload", "custody", "revoked_at", "superseded_by_attestation_id", "created_at"),
+    }
+)
+FIELDS_OF_A_DECLARATION = 6
+"""Fields of an attestation from which on a class or call counts as one more place that lists them."""
+_CAPITALISED = re.compile(r"^[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*$")
+DASHBOARDS = PACKAGES["attestlab_dashboards"]
+
+
+def class_names_with_two_meanings() -> Iterator[str]:
+    """Find public names that two modules of the packages give to a class or a type alias of their own."""
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for name in _type_names(tree(path)):
+            homes[name].append(str(path.relative_to(ROOT)))
+    yield from (f"{name}: {', '.join(paths)}" for name, paths in sorted(homes.items()) if len(paths) > 1)
+
+
+def _type_names(module: ast.Module) -> Iterator[str]:
+    for node in module.body:
+        match node:
+            case ast.ClassDef(name=name) if not name.startswith("_"):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_alias(name, value):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=kind) if ast.unparse(kind) == "TypeAlias":
+                yield name
+
+
+def _is_alias(name: str, value: ast.expr) -> bool:
+    """Tell whether an assignment names a type: `Rows = list[Row]`, and not a value or the same name elsewhere."""
+    is_type = isinstance(value, ast.Subscript | ast.BinOp | ast.Name | ast.Attribute)
+    is_same = isinstance(value, ast.Attribute) and value.attr == name
+    return bool(_CAPITALISED.match(name)) and is_type and not is_same
+
+
+def renamed_imports() -> Iterator[Place]:
+    """Find classes of the packages that a module imports under another public name."""
+    for path in MODULES:
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(tuple(PACKAGES)):
+                for each in node.names:
+                    if each.asname and each.asname != each.name and _CAPITALISED.match(each.name):
+                        yield place(path, node.lineno, f"{each.name} as {each.asname}")
+
+
+def declarations_of_attestations() -> Iterator[Place]:
+    """Find classes that declare, and calls that copy by name, at least six fields of an attestation."""
+    for path in MODULES:
+        for node in nodes(path):
+            if len(ATTESTATION_FIELDS & set(_fields_named_by(node))) >= FIELDS_OF_A_DECLARATION:
+                kind = f"class {node.name}" if isinstance(node, ast.ClassDef) else "copy"
+                yield place(path, getattr(node, "lineno", 0), kind)
+
+
+def _fields_named_by(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.ClassDef):
+        declared = (each.target for each in node.body if isinstance(each, ast.AnnAssign))
+        yield from (each.id for each in declared if isinstance(each, ast.Name))
+    elif isinstance(node, ast.Call):
+        yield from (each.arg for each in node.keywords if each.arg)
+
+
+def late_imports() -> Iterator[Place]:
+    """Find imports of the packages' own modules inside of a function, which no reader sees at the top of a module."""
+    for path in MODULES:
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from (place(path, line, name) for line, name in _own_imports(node))
+
+
+def type_only_imports() -> Iterator[Place]:
+    """Find imports of the packages' own modules that only a type checker executes."""
+    for path in MODULES:
+        for node in tree(path).body:
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                yield from (place(path, line, name) for line, name in _own_imports(node))
+
+
+def _own_imports(node: ast.AST) -> Iterator[tuple[int, str]]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.ImportFrom) and (each.module or "").startswith(tuple(PACKAGES)):
+            yield each.lineno, each.module or ""
+
+
+def module_sizes() -> list[int]:
+    """List the number of lines of each module, in ascending order."""
+    return sorted(source(path).count("\n") for path in MODULES)
+
+
+def dashboard_states() -> dict[Path, int]:
+    """Return the lines of each module that holds the state of a dashboard's page."""
+    return {path: source(path).count("\n") for path in sorted(DASHBOARDS.rglob("state.py"))}
+
+
+def declared_parameters() -> int:
+    """Count the parameters that the dashboards declare with `param`."""
+    return sum(len(re.findall(r"= param\.[A-Z]\w+\(", source(path))) for path in DASHBOARDS.rglob("*.py"))
+
+
+def pane_modules() -> int:
+    """Count the modules of the dashboards that are a pane."""
+    return sum(1 for path in DASHBOARDS.rglob("panes/*.py") if path.name != "__init__.py")
+
+
+def record_classes() -> int:
+    """Count the classes that repeat a table as a record."""
+    paths = [path for path in MODULES if path.name == "tables.py"]
+    return sum(len(re.findall(r"^class \w+Record\b", source(path), re.MULTILINE)) for path in paths)
+
+
+def renderers() -> int:
+    """Count the functions that turn a row into its form on the wire."""
+    pattern = re.compile(r"^ *def (render_\w+|of|\w+_out)\(", re.MULTILINE)
+    return sum(len(pattern.findall(source(path))) for path in MODULES if PACKAGES["attestlab"] in path.parents)
