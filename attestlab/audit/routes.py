@@ -49,7 +49,7 @@ def _list_events(
 
 
 def _event(row: ChainedAuditEvent) -> AuditEventOut:
-    """Converts a stored record to its response: the response contains exactly what the hash covers."""
+    """Convert a stored record to its response: the response contains exactly what the hash covers."""
     return AuditEventOut(
         **json.loads(row.record), integrity_hash=row.integrity_hash.hex(), prev_hash=row.prev_hash.hex()
     )

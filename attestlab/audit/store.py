@@ -70,7 +70,7 @@ def _matches_kind(kind: AuditEventKind) -> list[ColumnElement[bool]]:
 
 
 def _iterate_kinds(connection: Connection, trail_query: TrailQuery, tenant_id: UUID) -> Iterator[AuditEventKind]:
-    """Yields each matching pair of resource type and action in the trail: some dozens, one index lookup each.
+    """Yield each matching pair of resource type and action in the trail: some dozens, one index lookup each.
 
     So one index serves filters by either column; every further index would slow down each write.
     """

@@ -25,7 +25,7 @@ UNKNOWN_ACTOR = AnonymousActor("stranger")  # the actor of a request whose crede
 
 
 def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> None:
-    """Records an attempt at an action that the caller may not do."""
+    """Record an attempt at an action that the caller may not do."""
     metadata = {"code": error.code, "path": request.path[:200], "peer": request.peer, "request_id": request.request_id}
     if isinstance(error, SignInFailed):
         audit.record(tx, _failed_sign_in(tx, error, request.now, metadata))
@@ -46,7 +46,7 @@ def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> N
 
 
 def record_blocked(tx: Transaction, block: BlockedClient) -> UUID:
-    """Records that a client was blocked, with the tenant whose credential it used, otherwise with the operator.
+    """Record that a client was blocked, with the tenant whose credential it used, otherwise with the operator.
 
     Returns the id of that tenant.
     """
@@ -67,7 +67,7 @@ def record_blocked(tx: Transaction, block: BlockedClient) -> UUID:
 
 
 def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata: Mapping[str, object]) -> AuditEntry:
-    """Builds the entry of a failed login: with the account's tenant, otherwise the operator; never with the address."""
+    """Build the entry of a failed login: with the account's tenant, otherwise the operator; never with the address."""
     return AuditEntry(
         tenant_id=error.tenant_id or store.get_operator_id(tx),
         actor=UNKNOWN_ACTOR,

@@ -50,7 +50,7 @@ class Deliveries:
         actor: Actor,
         at: datetime,
     ) -> None:
-        """Sends a new attestation to its recipient, in the transaction that issues it.
+        """Send a new attestation to its recipient, in the transaction that issues it.
 
         A recipient who has an account gets it immediately.
         """
@@ -87,7 +87,7 @@ class Deliveries:
         )
 
     def deliver_waiting(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
-        """Delivers all pending attestations for the address of a new account; returns their number."""
+        """Deliver all pending attestations for the address of a new account; return their number."""
         waiting = store.list_waiting(tx.exec, address)
         changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
         for delivery in waiting:
@@ -96,7 +96,7 @@ class Deliveries:
         return len(waiting)
 
     def get(self, attestation_id: UUID, *, caller: Caller) -> DeliveryRecord:
-        """Returns the delivery of an attestation.
+        """Return the delivery of an attestation.
 
         Raises:
             NotFound: the caller's tenant has no attestation with this id, or it has no recipient.

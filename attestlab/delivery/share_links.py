@@ -24,15 +24,15 @@ class Links:
         self._keyring = keyring
 
     def public_url(self, attestation_id: UUID) -> str:
-        """Returns the public link, which shows the verdict."""
+        """Return the public link, which shows the verdict."""
         return f"{self.portal_url}/a/{attestation_id}"
 
     def share_url(self, attestation_id: UUID) -> str:
-        """Returns the share link, which shows the verdict, the claims and the bundle."""
+        """Return the share link, which shows the verdict, the claims and the bundle."""
         return f"{self.public_url(attestation_id)}?k={self.share_key(attestation_id)}"
 
     def share_key(self, attestation_id: UUID) -> str:
-        """Derives the key that opens the claims on an attestation's page."""
+        """Derive the key that opens the claims on an attestation's page."""
         return b64url_encode(self._keyring.keyed_sha256(b"public page " + attestation_id.bytes)[:KEY_BYTES])
 
     def is_valid_key(self, attestation_id: UUID, key: str | None) -> bool:

@@ -14,7 +14,7 @@ deliveries = table_of(Delivery)
 
 
 def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> DeliveryRecord:
-    """Returns the delivery of a tenant's attestation.
+    """Return the delivery of a tenant's attestation.
 
     Raises:
         NotFound: the tenant has no such attestation, or it has no recipient.
@@ -27,7 +27,7 @@ def get_delivery(execute: Execute, attestation_id: UUID, *, tenant_id: UUID) -> 
 
 
 def list_waiting(execute: Execute, address: str) -> list[DeliveryRecord]:
-    """Lists the pending deliveries for this address, oldest first."""
+    """List the pending deliveries for this address, oldest first."""
     waits = (deliveries.c.recipient_email == address, deliveries.c.user_id.is_(None))
     query = select(*deliveries.c).where(*waits).order_by(deliveries.c.attestation_id)
     return fetch_all(execute(query), DeliveryRecord)

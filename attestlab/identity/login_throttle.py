@@ -34,7 +34,7 @@ class LoginAttempt:
 
 
 def count_attempt(counters: Counters, attempt: LoginAttempt, *, now: datetime) -> None:
-    """Counts a login attempt.
+    """Count a login attempt.
 
     Raises:
         RateLimited: too many attempts failed.

@@ -48,7 +48,7 @@ async def _authenticate_user(
 async def _prepare_password(
     request: Request, body: PasswordIn, caller: Caller, identity: Identity, executor: Executor
 ) -> AuthenticatedUser:
-    """Verifies the current password and hashes the new one before the write."""
+    """Verify the current password and hash the new one before the write."""
     return await executor.hash_password(
         lambda: identity.prepare_password(
             body.current_password, body.new_password, caller=caller, peer=request.peer, now=request.now

@@ -85,7 +85,7 @@ class SignInFailed(AuthInvalid):
 
 
 def normalize_address(email: str) -> str:
-    """Normalizes an e-mail address for account lookup. Invalid text is trimmed and lowercased, and matches no account.
+    """Normalize an e-mail address for account lookup. Invalid text is trimmed and lowercased, and matches no account.
 
     >>> normalize_address(" Ada@Example.ORG "), normalize_address("No Address")
     ('ada@example.org', 'no address')
@@ -97,7 +97,7 @@ def normalize_address(email: str) -> str:
 
 
 def hash_address(email: str) -> str:
-    """Computes the SHA-256 (hex) of an address, for places that must not contain it in clear text."""
+    """Compute the SHA-256 (hex) of an address, for places that must not contain it in clear text."""
     return hashlib.sha256(normalize_address(email).encode()).hexdigest()
 
 
@@ -122,7 +122,7 @@ class Claims:
 
     @classmethod
     def of(cls, person: Caller, *, email: str, issuer: str, jti: str, at: datetime) -> Claims:
-        """Builds the claims for a person in a session, valid for an hour from `at`."""
+        """Build the claims for a person in a session, valid for an hour from `at`."""
         iat, roles = int(at.timestamp()), tuple(sorted(person.roles))
         sid = UUID(person.credential_id)
         return cls(
@@ -131,7 +131,7 @@ class Claims:
 
     @classmethod
     def parse(cls, payload: bytes) -> Claims:
-        """Parses a payload: exactly these claims, each of its type, in canonical spelling.
+        """Parse a payload: exactly these claims, each of its type, in canonical spelling.
 
         Raises:
             AuthInvalid: the payload differs from that.
@@ -159,13 +159,13 @@ class Claims:
         return claims
 
     def canonical(self) -> bytes:
-        """Serializes the payload as canonical JSON (RFC 8785)."""
+        """Serialize the payload as canonical JSON (RFC 8785)."""
         values: dict[str, object] = {name: getattr(self, name) for name in _TYPES}
         ids = {name: str(values[name]) for name in ("sub", "tenant_id", "sid")}
         return canonical({**values, **ids, "roles": list(self.roles)})
 
     def require_valid(self, *, issuer: str) -> None:
-        """Rejects claims of another issuer, and a lifetime that this service never issues.
+        """Reject claims of another issuer, and a lifetime that this service never issues.
 
         Raises:
             AuthInvalid: issuer, lifetime or issue time is wrong.
@@ -194,12 +194,12 @@ def _has_exact_claims(claims: object) -> TypeGuard[_Members]:
 
 
 def compose_refresh_token(prefix: str, chance: bytes) -> str:
-    """Composes a refresh token from 32 random bytes."""
+    """Compose a refresh token from 32 random bytes."""
     return f"{prefix}r_{b64url_encode(chance)}"
 
 
 def hash_refresh_token(token: str, *, prefix: str) -> bytes:
-    """Computes the SHA-256 by which a refresh token is looked up.
+    """Compute the SHA-256 by which a refresh token is looked up.
 
     Raises:
         AuthInvalid: the text does not have the format of our refresh tokens.
@@ -225,7 +225,7 @@ class Permissions:
 
 @lru_cache(maxsize=256)
 def permissions_for(roles: str, realm: str | None) -> Permissions:
-    """Derives permissions from a person's stored roles and the tenant's stored realm.
+    """Derive permissions from a person's stored roles and the tenant's stored realm.
 
     A consumer has the fixed scopes of consumers and no role, regardless of the row.
     """

@@ -78,7 +78,7 @@ class Identity:
         self.sessions = Sessions(storage=storage, clock=clock, tokens=self.tokens, key_prefix=settings.key_prefix)
 
     def authenticate(self, email: str, password: str, *, peer: str, now: datetime) -> AuthenticatedUser:
-        """Returns the person with this address and password; slow, whether the account exists or not.
+        """Return the person with this address and password; slow, whether the account exists or not.
 
         Raises:
             RateLimited: too many attempts failed, for this account or from this peer.
@@ -97,7 +97,7 @@ class Identity:
         )
 
     def sign_in(self, user: AuthenticatedUser, *, tx: Transaction | None = None) -> Tokens:
-        """Starts a session.
+        """Start a session.
 
         Raises:
             AuthInvalid: the account or its password changed since it was authenticated.
@@ -113,7 +113,7 @@ class Identity:
     def prepare_password(
         self, current: str, new: str, *, caller: Caller, peer: str, now: datetime
     ) -> AuthenticatedUser:
-        """Verifies the caller's current password and hashes the new one; slow.
+        """Verify the caller's current password and hash the new one; slow.
 
         Raises:
             ValidationFailed: the new password is too easy to guess.
@@ -131,7 +131,7 @@ class Identity:
         return replace(user, next_hash=passwords.hash_password(new))
 
     def change_password(self, user: AuthenticatedUser, *, caller: Caller, tx: Transaction | None = None) -> None:
-        """Replaces the password's hash and ends all other sessions of the caller.
+        """Replace the password's hash and end all other sessions of the caller.
 
         Raises:
             AuthInvalid: the account or its password changed since it was authenticated.
@@ -146,7 +146,7 @@ class Identity:
             outbox.publish(tx, person.tenant_id, event, at=now)
 
     def current_user(self, *, caller: Caller) -> CurrentUser:
-        """Returns the user or API key of the caller's credential.
+        """Return the user or API key of the caller's credential.
 
         Raises:
             AuthInvalid: the user or key no longer exists.
@@ -183,7 +183,7 @@ def _require_row(row: Found | None) -> Found:
 
 
 def _require_unchanged(tx: Transaction, user: AuthenticatedUser) -> Person:
-    """Returns the person's row, read under the writer lock, if they may sign in and the password is unchanged."""
+    """Return the person's row, read under the writer lock, if they may sign in and the password is unchanged."""
     tx.flush()
     person = _require_row(store.find_person(tx.connection, user.user_id))
     same = hmac.compare_digest(person.password_hash, user.password_hash)

@@ -51,7 +51,7 @@ class Sessions:
         self.key_prefix = key_prefix
 
     def authenticate(self, token: str, *, now: datetime) -> Caller:
-        """Returns the person of an access token, with their current permissions from the database.
+        """Return the person of an access token, with their current permissions from the database.
 
         Raises:
             AuthInvalid: the token is invalid or expired, or its session or account has ended.
@@ -63,7 +63,7 @@ class Sessions:
         return caller
 
     def begin(self, tx: Transaction, person: Person, *, at: datetime) -> Tokens:
-        """Starts a session for this person."""
+        """Start a session for this person."""
         session_id = new_id(at)
         row = SessionRecord(session_id, person.tenant_id, person.id, at)
         caller = caller_of(person, session_id)
@@ -96,13 +96,13 @@ class Sessions:
             return self._issue_tokens(tx, person, caller, now)
 
     def sign_out(self, *, caller: Caller, refresh_token: str | None = None, tx: Transaction | None = None) -> None:
-        """Ends the caller's session, and the session of `refresh_token` if it is another one of theirs."""
+        """End the caller's session, and the session of `refresh_token` if it is another one of theirs."""
         with self.storage.write(tx) as tx:
             ending = {UUID(caller.credential_id), self._find_session(tx, refresh_token)}
             self._end(tx, ending.__contains__, SessionEndReason.LOGOUT, caller, self.clock.now())
 
     def end_others(self, tx: Transaction, reason: SessionEndReason, *, caller: Caller, at: datetime) -> int:
-        """Ends all sessions of the caller except the current one; returns their number."""
+        """End all sessions of the caller except the current one; return their number."""
         return self._end(tx, UUID(caller.credential_id).__ne__, reason, caller, at)
 
     def _issue_tokens(self, tx: Transaction, person: Person, caller: Caller, now: datetime) -> Tokens:
@@ -137,7 +137,7 @@ class Sessions:
         caller: Caller,
         now: datetime,
     ) -> int:
-        """Ends the person's open sessions that `should_end` selects; returns their number."""
+        """End the person's open sessions that `should_end` selects; return their number."""
         ending = [session for session in store.list_open_sessions(tx, UUID(caller.actor_id)) if should_end(session.id)]
         for session in ending:
             deed = AuditContext(caller.tenant_id, caller, "session.end", now, {"because": reason.value})
@@ -145,7 +145,7 @@ class Sessions:
         return len(ending)
 
     def _find_session(self, tx: Transaction, refresh_token: str | None) -> UUID | None:
-        """Returns the session of a refresh token; None if the token is not one of ours."""
+        """Return the session of a refresh token; None if the token is not one of ours."""
         if refresh_token is None:
             return None
         try:
@@ -157,7 +157,7 @@ class Sessions:
 
 
 def caller_of(person: Person, session_id: UUID, expires_at: datetime | None = None) -> Caller:
-    """Builds the caller for a person in one of their sessions."""
+    """Build the caller for a person in one of their sessions."""
     rights = rules.permissions_for(person.roles, person.realm)
     return Caller(
         person.tenant_id,
@@ -176,7 +176,7 @@ def caller_of(person: Person, session_id: UUID, expires_at: datetime | None = No
 def _load_session(
     connection: Connection, session_id: UUID, expires_at: datetime | None = None
 ) -> tuple[Person, Caller]:
-    """Loads an open session's person and caller.
+    """Load an open session's person and caller.
 
     Raises:
         AuthInvalid: the session or the account has ended.

@@ -83,61 +83,61 @@ class KeyHolder(NamedTuple):
 
 
 def find_person(connection: Connection, user_id: UUID) -> Person | None:
-    """Returns a person with the needed columns of their tenant, or None."""
+    """Return a person with the needed columns of their tenant, or None."""
     return fetch_one(connection.execute(_BY_ID, {"id": user_id}), Person)
 
 
 def find_person_by_address(connection: Connection, address: str) -> Person | None:
-    """Returns the person with this e-mail address, trimmed and lowercased as stored addresses are."""
+    """Return the person with this e-mail address, trimmed and lowercased as stored addresses are."""
     return fetch_one(connection.execute(_BY_ADDRESS, {"address": address}), Person)
 
 
 def find_person_by_session(connection: Connection, session_id: UUID) -> tuple[Person, datetime | None] | None:
-    """Returns the person of a session, and when the session ended."""
+    """Return the person of a session, and when the session ended."""
     row = connection.execute(_BY_SESSION, {"session_id": session_id}).first()
     return None if row is None else (Person._make(row[:-1]), row[-1])
 
 
 def find_key_holder(connection: Connection, key_id: UUID) -> KeyHolder | None:
-    """Returns an API key's name and tenant."""
+    """Return an API key's name and tenant."""
     return fetch_one(connection.execute(_KEY_HOLDER, {"id": key_id}), KeyHolder)
 
 
 def find_first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
-    """Returns the organization that was created with the tenant."""
+    """Return the organization that was created with the tenant."""
     oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id)
     return connection.execute(oldest.limit(1)).scalar()
 
 
 def get_user(tx: Transaction, user_id: UUID) -> UserRecord:
-    """Returns a user's own row, for an update."""
+    """Return a user's own row, for an update."""
     return UserRecord._make(tx.exec(select(*users.c).where(users.c.id == user_id)).one())
 
 
 def list_open_sessions(tx: Transaction, user_id: UUID) -> list[SessionRecord]:
-    """Lists a person's open sessions, for an update."""
+    """List a person's open sessions, for an update."""
     ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
     return fetch_all(tx.exec(ongoing.order_by(sessions.c.id)), SessionRecord)
 
 
 def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> RefreshTokenRecord | None:
-    """Returns the refresh token whose secret has this SHA-256, for an update."""
+    """Return the refresh token whose secret has this SHA-256, for an update."""
     matching = select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256)
     return fetch_one(tx.exec(matching), RefreshTokenRecord)
 
 
 def list_signing_keys(connection: Connection) -> list[TokenKeyRecord]:
-    """Lists all keys that sign or signed access tokens, newest first."""
+    """List all keys that sign or signed access tokens, newest first."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
     return fetch_all(connection.execute(newest_first), TokenKeyRecord)
 
 
 def list_token_keys(tx: Transaction) -> list[TokenKeyRecord]:
-    """Lists all columns of all keys that sign or signed access tokens."""
+    """List all columns of all keys that sign or signed access tokens."""
     return fetch_all(tx.exec(select(*token_keys.c).order_by(token_keys.c.kid)), TokenKeyRecord)
 
 
 def find_newest_signing_key(tx: Transaction) -> TokenKeyRecord | None:
-    """Returns the current signing key, including one created in this transaction; None if there is none yet."""
+    """Return the current signing key, including one created in this transaction; None if there is none yet."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
     return fetch_one(tx.exec(newest_first.limit(1)), TokenKeyRecord)

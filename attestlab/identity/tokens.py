@@ -60,14 +60,14 @@ class AccessTokens:
         self._verified: dict[bytes, Claims] = {}  # by the SHA-256 of the token
 
     def sign(self, tx: Transaction, claims: Claims, *, at: datetime) -> str:
-        """Signs the claims; the first token of an installation creates the key."""
+        """Sign the claims; the first token of an installation creates the key."""
         signer = self._signer or self._load_signer(tx) or self.create_key(tx, at=at)
         if self._signer is None:
             tx.after_commit(lambda: self._remember_signer(signer))
         return jws.sign_compact(signer.alg, signer.private, signer.kid, claims.canonical())
 
     def verify(self, token: str) -> Claims:
-        """Verifies a token's signature and returns its claims, whether it is current or not.
+        """Verify a token's signature and return its claims, whether it is current or not.
 
         Raises:
             AuthInvalid: it was not signed here, or is not in canonical form.
@@ -82,11 +82,11 @@ class AccessTokens:
         return claims
 
     def public_jwks(self) -> list[dict[str, str]]:
-        """Returns all public keys as JWKs, newest first; the first login creates the first key."""
+        """Return all public keys as JWKs, newest first; the first login creates the first key."""
         return [signing.jwk(key.alg, key.public, key.kid) for key in self._list_verifiers()]
 
     def create_key(self, tx: Transaction, *, at: datetime, alg: Algorithm = Algorithm.ED25519) -> Signer:
-        """Creates a signing key. Processes that have not signed yet use it from now on; older keys still verify."""
+        """Create a signing key. Processes that have not signed yet use it from now on; older keys still verify."""
         private = signing.generate(alg)
         public = private.public_key()
         kid = signing.thumbprint(alg, public)
@@ -98,7 +98,7 @@ class AccessTokens:
         return Signer(kid, alg, private)
 
     def rewrap(self, tx: Transaction, new: Keyring, *, at: datetime) -> int:
-        """Seals the private keys under another key-encryption key; returns their number."""
+        """Seal the private keys under another key-encryption key; return their number."""
         rows = store.list_token_keys(tx)
         for row in rows:
             sealed = self.keyring.rewrap(row.sealed, new, tenant_id=None, issuer_id=None, kid=row.kid, alg=row.alg)
@@ -118,7 +118,7 @@ class AccessTokens:
         return claims
 
     def _find_verifier(self, header: str) -> Verifier:
-        """Returns the key with this header; reloads the keys, since another process may have just created it."""
+        """Return the key with this header; reload the keys, since another process may have just created it."""
         if header not in self._verifiers:
             self._verifiers = {jws.protected_header(key.alg, key.kid): key for key in self._list_verifiers()}
         if header not in self._verifiers:

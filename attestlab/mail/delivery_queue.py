@@ -93,7 +93,7 @@ class MailQueue:
 
 
 async def _run_in_daemon_thread(work: Callable[[], None]) -> None:
-    """Runs `work` in a thread that ends with the process."""
+    """Run `work` in a thread that ends with the process."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 

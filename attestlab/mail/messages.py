@@ -47,7 +47,7 @@ class Sender(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Sender:
-        """Parses `name@host`, or `Name <name@host>`.
+        """Parse `name@host`, or `Name <name@host>`.
 
         Raises:
             ValidationFailed: `text` has another form.
@@ -92,7 +92,7 @@ class Message:
 
 
 def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text: str, at: datetime) -> Message:
-    """Writes a message and verifies its bytes; its Message-ID is derived from `mail_id` and identifies a second copy.
+    """Write a message and verify its bytes; its Message-ID is derived from `mail_id` and identifies a second copy.
 
     Raises:
         InvalidMessage: a recipient would not read exactly this subject, this text and our headers.
@@ -119,7 +119,7 @@ def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text
 
 
 def encode_domain(address: str) -> str:
-    """Encodes the domain of an address in A-labels (RFC 5890) if its local part is ASCII.
+    """Encode the domain of an address in A-labels (RFC 5890) if its local part is ASCII.
 
     Every mail server accepts such an address; other non-ASCII addresses need SMTPUTF8 whatever their domain is.
 
@@ -138,7 +138,7 @@ def encode_domain(address: str) -> str:
 
 
 def require_visible(**texts: str) -> None:
-    """Rejects control and format characters, which can make a text display as another.
+    """Reject control and format characters, which can make a text display as another.
 
     Raises:
         InvalidMessage: a text contains such a character.
@@ -149,7 +149,7 @@ def require_visible(**texts: str) -> None:
 
 
 def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> None:
-    """Parses the bytes as a recipient does, and rejects any difference from `headers` and `text`.
+    """Parse the bytes as a recipient does, and reject any difference from `headers` and `text`.
 
     Raises:
         InvalidMessage: a name, the number or a value of the headers differs, or the text does.
@@ -177,7 +177,7 @@ def _domain(address: str) -> str:
 
 
 def _format_mailbox(sender: Sender) -> tuple[str, str]:
-    """Returns the From header as written and as read."""
+    """Return the From header as written and as read."""
     address = f"<{sender.address}>"
     if not sender.name:
         return sender.address, sender.address
@@ -197,7 +197,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _encode_words(text: str) -> str:
-    """Encodes a text in encoded words (RFC 2047), none of which splits a character."""
+    """Encode a text in encoded words (RFC 2047), none of which splits a character."""
     words, word = [], b""
     for character in map(str.encode, text):
         if len(word + character) > MAX_WORD_BYTES:
@@ -208,7 +208,7 @@ def _encode_words(text: str) -> str:
 
 
 def _decode_value(value: str) -> str:
-    """Decodes a header's value: removes folds and decodes encoded words."""
+    """Decode a header's value: remove folds and decode encoded words."""
     unfolded = value.replace("\r\n", "").encode("utf-8", "surrogateescape").decode("utf-8")
     parts = decode_header(unfolded)
     return "".join(part if isinstance(part, str) else part.decode(charset or "ascii") for part, charset in parts)

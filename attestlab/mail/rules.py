@@ -30,7 +30,7 @@ class MailStatus(StrEnum):
 
 
 def pause_after(attempts: int) -> timedelta:
-    """Returns the pause after a number of attempts: a minute, doubling up to an hour.
+    """Return the pause after a number of attempts: a minute, doubling up to an hour.
 
     >>> [int(pause_after(attempts).total_seconds() / 60) for attempts in (1, 2, 3, 7, 10)]
     [1, 2, 4, 60, 60]
@@ -39,7 +39,7 @@ def pause_after(attempts: int) -> timedelta:
 
 
 def describe_error(fault: BaseException) -> str:
-    """Describes a failed attempt for the database: its class and code only.
+    """Describe a failed attempt for the database: its class and code only.
 
     A server's reply may quote the message, which contains a secret.
     """

@@ -53,7 +53,7 @@ class Mails:
     def enqueue(
         self, tx: Transaction, *, tenant_id: UUID, recipient: str, subject: str, text: str, at: datetime
     ) -> UUID:
-        """Stores a mail in the transaction that it reports on: it is sent if and only if the transaction commits.
+        """Store a mail in the transaction that it reports on: it is sent if and only if the transaction commits.
 
         Raises:
             ValidationFailed: recipient or subject contain more than one line.
@@ -78,11 +78,11 @@ class Mails:
         return mail_id
 
     def list_due(self, execute: Execute, *, limit: int) -> list[UUID]:
-        """Lists the ids of the mails that have been due longest."""
+        """List the ids of the mails that have been due longest."""
         return store.list_due(execute, self.clock.now(), limit=limit)
 
     def lease(self, tx: Transaction) -> LeasedMail | None:
-        """Leases the mail that has been due longest, for `LEASE_TTL`; returns None if no mail is due."""
+        """Lease the mail that has been due longest, for `LEASE_TTL`; return None if no mail is due."""
         now = self.clock.now()
         row = store.find_due(tx, now)
         if row is None:
@@ -92,14 +92,14 @@ class Mails:
         return LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed, attempt)
 
     def renew_lease(self, tx: Transaction, mail: LeasedMail) -> bool:
-        """Extends a lease by `LEASE_TTL`; returns False if the mail is final or another process has leased it since."""
+        """Extend a lease by `LEASE_TTL`; return False if the mail is final or another process has leased it since."""
         now, row = self.clock.now(), store.get_mail(tx, mail.id)
         if is_leased := _is_leased(row, mail):
             self._change(tx, row, {"next_attempt_at": now + LEASE_TTL}, "mail.renew", now)
         return is_leased
 
     def text_of(self, mail: LeasedMail) -> str:
-        """Unseals the mail's text.
+        """Unseal the mail's text.
 
         Raises:
             IntegrityFailed: the text was altered, or sealed under another key.
@@ -107,13 +107,13 @@ class Mails:
         return self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode()
 
     def mark_sent(self, tx: Transaction, mail_id: UUID) -> None:
-        """Records the delivery, even if another process now holds the lease, and deletes the text."""
+        """Record the delivery, even if another process now holds the lease, and delete the text."""
         now = self.clock.now()
         changes = {"status": MailStatus.CARRIED.value, "carried_at": now, "last_error": None}
         self._end(tx, store.get_mail(tx, mail_id), changes, "mail.carry", now)
 
     def mark_failed(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
-        """Records a failed attempt: schedules the next one after a pause, or gives the mail up after the last one."""
+        """Record a failed attempt: schedule the next one after a pause, or give the mail up after the last one."""
         now, row = self.clock.now(), store.get_mail(tx, mail.id)
         if not _is_leased(row, mail):
             return
@@ -129,12 +129,12 @@ class Mails:
         self._end(tx, row, changes, "mail.give_up", self.clock.now())
 
     def _end(self, tx: Transaction, row: MailRecord, changes: Mapping[str, object], action: str, now: datetime) -> None:
-        """Makes a mail final, unless another process has already done so."""
+        """Make a mail final, unless another process has already done so."""
         if row.status == MailStatus.WAITING:
             self._change(tx, row, {**changes, "sealed": b"", "next_attempt_at": None}, action, now)
 
     def rewrap(self, tx: Transaction, new: Keyring, *, on_sealed: Callable[[], None] = lambda: None) -> int:
-        """Seals the waiting texts under another key-encryption key; returns their number.
+        """Seal the waiting texts under another key-encryption key; return their number.
 
         `on_sealed` is called after each.
         """

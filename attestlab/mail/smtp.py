@@ -48,7 +48,7 @@ class MailServer:
 
     @classmethod
     def of(cls, url: str, *, timeouts: SmtpTimeouts = SmtpTimeouts()) -> MailServer:
-        """Parses `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte.
+        """Parse `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte.
 
         Raises:
             ValidationFailed: the URL has another form.
@@ -98,15 +98,15 @@ class _Deadline:
         self._handover = self._step = time.monotonic() + handover_s
 
     def start(self, within_s: float) -> None:
-        """Starts a step of the handover."""
+        """Start a step of the handover."""
         self._step = min(time.monotonic() + within_s, self._handover)
 
     def start_after_handover(self, within_s: float) -> None:
-        """Starts a step after the final dot, with its own full timeout."""
+        """Start a step after the final dot, with its own full timeout."""
         self._step = time.monotonic() + within_s
 
     def remaining_s(self) -> float:
-        """Returns the seconds that remain for the step.
+        """Return the seconds that remain for the step.
 
         Raises:
             TimeoutError: the deadline has passed.
@@ -131,7 +131,7 @@ class _Replies:
         self._allowed_bytes = MAX_REPLY_BYTES
 
     def readline(self, limit: int) -> bytes:
-        """Reads to the end of a line, up to `limit` bytes, or to the end of the connection."""
+        """Read to the end of a line, up to `limit` bytes, or to the end of the connection."""
         while b"\n" not in self._buffer and len(self._buffer) < limit and self._receive():
             pass
         end = min(self._buffer.find(b"\n") + 1 or limit, limit)
@@ -163,19 +163,19 @@ class _Session(smtplib.SMTP):
         smtplib.SMTP.__init__(self, host, port, timeout=self._timeouts.connect_s)
 
     def getreply(self) -> tuple[int, bytes]:
-        """Reads a reply within `reply_s`."""
+        """Read a reply within `reply_s`."""
         self._deadline.start(self._timeouts.reply_s)
         self._replies().reset()
         return super().getreply()
 
     def send(self, s: bytes | str) -> None:  # type: ignore[override]  # smtplib itself sends nothing else
-        """Sends within the remaining time of the current step."""
+        """Send within the remaining time of the current step."""
         if self.sock is not None:
             self.sock.settimeout(self._deadline.remaining_s())
         super().send(s)
 
     def transmit(self, message: Message) -> None:
-        """Sends the message with MAIL, RCPT and DATA, up to its acceptance.
+        """Send the message with MAIL, RCPT and DATA, up to its acceptance.
 
         Raises:
             smtplib.SMTPException: the server does not accept it.
@@ -190,7 +190,7 @@ class _Session(smtplib.SMTP):
         self._require_accepted()
 
     def quit_quietly(self) -> None:
-        """Ends the session. Never raises: the server's reply to QUIT does not affect the accepted message."""
+        """End the session. Never raises: the server's reply to QUIT does not affect the accepted message."""
         with suppress(Exception):
             self._deadline.start_after_handover(self._timeouts.quit_s)
             self.putcmd("QUIT")
@@ -207,7 +207,7 @@ class _Session(smtplib.SMTP):
         return (" BODY=8BITMIME" if self.has_extn("8bitmime") else "") + utf8
 
     def _require_accepted(self) -> None:
-        """Reads the code of the reply to the final dot.
+        """Read the code of the reply to the final dot.
 
         The code decides, even if the rest of the reply never arrives.
         """

@@ -23,7 +23,7 @@ _DUE = select(*mails.c).where(*_IS_DUE).order_by(mails.c.next_attempt_at, mails.
 
 
 def find_due(tx: Transaction, now: datetime) -> MailRecord | None:
-    """Returns the mail that has been due longest, or None.
+    """Return the mail that has been due longest, or None.
 
     A mail whose next attempt is later than the longest pause was stored while a clock was wrong, and counts as due.
     """
@@ -31,17 +31,17 @@ def find_due(tx: Transaction, now: datetime) -> MailRecord | None:
 
 
 def list_due(execute: Execute, now: datetime, *, limit: int) -> list[UUID]:
-    """Lists the ids of the mails that have been due longest."""
+    """List the ids of the mails that have been due longest."""
     due = select(mails.c.id).where(*_IS_DUE).order_by(mails.c.next_attempt_at, mails.c.id).limit(limit)
     return list(execute(due, {"now": now, "latest": now + 2 * MAX_RETRY_PAUSE}).scalars())
 
 
 def list_waiting(tx: Transaction) -> list[MailRecord]:
-    """Lists all mails whose text is still stored."""
+    """List all mails whose text is still stored."""
     texts = select(*mails.c).where(mails.c.status == MailStatus.WAITING.value).order_by(mails.c.id)
     return fetch_all(tx.exec(texts), MailRecord)
 
 
 def get_mail(tx: Transaction, mail_id: UUID) -> MailRecord:
-    """Returns all columns of one mail, for an update."""
+    """Return all columns of one mail, for an update."""
     return MailRecord._make(tx.exec(_BY_ID, {"id": mail_id}).one())

@@ -20,12 +20,12 @@ class Transport(Protocol):
     """Delivers a message; returns once the delivery is certain."""
 
     def deliver(self, message: Message) -> None:
-        """Delivers the message; slow."""
+        """Deliver the message; slow."""
         ...
 
 
 def open_transport(smtp_url: SecretStr | None, *, folder: Path) -> Transport:
-    """Returns the mail server at `smtp_url`, or the Maildir `folder`.
+    """Return the mail server at `smtp_url`, or the Maildir `folder`.
 
     Raises:
         ValidationFailed: the URL is invalid; the message does not repeat it, because it may contain a password.
@@ -40,7 +40,7 @@ class Maildir:
     folder: Path
 
     def deliver(self, message: Message) -> None:
-        """Writes the message; once it is in `new` it is complete and on disk. A second copy replaces the first."""
+        """Write the message; once it is in `new` it is complete and on disk. A second copy replaces the first."""
         atomic_files.make_private_folder(self.folder)
         for name in FOLDERS:
             atomic_files.make_private_folder(self.folder / name)

@@ -68,7 +68,7 @@ class ApiKeys:
         environment: Environment = Environment.LIVE,
         tx: Transaction | None = None,
     ) -> CreatedApiKey:
-        """Creates a key of the caller's tenant, with no more scopes than the caller has.
+        """Create a key of the caller's tenant, with no more scopes than the caller has.
 
         All eight scopes of the specification imply the others.
 
@@ -90,7 +90,7 @@ class ApiKeys:
             return self.add(tx, key, tenant_id=caller.tenant_id, actor=caller, at=self.clock.now())
 
     def create_for_consumer(self, name: str, *, caller: Caller, tx: Transaction | None = None) -> CreatedApiKey:
-        """Creates a consumer's own key, with the five fixed scopes, for 90 days.
+        """Create a consumer's own key, with the five fixed scopes, for 90 days.
 
         Raises:
             ValidationFailed: the name is not one line.
@@ -115,7 +115,7 @@ class ApiKeys:
         at: datetime,
         is_consumers: bool = False,
     ) -> CreatedApiKey:
-        """Inserts an active key with a new secret; the caller of this method has checked the permissions."""
+        """Insert an active key with a new secret; the caller of this method has checked the permissions."""
         secret = self._secret(key.environment, is_consumers)
         row = ApiKeyRecord(
             id=new_id(at),
@@ -135,7 +135,7 @@ class ApiKeys:
         return CreatedApiKey(row, secret)
 
     def get(self, key_id: UUID, *, caller: Caller) -> ApiKeyRecord:
-        """Returns one of the keys of the caller's tenant.
+        """Return one of the keys of the caller's tenant.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.
@@ -145,7 +145,7 @@ class ApiKeys:
         return self._current(row)
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[ApiKeyRecord]:
-        """Lists the tenant's keys, newest first, including revoked ones."""
+        """List the tenant's keys, newest first, including revoked ones."""
         with self.storage.read() as connection:
             rows = store.list_page(connection, ApiKeyRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
         return [self._current(row) for row in rows]
@@ -153,7 +153,7 @@ class ApiKeys:
     def revoke(
         self, key_id: UUID, *, reason: str | None, caller: Caller, tx: Transaction | None = None
     ) -> ApiKeyRecord:
-        """Revokes a key permanently; repeating it changes nothing, not even the reason.
+        """Revoke a key permanently; repeating it changes nothing, not even the reason.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.

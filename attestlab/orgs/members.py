@@ -62,7 +62,7 @@ class OnAccountOpened(Protocol):
     """A callback for each new account, in the transaction that opens it."""
 
     def __call__(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> object:
-        """Handles a new account; `address` belongs to it from now on, in lower case."""
+        """Handle a new account; `address` belongs to it from now on, in lower case."""
         ...
 
 
@@ -110,7 +110,7 @@ class People:
         return row
 
     def find_invitation(self, token: str) -> OpenInvitation:
-        """Returns the invitation of a token; it stays open.
+        """Return the invitation of a token; it stays open.
 
         Raises:
             NotFound: the token is unknown, used or expired; the error does not distinguish these.
@@ -122,7 +122,7 @@ class People:
         return OpenInvitation(row.email, row.name, team, row.invited_until)
 
     def prepare_join(self, token: str, password: str) -> AcceptInvitation:
-        """Validates an invitation and hashes the password; slow.
+        """Validate an invitation and hash the password; slow.
 
         Raises:
             NotFound: the token is unknown, used or expired; the error does not distinguish these.
@@ -137,7 +137,7 @@ class People:
     def join(
         self, acceptance: AcceptInvitation, *, name: str | None = None, tx: Transaction | None = None
     ) -> UserRecord:
-        """Accepts an invitation, which uses it up and opens an account.
+        """Accept an invitation, which uses it up and opens an account.
 
         Raises:
             NotFound: the invitation was used, renewed or withdrawn since `prepare_join`.
@@ -163,7 +163,7 @@ class People:
         return joined
 
     def get(self, user_id: UUID, *, caller: Caller) -> UserRecord:
-        """Returns one of the tenant's people.
+        """Return one of the tenant's people.
 
         Raises:
             NotFound: the caller's tenant has no person with this id.
@@ -172,12 +172,12 @@ class People:
             return store.get_owned(connection.execute, UserRecord, user_id, tenant_id=caller.tenant_id)
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[UserRecord]:
-        """Lists the tenant's people, newest first; a removed person is listed without a name."""
+        """List the tenant's people, newest first; a removed person is listed without a name."""
         with self.storage.read() as connection:
             return store.list_page(connection, UserRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def change_role(self, user_id: UUID, role: Role, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
-        """Changes a person's role.
+        """Change a person's role.
 
         Raises:
             NotFound: the caller's tenant has no person with this id.
@@ -204,7 +204,7 @@ class People:
             )
 
     def remove(self, user_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> None:
-        """Removes a person: only an id remains, their sessions end, their address is free again.
+        """Remove a person: only an id remains, their sessions end, their address is free again.
 
         Raises:
             NotFound: the caller's tenant has no person with this id.
@@ -225,7 +225,7 @@ class People:
     def _invite_or_renew(
         self, tx: Transaction, address: str, name: str, invitation: Invitation, caller: Caller, now: datetime
     ) -> UserRecord:
-        """Creates an invited person, or renews their invitation; returns the row."""
+        """Create an invited person, or renew their invitation; return the row."""
         known = store.find_user_by_address(tx.exec, address)
         if known is None:
             row = UserRecord(
@@ -272,7 +272,7 @@ class People:
             role_rules.require_no_self_promotion(current, role)
 
     def _require_other_holders(self, tx: Transaction, row: UserRecord, losing: frozenset[Role]) -> None:
-        """Requires that other people keep the roles; an invited person has not joined, so their roles do not matter."""
+        """Require that other people keep the roles; an invited person has not joined, so their roles do not matter."""
         if row.status != UserStatus.INVITED:
             role_rules.require_not_last(losing, {Role(role) for role in store.list_roles_of_others(tx, row)})
 

@@ -16,7 +16,7 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def normalize_origins(sent: Sequence[str], *, allow_loopback: bool) -> list[str]:
-    """Normalizes origins to one spelling, without duplicates, in their given order.
+    """Normalize origins to one spelling, without duplicates, in their given order.
 
     With `allow_loopback`, plain http is accepted for the local machine, for tests.
 
@@ -41,7 +41,7 @@ def _normalize_origin(text: str, field: str, allow_loopback: bool) -> str:
 
 
 def _split(text: str) -> tuple[SplitResult | None, int | None]:
-    """Splits text that consists of scheme, host and port only; returns None for other text."""
+    """Split text that consists of scheme, host and port only; return None for other text."""
     try:
         parts = urlsplit(text)
         port = parts.port

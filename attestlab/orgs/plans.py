@@ -102,7 +102,7 @@ ADJUSTABLE = tuple(field.name for field in fields(Allowance) if field.name != "h
 
 @lru_cache(maxsize=1024)
 def allowance_for(plan: str, adjusted: str | None = None) -> Allowance:
-    """Returns the allowance of a plan, with the operator's adjustments for the tenant (a JSON object, as stored).
+    """Return the allowance of a plan, with the operator's adjustments for the tenant (a JSON object, as stored).
 
     >>> allowance_for("FREE").issuers, allowance_for("FREE", '{"issuers": 5}').issuers
     (2, 5)
@@ -111,7 +111,7 @@ def allowance_for(plan: str, adjusted: str | None = None) -> Allowance:
 
 
 def encode_adjustments(changes: Mapping[str, int | None]) -> str | None:
-    """Validates and encodes the limits that the operator sets for one tenant.
+    """Validate and encode the limits that the operator sets for one tenant.
 
     Raises:
         ValidationFailed: a limit is unknown or negative.
@@ -127,7 +127,7 @@ def encode_adjustments(changes: Mapping[str, int | None]) -> str | None:
 
 
 def parse_limits(assignments: Iterable[str]) -> dict[str, int | None]:
-    """Parses limits as the command line takes them.
+    """Parse limits as the command line takes them.
 
     Raises:
         ValidationFailed: an assignment is not `name=count` or `name=none`.
@@ -149,5 +149,5 @@ def parse_limits(assignments: Iterable[str]) -> dict[str, int | None]:
 
 
 def public_limits(allowed: Allowance) -> dict[str, int | bool | None]:
-    """Returns the limits by name."""
+    """Return the limits by name."""
     return asdict(allowed)

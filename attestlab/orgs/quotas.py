@@ -23,12 +23,12 @@ DAY_S = 86_400
 
 
 def allowance_of(caller: Caller) -> Allowance:
-    """Returns the allowance of the caller's tenant."""
+    """Return the allowance of the caller's tenant."""
     return allowance_for(caller.plan, caller.adjusted)
 
 
 def require_capacity(resource: str, limit: int | None, used: Callable[[], int]) -> None:
-    """Requires that the plan allows one more; `used` is called only if there is a limit.
+    """Require that the plan allows one more; `used` is called only if there is a limit.
 
     Raises:
         QuotaExceeded: `details` are `{resource, limit, used}`.
@@ -41,7 +41,7 @@ def require_capacity(resource: str, limit: int | None, used: Callable[[], int]) 
 
 
 def require_within_limit(resource: str, limit: int | None, wanted: int, used: int) -> None:
-    """Requires that a replacement holds no more than the plan allows; `used` is the tenant's current number.
+    """Require that a replacement holds no more than the plan allows; `used` is the tenant's current number.
 
     Raises:
         QuotaExceeded: `details` are `{resource, limit, used}`.
@@ -55,7 +55,7 @@ def require_within_limit(resource: str, limit: int | None, wanted: int, used: in
 
 
 def spent_today(connection: Connection, caller: Caller, metric: str, *, at: datetime) -> Count | None:
-    """Returns the daily limit that the caller's tenant has exhausted; None if there is room, or no limit."""
+    """Return the daily limit that the caller's tenant has exhausted; None if there is room, or no limit."""
     limit = allowance_of(caller).attestations_per_day if metric == usage.ATTESTATIONS else None
     if limit is None or usage.get_used(connection, caller.tenant_id, metric, at.date()) < limit:
         return None
@@ -64,7 +64,7 @@ def spent_today(connection: Connection, caller: Caller, metric: str, *, at: date
 
 
 def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
-    """Counts one attestation of the caller's tenant, per UTC day.
+    """Count one attestation of the caller's tenant, per UTC day.
 
     Raises:
         RateLimited: the plan's daily limit is reached.
@@ -79,7 +79,7 @@ def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
 
 
 def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
-    """Builds the error for a verification beyond the daily `limit` of the issuer's plan."""
+    """Build the error for a verification beyond the daily `limit` of the issuer's plan."""
     return BillingLimit(
         f"The issuer's daily quota of {limit} verifications is reached (resets at 00:00 UTC). Verify offline.",
         details={
@@ -91,5 +91,5 @@ def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
 
 
 def next_utc_day(at: datetime) -> datetime:
-    """Returns the start of the next UTC day."""
+    """Return the start of the next UTC day."""
     return datetime.combine(at.astimezone(UTC).date() + timedelta(days=1), time(), UTC)

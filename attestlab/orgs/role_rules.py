@@ -29,7 +29,7 @@ class UserStatus(StrEnum):
 
 
 def normalize_address(text: str, *, field: str = "/email") -> str:
-    """Validates and normalizes an e-mail address for account lookup, in lower case (RFC 5321, 6531).
+    """Validate and normalize an e-mail address for account lookup, in lower case (RFC 5321, 6531).
 
     Raises:
         ValidationFailed: mail cannot be delivered to it.
@@ -48,22 +48,22 @@ def normalize_address(text: str, *, field: str = "/email") -> str:
 
 
 def removed_address(user_id: object) -> str:
-    """Returns the placeholder for a removed person's address; no mail can be delivered to it (RFC 2606)."""
+    """Return the placeholder for a removed person's address; no mail can be delivered to it (RFC 2606)."""
     return f"{user_id}@removed.invalid"
 
 
 def hash_invitation(token: str) -> bytes:
-    """Computes the SHA-256 by which an invitation is looked up; the token itself exists only in the mail."""
+    """Compute the SHA-256 by which an invitation is looked up; the token itself exists only in the mail."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def parse_roles(stored: str) -> frozenset[Role]:
-    """Parses a stored list of roles."""
+    """Parse a stored list of roles."""
     return frozenset(map(Role, stored.split()))
 
 
 def format_roles(roles: Set[Role]) -> str:
-    """Formats roles for storage, always in the same order.
+    """Format roles for storage, always in the same order.
 
     >>> format_roles({Role.SUPER_ADMIN, Role.OWNER})
     'owner super_admin'
@@ -72,12 +72,12 @@ def format_roles(roles: Set[Role]) -> str:
 
 
 def public_roles(roles: Set[Role]) -> str:
-    """Formats roles for events, separated by commas."""
+    """Format roles for events, separated by commas."""
     return format_roles(roles).replace(" ", ",")
 
 
 def with_role(current: Set[Role], role: Role) -> frozenset[Role]:
-    """Returns the roles after a person is given `role`.
+    """Return the roles after a person is given `role`.
 
     A platform role is added to the role in the tenant. A role in the tenant replaces all others, so that a new member
     is a member and nothing else.
@@ -91,7 +91,7 @@ def with_role(current: Set[Role], role: Role) -> frozenset[Role]:
 
 
 def require_may_grant(role: Role, *, caller: Caller, is_operators: bool) -> None:
-    """Requires that the caller may grant a role; `is_operators` tells whether the tenant is the operator's.
+    """Require that the caller may grant a role; `is_operators` tells whether the tenant is the operator's.
 
     Raises:
         PermissionDenied: only an owner makes owners, and only a super admin gives platform roles, in the operator's
@@ -104,7 +104,7 @@ def require_may_grant(role: Role, *, caller: Caller, is_operators: bool) -> None
 
 
 def require_may_change(roles: Set[Role], *, caller: Caller) -> None:
-    """Requires that the caller may change or remove a person with these roles.
+    """Require that the caller may change or remove a person with these roles.
 
     Raises:
         PermissionDenied: the caller is not an owner, or not a super admin.
@@ -117,7 +117,7 @@ def require_may_change(roles: Set[Role], *, caller: Caller) -> None:
 
 
 def require_no_self_promotion(current: Set[Role], role: Role) -> None:
-    """Rejects a promotion of oneself in the tenant.
+    """Reject a promotion of oneself in the tenant.
 
     Raises:
         PermissionDenied: another person must do that.
@@ -131,7 +131,7 @@ def _rank(role: Role) -> int:
 
 
 def require_not_last(losing: Set[Role], others: Set[Role]) -> None:
-    """Requires that the tenant keeps an owner, and the platform a super admin.
+    """Require that the tenant keeps an owner, and the platform a super admin.
 
     `losing` are the roles that a person is about to lose, `others` the roles of the other active people.
 

@@ -97,7 +97,7 @@ def invite_user(request: Request, body: UserIn, tx: Transaction, caller: Caller,
 
 
 async def _prepare_joining(body: JoinIn, people: People, executor: Executor) -> AcceptInvitation:
-    """Validates the invitation and hashes the password before the write, because hashing is slow."""
+    """Validate the invitation and hash the password before the write, because hashing is slow."""
     return await executor.hash_password(people.prepare_join, body.token, body.password)
 
 

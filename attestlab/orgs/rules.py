@@ -157,7 +157,7 @@ class Caller:
 
 
 def checksum(random_part: str) -> str:
-    """Computes the zero-padded base62 CRC-32 of the random part.
+    """Compute the zero-padded base62 CRC-32 of the random part.
 
     >>> checksum("0" * 26)
     '3vSKjy'
@@ -170,12 +170,12 @@ def checksum(random_part: str) -> str:
 
 
 def compose_api_key(prefix: str, environment: Environment, random_part: str) -> str:
-    """Composes an API key from 26 random base62 characters."""
+    """Compose an API key from 26 random base62 characters."""
     return f"{prefix}_{environment}_{random_part}{checksum(random_part)}"
 
 
 def api_key_environment(secret: str, *, prefix: str) -> Environment:
-    """Parses a key's environment after verifying its format and checksum.
+    """Parse a key's environment after verifying its format and checksum.
 
     Raises:
         AuthInvalid: the text is not one of our keys, or was mistyped.
@@ -189,7 +189,7 @@ def api_key_environment(secret: str, *, prefix: str) -> Environment:
 
 
 def compose_consumer_key(prefix: str, random_part: str) -> str:
-    """Composes a consumer's key from 26 random base62 characters."""
+    """Compose a consumer's key from 26 random base62 characters."""
     return f"{prefix}_{random_part}{checksum(random_part)}"
 
 
@@ -209,13 +209,13 @@ def _is_sound(body: str) -> bool:
 
 
 def key_status(stored: str, expires_at: datetime | None, now: datetime) -> ApiKeyStatus:
-    """Returns the status of a key at this time."""
+    """Return the status of a key at this time."""
     is_over = expires_at is not None and now >= expires_at
     return ApiKeyStatus.EXPIRED if is_over and stored == ApiKeyStatus.ACTIVE else ApiKeyStatus(stored)
 
 
 def require_scopes_within(wanted: Set[Scope], held: Set[Scope | ConsumerScope]) -> None:
-    """Requires that a new key gets no scope that its creator lacks.
+    """Require that a new key gets no scope that its creator lacks.
 
     Raises:
         PermissionDenied: `details.required_scope` is the first scope that the creator lacks.
@@ -227,12 +227,12 @@ def require_scopes_within(wanted: Set[Scope], held: Set[Scope | ConsumerScope]) 
 
 
 def key_prefix(secret: str) -> str:
-    """Returns the leading characters that identify a key to people; far too few to guess the rest."""
+    """Return the leading characters that identify a key to people; far too few to guess the rest."""
     return secret[: secret.rindex("_") + 1 + PREFIX_LENGTH]
 
 
 def validate_display_name(field: str, text: str) -> str:
-    """Validates and trims a display name: one line, 1 to 200 characters, none of them invisible or unassigned.
+    """Validate and trim a display name: one line, 1 to 200 characters, none of them invisible or unassigned.
 
     Characters that change the writing direction count as invisible, because they make a name display as another.
     """
@@ -250,7 +250,7 @@ def _is_invisible(character: str) -> bool:
 
 
 def slug(name: str) -> str:
-    """Derives a URL slug from a name, at most 40 characters.
+    """Derive a URL slug from a name, at most 40 characters.
 
     >>> slug("Universität Zürich, Archiv"), slug("株式会社")
     ('universitat-zurich-archiv', 'tenant')
@@ -260,7 +260,7 @@ def slug(name: str) -> str:
 
 
 def validate_slug(text: str) -> str:
-    """Validates a slug that a caller chose.
+    """Validate a slug that a caller chose.
 
     Raises:
         ValidationFailed: it is not a valid slug.
@@ -272,7 +272,7 @@ def validate_slug(text: str) -> str:
 
 
 def free_slug(wanted: str, taken: Set[str]) -> str:
-    """Returns `wanted`, or `wanted` with the first free number from 2.
+    """Return `wanted`, or `wanted` with the first free number from 2.
 
     >>> free_slug("acme", {"acme", "acme-3"}), free_slug("acme", {"acme", "acme-2", "acme-3"})
     ('acme-2', 'acme-4')

@@ -43,7 +43,7 @@ class TenantCreated:
     api_key: str = field(repr=False)
 
     def public(self) -> dict[str, str]:
-        """Returns the values that the command line prints."""
+        """Return the values that the command line prints."""
         return {
             "tenant_id": str(self.tenant_id),
             "org_id": str(self.org_id),
@@ -62,7 +62,7 @@ class ConsumerCreated:
     email: str
 
     def public(self) -> dict[str, str]:
-        """Returns the values that the command line prints."""
+        """Return the values that the command line prints."""
         return {"consumer_id": str(self.consumer_id), "tenant_id": str(self.tenant_id), "email": self.email}
 
 
@@ -84,7 +84,7 @@ class Orgs:
     def create_tenant(
         self, name: str, *, plan: Plan, operator: bool = False, tx: Transaction | None = None
     ) -> TenantCreated:
-        """Creates a tenant with its organization, an owner, and a live key with every tenant scope.
+        """Create a tenant with its organization, an owner, and a live key with every tenant scope.
 
         Raises:
             ValidationFailed: the name is empty, too long or not one line.
@@ -118,7 +118,7 @@ class Orgs:
         return TenantCreated(tenant_id, org_id, owner.email, password, secret)
 
     def add_consumer(self, email: str, password: str, *, name: str, tx: Transaction | None = None) -> ConsumerCreated:
-        """Creates a consumer: a person with an account in a tenant of their own; slow.
+        """Create a consumer: a person with an account in a tenant of their own; slow.
 
         Raises:
             ValidationFailed: address, name or password are not acceptable.
@@ -150,7 +150,7 @@ class Orgs:
     def set_plan(
         self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None], *, tx: Transaction | None = None
     ) -> TenantRecord:
-        """Sets a tenant's plan and its individual limits; earlier individual limits are dropped.
+        """Set a tenant's plan and its individual limits; earlier individual limits are dropped.
 
         Raises:
             NotFound: there is no such tenant.
@@ -165,12 +165,12 @@ class Orgs:
             return audited_write.change(tx, store.tenants, row, changes, deed)
 
     def list_tenants(self, *, with_consumers: bool = False) -> list[TenantRecord]:
-        """Lists all tenants of the installation, oldest first; those of consumers only if asked for."""
+        """List all tenants of the installation, oldest first; those of consumers only if asked for."""
         with self.storage.read() as connection:
             return store.list_tenants(connection.execute, with_consumers=with_consumers)
 
     def authenticate(self, connection: Connection, secret: str) -> Caller:
-        """Returns the caller of an API key; the lookup is by SHA-256, so no secret is compared.
+        """Return the caller of an API key; the lookup is by SHA-256, so no secret is compared.
 
         Does not check `expires_at`: the code that authenticates each request does.
 
@@ -199,7 +199,7 @@ class Orgs:
         return caller
 
     def service_caller(self, tenant_id: UUID) -> Caller:
-        """Returns the service itself as a caller for a tenant, with every scope; for demos and notebooks in process.
+        """Return the service itself as a caller for a tenant, with every scope; for demos and notebooks in process.
 
         Raises:
             NotFound: there is no such tenant.
@@ -209,12 +209,12 @@ class Orgs:
         return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), tenant.plan, adjusted=tenant.adjusted)
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[OrgRecord]:
-        """Lists the tenant's organizations, newest first."""
+        """List the tenant's organizations, newest first."""
         with self.storage.read() as connection:
             return store.list_page(connection, OrgRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def get(self, org_id: UUID, *, caller: Caller) -> OrgRecord:
-        """Returns one of the tenant's organizations.
+        """Return one of the tenant's organizations.
 
         Raises:
             NotFound: the caller's tenant has no organization with this id.
@@ -223,7 +223,7 @@ class Orgs:
             return store.get_owned(connection.execute, OrgRecord, org_id, tenant_id=caller.tenant_id)
 
     def create(self, name: str, *, caller: Caller, slug: str | None = None, tx: Transaction | None = None) -> OrgRecord:
-        """Creates another organization of the tenant; without a `slug`, one is derived from the name.
+        """Create another organization of the tenant; without a `slug`, one is derived from the name.
 
         Raises:
             ValidationFailed: name or slug are not acceptable.
@@ -246,7 +246,7 @@ class Orgs:
         return_origins: Sequence[str] | None = None,
         tx: Transaction | None = None,
     ) -> OrgRecord:
-        """Updates the given fields; a field that is None is unchanged.
+        """Update the given fields; a field that is None is unchanged.
 
         Raises:
             NotFound: the caller's tenant has no organization with this id.
@@ -275,7 +275,7 @@ class Orgs:
         self.on_account_opened(tx, user_id=user.id, address=user.email, at=user.created_at)
 
     def _environment(self, secret: str) -> Environment:
-        """Derives the environment from a key's format; a consumer's key is always live."""
+        """Derive the environment from a key's format; a consumer's key is always live."""
         if rules.is_consumer_key(secret, prefix=self.settings.consumer_key_prefix):
             return Environment.LIVE
         return rules.api_key_environment(secret, prefix=self.settings.key_prefix)

@@ -91,7 +91,7 @@ class OrgPatch(In):
     )
 
     def changes(self) -> OrgChanges:
-        """Returns the fields that were sent."""
+        """Return the fields that were sent."""
         changes: OrgChanges = {}
         if "name" in self.model_fields_set:
             changes["name"] = self.name

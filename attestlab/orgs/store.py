@@ -70,12 +70,12 @@ class KeyWithTenant(NamedTuple):
 
 
 def find_key_by_secret(connection: Connection, secret_sha256: bytes) -> KeyWithTenant | None:
-    """Returns the key whose secret has this SHA-256, with the needed columns of its tenant."""
+    """Return the key whose secret has this SHA-256, with the needed columns of its tenant."""
     return fetch_one(connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}), KeyWithTenant)
 
 
 def get_tenant(execute: Execute, tenant_id: UUID) -> TenantRecord:
-    """Returns a tenant.
+    """Return a tenant.
 
     Raises:
         NotFound: there is no such tenant.
@@ -87,7 +87,7 @@ def get_tenant(execute: Execute, tenant_id: UUID) -> TenantRecord:
 
 
 def get_owned(execute: Execute, kind: type[Record], row_id: UUID, *, tenant_id: UUID) -> Record:
-    """Returns a tenant's own organization, user or API key; a row of another tenant counts as missing.
+    """Return a tenant's own organization, user or API key; a row of another tenant counts as missing.
 
     Raises:
         NotFound: the tenant has no such row.
@@ -103,7 +103,7 @@ def get_owned(execute: Execute, kind: type[Record], row_id: UUID, *, tenant_id: 
 def list_page(
     connection: Connection, kind: type[Record], *, tenant_id: UUID, before: UUID | None, limit: int
 ) -> list[Record]:
-    """Lists the tenant's rows of a kind, newest first, after `before`."""
+    """List the tenant's rows of a kind, newest first, after `before`."""
     table, _ = _OWNED[kind]
     query = select(*table.c).where(table.c.tenant_id == tenant_id)
     if before is not None:
@@ -112,7 +112,7 @@ def list_page(
 
 
 def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
-    """Counts the active, unexpired keys of a tenant."""
+    """Count the active, unexpired keys of a tenant."""
     is_unexpired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
     mine = (api_keys.c.tenant_id == tenant_id, api_keys.c.status == ApiKeyStatus.ACTIVE.value)
     count: int = tx.exec(select(func.count()).select_from(api_keys).where(*mine, is_unexpired)).scalar_one()
@@ -120,17 +120,17 @@ def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
 
 
 def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:
-    """Returns the person with this e-mail address in any tenant."""
+    """Return the person with this e-mail address in any tenant."""
     return fetch_one(execute(select(*users.c).where(users.c.email == address)), UserRecord)
 
 
 def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> UserRecord | None:
-    """Returns the person whose latest, unused invitation token has this SHA-256."""
+    """Return the person whose latest, unused invitation token has this SHA-256."""
     return fetch_one(execute(select(*users.c).where(users.c.invitation_sha256 == token_sha256)), UserRecord)
 
 
 def list_roles_of_others(tx: Transaction, user: UserRecord) -> set[str]:
-    """Lists all roles of the other active people in the same tenant."""
+    """List all roles of the other active people in the same tenant."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
     others = (users.c.tenant_id == user.tenant_id, users.c.id != user.id, is_active)
     return {
@@ -139,21 +139,21 @@ def list_roles_of_others(tx: Transaction, user: UserRecord) -> set[str]:
 
 
 def list_addresses(execute: Execute, tenant_id: UUID, *, roles: Container[str]) -> list[str]:
-    """Lists the e-mail addresses of a tenant's active people with one of these roles."""
+    """List the e-mail addresses of a tenant's active people with one of these roles."""
     is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
     people = select(users.c.email, users.c.roles).where(users.c.tenant_id == tenant_id, is_active).order_by(users.c.id)
     return [email for email, held in execute(people) if any(role in roles for role in held.split())]
 
 
 def get_first_org(execute: Execute, tenant_id: UUID) -> UUID:
-    """Returns the organization that was created with the tenant."""
+    """Return the organization that was created with the tenant."""
     oldest = select(orgs.c.id).where(orgs.c.tenant_id == tenant_id).order_by(orgs.c.created_at, orgs.c.id).limit(1)
     org_id: UUID = execute(oldest).scalar_one()
     return org_id
 
 
 def list_slugs_like(tx: Transaction, slug: str) -> set[str]:
-    """Lists the taken slugs that equal this one or begin with it and a hyphen."""
+    """List the taken slugs that equal this one or begin with it and a hyphen."""
     alike = (orgs.c.slug == slug) | orgs.c.slug.startswith(f"{slug}-", autoescape=True)
     return set(tx.exec(select(orgs.c.slug).where(alike)).scalars())
 
@@ -164,13 +164,13 @@ def has_operator(tx: Transaction) -> bool:
 
 
 def get_operator_id(tx: Transaction) -> UUID:
-    """Returns the operator's tenant, which every installation has."""
+    """Return the operator's tenant, which every installation has."""
     tenant_id: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
     return tenant_id
 
 
 def list_tenants(execute: Execute, *, with_consumers: bool) -> list[TenantRecord]:
-    """Lists all tenants, oldest first; those of consumers only if asked for."""
+    """List all tenants, oldest first; those of consumers only if asked for."""
     query = select(*tenants.c).order_by(tenants.c.id)
     if not with_consumers:
         query = query.where(func.coalesce(tenants.c.realm, Realm.TENANT.value) != Realm.CONSUMER.value)
@@ -178,7 +178,7 @@ def list_tenants(execute: Execute, *, with_consumers: bool) -> list[TenantRecord
 
 
 def find_tenant_by_name(execute: Execute, name: str) -> UUID:
-    """Returns the tenant of this name, compared without regard to case.
+    """Return the tenant of this name, compared without regard to case.
 
     Raises:
         NotFound: there is none, or there are several.

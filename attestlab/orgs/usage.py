@@ -39,12 +39,12 @@ _ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"u
 
 
 def count_use(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime, times: int = 1) -> None:
-    """Counts one or more uses, if and only if the transaction commits."""
+    """Count one or more uses, if and only if the transaction commits."""
     tx.buffer(BUFFER).append(((tenant_id, metric, at.date()), times))
 
 
 def write_counts(tx: Transaction) -> None:
-    """Writes the uses of a transaction just before its commit."""
+    """Write the uses of a transaction just before its commit."""
     uses = tx.buffer(BUFFER)
     if not uses:
         return
@@ -57,17 +57,17 @@ def write_counts(tx: Transaction) -> None:
 
 
 def list_days(connection: Connection) -> Iterator[UsageDayRecord]:
-    """Yields all counts."""
+    """Yield all counts."""
     return iterate(connection.execute(select(*_table.c)), UsageDayRecord)
 
 
 def get_used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:
-    """Returns a tenant's usage of `metric` on `day`."""
+    """Return a tenant's usage of `metric` on `day`."""
     return connection.execute(_USED, {"tenant_id": tenant_id, "metric": metric, "day": day}).scalar() or 0
 
 
 def used_with_pending(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> int:
-    """Returns a tenant's usage of `metric` on the day of `at`, including this transaction's uncommitted uses."""
+    """Return a tenant's usage of `metric` on the day of `at`, including this transaction's uncommitted uses."""
     place = (tenant_id, metric, at.date())
     known = ("usage", place)
     if known not in tx.cache:

@@ -50,7 +50,7 @@ class ExecuteWrite(Protocol):
 
 
 def generate_request_id() -> str:
-    """Generates a random request id."""
+    """Generate a random request id."""
     return secrets.token_hex(8)
 
 
@@ -102,7 +102,7 @@ class Application:
         self._date = ""
 
     def date_header(self, now: datetime) -> str:
-        """Returns the `Date` header for this second, cached."""
+        """Return the `Date` header for this second, cached."""
         second = now.replace(microsecond=0)
         if second != self._date_second:
             self._date_second, self._date = second, format_datetime(second, usegmt=True)

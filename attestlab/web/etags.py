@@ -14,12 +14,12 @@ _OF_BODY = ("Content-Type", "Content-Length")
 
 
 def strong_etag(body: bytes) -> str:
-    """Computes the strong entity tag of a representation: equal tags mean equal bytes."""
+    """Compute the strong entity tag of a representation: equal tags mean equal bytes."""
     return f'"{b64url_encode(sha256(body).digest()[:_TAG_BYTES])}"'
 
 
 def apply_if_none_match(answer: Response, if_none_match: str | None, *, suffix: str = "") -> Response:
-    """Adds the entity tag to a GET's response, and turns it into a 304 without a body if the client has it already.
+    """Add the entity tag to a GET's response, and turn it into a 304 without a body if the client has it already.
 
     `suffix` distinguishes the tag of another form of the same body, such as gzip.
     An error has no tag: a condition is evaluated only where the response would be a success (RFC 9110 section 13.2.1).

@@ -50,7 +50,7 @@ class Executor:
         self._passwords = ThreadPoolExecutor(_PASSWORD_THREADS, "attestlab-passwords")
 
     async def read(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Runs a read on the event loop or in a thread, as `reads_inline` sets.
+        """Run a read on the event loop or in a thread, as `reads_inline` sets.
 
         On the event loop, work that a read declares as long runs in a thread first.
         """
@@ -64,11 +64,11 @@ class Executor:
         return function(*arguments)
 
     async def run_in_thread(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Runs long work in threads that no read uses; calls to other hosts belong in `outbound`."""
+        """Run long work in threads that no read uses; calls to other hosts belong in `outbound`."""
         return await asyncio.get_running_loop().run_in_executor(self._long, function, *arguments)
 
     async def hash_password(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Creates or verifies a password hash in threads that no other work uses."""
+        """Create or verify a password hash in threads that no other work uses."""
         return await asyncio.get_running_loop().run_in_executor(self._passwords, function, *arguments)
 
     def close(self) -> None:

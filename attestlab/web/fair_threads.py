@@ -32,7 +32,7 @@ class FairThreads:
         self._turns: dict[str, _Turn] = {}
 
     async def run(self, owner: str, function: Callable[..., Result], *arguments: object) -> Result:
-        """Runs `function` in a thread after all earlier tasks of `owner` have finished."""
+        """Run `function` in a thread after all earlier tasks of `owner` have finished."""
         turn = self._turns.setdefault(owner, _Turn())
         turn.users += 1
         try:

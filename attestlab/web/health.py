@@ -32,7 +32,7 @@ class Readiness(Health):
 
 
 def health_routes(checks: Mapping[str, Check]) -> Routes:
-    """Builds the two health routes; `checks` maps names to checks."""
+    """Build the two health routes; `checks` maps names to checks."""
     routes = Routes("operations")
 
     @routes.get("/healthz", scope=PUBLIC, charged=False)
@@ -61,7 +61,7 @@ def health_routes(checks: Mapping[str, Check]) -> Routes:
 
 
 async def _run_check(executor: Executor, check: Check) -> Exception | None:
-    """Runs a check and returns its error. The text of a foreign error stays in the log of the failed component."""
+    """Run a check and return its error. The text of a foreign error stays in the log of the failed component."""
     try:
         outcome = await executor.read(check)
         if isawaitable(outcome):

@@ -37,7 +37,7 @@ class Stderr:
         self._lock = threading.Lock()
 
     def write(self, render: Callable[[], str]) -> None:
-        """Writes the line that `render` returns, preceded by the number of lines that were lost before it."""
+        """Write the line that `render` returns, preceded by the number of lines that were lost before it."""
         with self._lock:
             try:
                 if self._unreported:
@@ -74,17 +74,17 @@ _repeated: dict[str, tuple[float, int]] = {}
 
 
 def log_request_failure(fault: BaseException, *, request_id: str) -> None:
-    """Logs a request that ended with an unexpected error."""
+    """Log a request that ended with an unexpected error."""
     _log_error("request failed", fault, request_id=request_id)
 
 
 def log_part_failure(fault: BaseException, *, part: str) -> None:
-    """Logs background work that failed and will be retried."""
+    """Log background work that failed and will be retried."""
     _log_error("part failed", fault, part=part)
 
 
 def log_repeated_failure(event: str, fault: BaseException, **facts: str) -> None:
-    """Logs a failure that may recur with every request: one line per second and event. `omitted` counts the others."""
+    """Log a failure that may recur with every request: one line per second and event. `omitted` counts the others."""
     now = monotonic()
     last, omitted = _repeated.get(event, (-REPEAT_INTERVAL_S, 0))
     if now < last + REPEAT_INTERVAL_S:
@@ -95,7 +95,7 @@ def log_repeated_failure(event: str, fault: BaseException, **facts: str) -> None
 
 
 def log_warning(event: str, **facts: object) -> None:
-    """Logs a setting, or a state of the machine, that the operator should know."""
+    """Log a setting, or a state of the machine, that the operator should know."""
     STDERR.write(lambda: _format_line(event, "warning", **facts))
 
 
@@ -113,7 +113,7 @@ def _format_line(event: str, level: str, **facts: object) -> str:
 
 
 def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an error and its causes, including the members of a group, each once."""
+    """Yield an error and its causes, including the members of a group, each once."""
     waiting, seen = [error], set[int]()
     while waiting and len(seen) < MAX_ERRORS:
         error = waiting.pop(0)
@@ -136,7 +136,7 @@ def _describe_error(error: BaseException) -> dict[str, object]:
 
 
 def _stderr_descriptor() -> int | None:
-    """Returns the file descriptor of standard error, or None if it is not a file.
+    """Return the file descriptor of standard error, or None if it is not a file.
 
     Raises:
         BrokenPipeError: the process was started without standard error, or has closed it.
@@ -153,7 +153,7 @@ class _LibraryLogHandler(logging.Handler):
     """Writes records of libraries such as asyncio and Tornado, from WARNING up, to this log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Logs a record; for an error its description only, because the library's text may quote values."""
+        """Log a record; for an error its description only, because the library's text may quote values."""
         error = record.exc_info[1] if record.exc_info else None
         if error is None:
             STDERR.write(lambda: _format_line("library", "warning", logger=record.name, message=record.getMessage()))
@@ -173,7 +173,7 @@ def _log_thread_failure(ended: threading.ExceptHookArgs) -> None:
 
 
 def log_loop_failure(_loop: object, context: dict[str, object]) -> None:
-    """Logs an error that asyncio reports, without asyncio's own text, which would quote the error's values."""
+    """Log an error that asyncio reports, without asyncio's own text, which would quote the error's values."""
     error = context.get("exception")
     if isinstance(error, BaseException):
         log_part_failure(error, part="event loop")

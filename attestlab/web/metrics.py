@@ -58,7 +58,7 @@ class Metrics:
         self._children: dict[tuple[int, int], tuple[Counter, Histogram]] = {}
 
     def count_response(self, route: Route | None, status: int, seconds: float) -> None:
-        """Counts one response."""
+        """Count one response."""
         children = self._children.get((id(route), status))
         if children is None:
             children = self._children[id(route), status] = self._label_series(route, status)
@@ -66,21 +66,21 @@ class Metrics:
         children[1].observe(seconds)
 
     def count_lost_line(self) -> None:
-        """Counts a log line that could not be written. Thread-safe."""
+        """Count a log line that could not be written. Thread-safe."""
         self._lost_lines.inc()
 
     def count_failed_commit(self, cause: str) -> None:
-        """Counts a failed commit. Thread-safe."""
+        """Count a failed commit. Thread-safe."""
         self._failed_commits.labels(cause).inc()
 
     def count_submission(self, witness: str, outcome: str, size: int | None) -> None:
-        """Counts the outcome of submitting a checkpoint to a witness; `size` is the tree size that it cosigned."""
+        """Count the outcome of submitting a checkpoint to a witness; `size` is the tree size that it cosigned."""
         self._submissions.labels(witness, outcome).inc()
         if size is not None:
             self._cosigned.labels(witness).set(size)
 
     def render(self) -> bytes:
-        """Renders all metrics in text format 0.0.4. Thread-safe."""
+        """Render all metrics in text format 0.0.4. Thread-safe."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self.registry)
         of_all = CollectorRegistry()
@@ -93,7 +93,7 @@ class Metrics:
 
 
 def metrics_routes(metrics: Metrics) -> Routes:
-    """Builds `GET /metrics`."""
+    """Build `GET /metrics`."""
     routes = Routes("operations")
 
     @routes.get("/metrics", scope=PUBLIC, charged=False, produces={"text/plain": str})

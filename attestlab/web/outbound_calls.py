@@ -28,7 +28,7 @@ class OutboundCalls:
         self._owners: set[str] = set()
 
     async def run(self, owner: str, function: Callable[..., Result], *arguments: object) -> Result:
-        """Runs `function` in a thread now; its slot is released when it returns, even if the client disconnects.
+        """Run `function` in a thread now; its slot is released when it returns, even if the client disconnects.
 
         Raises:
             Unavailable: a call of this owner is in flight, or the limit of concurrent calls is reached.

@@ -63,25 +63,25 @@ class Page(Out, Generic[Item]):
 def split_page(
     rows: Sequence[Row], *, limit: int, kind: str, position: Callable[[Row], Position]
 ) -> tuple[Sequence[Row], str | None]:
-    """Splits up to `limit + 1` rows from a store into the page's rows and the cursor of the next page."""
+    """Split up to `limit + 1` rows from a store into the page's rows and the cursor of the next page."""
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], encode_cursor(kind, position(rows[limit - 1]))
 
 
 def encode_cursor(kind: str, position: Position) -> str:
-    """Encodes the cursor for the rows after `position` in the list named `kind`."""
+    """Encode the cursor for the rows after `position` in the list named `kind`."""
     text = json.dumps(list(position), separators=(",", ":")).encode()
     return b64url_encode(_checksum(kind, text) + text)
 
 
 def bind_cursor(cursor: str, query: PageQuery) -> str:
-    """Adds a digest of the filters to a cursor: continued with other filters, a list would skip rows silently."""
+    """Add a digest of the filters to a cursor: continued with other filters, a list would skip rows silently."""
     return f"{cursor}{_SEPARATOR}{_digest_filters(query)}"
 
 
 def release_cursor(query: PageQuery) -> PageQuery:
-    """Returns a query whose cursor is without its digest.
+    """Return a query whose cursor is without its digest.
 
     Raises:
         ValidationFailed: the cursor is of a page with other filters.
@@ -101,7 +101,7 @@ def _digest_filters(query: PageQuery) -> str:
 
 
 def decode_position(kind: str, cursor: str) -> list[str | int]:
-    """Decodes the position in `cursor`.
+    """Decode the position in `cursor`.
 
     Raises:
         ValidationFailed: it is not a cursor of this list.
@@ -123,7 +123,7 @@ def decode_position(kind: str, cursor: str) -> list[str | int]:
 
 
 def decode_number(kind: str, cursor: str | None) -> int | None:
-    """Decodes the cursor of a list that is ordered by a number; None without a cursor.
+    """Decode the cursor of a list that is ordered by a number; None without a cursor.
 
     Raises:
         ValidationFailed: it is not a cursor of this list.
@@ -137,7 +137,7 @@ def decode_number(kind: str, cursor: str | None) -> int | None:
 
 
 def decode_id(kind: str, cursor: str | None) -> UUID | None:
-    """Decodes the cursor of a list that is ordered by id; None without a cursor.
+    """Decode the cursor of a list that is ordered by id; None without a cursor.
 
     Raises:
         ValidationFailed: it is not a cursor of this list.

@@ -45,7 +45,7 @@ _INTERNAL_ERROR = "Internal error. Quote the request id when you report it."
 
 
 def list_codes() -> list[str]:
-    """Lists the codes of all errors."""
+    """List the codes of all errors."""
     return sorted({kind.code for kind in STATUS_OF})
 
 
@@ -80,17 +80,17 @@ class HtmlPage(Protocol):
 
 
 def http_status(error: errors.AttestLabError) -> int:
-    """Returns the HTTP status of an error."""
+    """Return the HTTP status of an error."""
     return http_status_of(type(error))
 
 
 def http_status_of(kind: type[errors.AttestLabError]) -> int:
-    """Returns the HTTP status of the nearest class in the hierarchy of an error that has one."""
+    """Return the HTTP status of the nearest class in the hierarchy of an error that has one."""
     return next(STATUS_OF[base] for base in kind.__mro__ if base in STATUS_OF)
 
 
 def error_response(error: errors.AttestLabError, request_id: str) -> Response:
-    """Builds the envelope of an expected error; an error with status 500 becomes an internal error."""
+    """Build the envelope of an expected error; an error with status 500 becomes an internal error."""
     status = http_status(error)
     if status == 500:
         return internal_error_response(error, request_id)
@@ -108,13 +108,13 @@ def error_response(error: errors.AttestLabError, request_id: str) -> Response:
 
 
 def unavailable_response(error: BaseException, request_id: str) -> Response:
-    """Builds the 503 for a database that cannot be reached, read or locked now; the request changed nothing."""
+    """Build the 503 for a database that cannot be reached, read or locked now; the request changed nothing."""
     logging_setup.log_repeated_failure("records unreachable", error, request_id=request_id)
     return error_response(errors.Unavailable("The database cannot be reached right now. Retry shortly."), request_id)
 
 
 def internal_error_response(error: BaseException, request_id: str) -> Response:
-    """Builds the envelope of an unexpected error; its details go to the log only."""
+    """Build the envelope of an unexpected error; its details go to the log only."""
     logging_setup.log_request_failure(error, request_id=request_id)
     envelope = {
         "code": "INTERNAL_ERROR",
@@ -126,7 +126,7 @@ def internal_error_response(error: BaseException, request_id: str) -> Response:
 
 
 def page_response(answer: Response, page_of: PageOfError, *, path: str, path_prefix: str) -> Response:
-    """Renders an error response as a page; status and `Retry-After` stay. If that fails, the envelope is sent."""
+    """Render an error response as a page; status and `Retry-After` stay. If that fails, the envelope is sent."""
     try:
         page = page_of(ErrorEnvelope.model_validate_json(answer.body), path=path, path_prefix=path_prefix)
     except Exception as error:

@@ -86,11 +86,11 @@ class Request:
         self.respond_headers: dict[str, str] = {}
 
     def header(self, name: str) -> str | None:
-        """Returns a request header by name, ignoring case, or None if it was not sent."""
+        """Return a request header by name, ignoring case, or None if it was not sent."""
         return self.headers.get(name.lower())
 
     def disconnect_event(self) -> Event:
-        """Returns an event that is set when the client disconnects before it gets its response. Call on the event loop.
+        """Return an event that is set when the client disconnects before it gets its response. Call on the event loop.
 
         Use it for long work whose result only this client needs. Disconnects are monitored only after the first call.
         """

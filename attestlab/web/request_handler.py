@@ -117,7 +117,7 @@ class RequestHandler:
         await self._await_response(self._respond())
 
     async def reject(self, error: AttestLabError) -> None:
-        """Responds with an error that occurred before a route could run."""
+        """Respond with an error that occurred before a route could run."""
         await self._await_response(self._reject_unrouted(error))
 
     async def _await_response(self, answering: Awaitable[Response]) -> None:
@@ -131,11 +131,11 @@ class RequestHandler:
             self._response = self._for_browsers(answered(error, self._request_id))
 
     def take_pieces(self) -> AsyncGenerator[bytes] | None:
-        """Returns the pieces of a streamed response's body, which the connection sends after `response`."""
+        """Return the pieces of a streamed response's body, which the connection sends after `response`."""
         return None if self._head.method == "HEAD" else self._response.pieces
 
     def response(self, *, close: bool) -> bytes:
-        """Returns the response's bytes; `close` announces that the server closes the connection after it."""
+        """Return the response's bytes; `close` announces that the server closes the connection after it."""
         try:
             message = self._compose(close=close)
         except ValueError as error:  # a route put a line break into a header
@@ -154,14 +154,14 @@ class RequestHandler:
             return self._for_browsers(problems.error_response(refused, self._request_id))
 
     def _for_browsers(self, answer: Response) -> Response:
-        """Renders an error as a page if the client prefers HTML, as browsers do."""
+        """Render an error as a page if the client prefers HTML, as browsers do."""
         page_of = self._application.page_of_error
         if page_of is None or not prefers_html(self._head.headers.get("accept")):
             return answer
         return problems.page_response(answer, page_of, path=self._head.path, path_prefix=self._path_prefix)
 
     async def _record_error(self, error: AttestLabError) -> AttestLabError:
-        """Counts a rejected request and records a denied attempt.
+        """Count a rejected request and record a denied attempt.
 
         Returns the error to send, which may be another one.
         """
@@ -181,7 +181,7 @@ class RequestHandler:
         return error
 
     async def _charge_error(self, error: AttestLabError) -> AttestLabError:
-        """Charges a rejected request to the client's address.
+        """Charge a rejected request to the client's address.
 
         Returns the error to send: `OverLimit` if the address has exhausted its limit.
         """
@@ -198,7 +198,7 @@ class RequestHandler:
         return error
 
     async def _record_violation(self, error: OverLimit) -> OverLimit:
-        """Counts a violation; the one that reaches the limit blocks the lane, and its error states for how long."""
+        """Count a violation; the one that reaches the limit blocks the lane, and its error states for how long."""
         limiter = self._application.limiter
         if not await self._application.executor.read(lambda: limiter.record_violation(self._lane(), now=self._now)):
             return error
@@ -206,7 +206,7 @@ class RequestHandler:
         return OverLimit(error.count, caller=error.caller, wait_s=BLOCK_DURATION_S)
 
     async def _reject_unrouted(self, error: AttestLabError) -> Response:
-        """Rejects a request that no route matches; it costs the address as much as any other request."""
+        """Reject a request that no route matches; it costs the address as much as any other request."""
         await self._application.executor.read(self._charge_address)
         raise error
 
@@ -288,7 +288,7 @@ class RequestHandler:
         return caller
 
     def _require_unblocked_public(self, request: Request) -> None:
-        """Admits a tenant's authenticated request for a public route from a blocked address, charged to the tenant."""
+        """Admit a tenant's authenticated request for a public route from a blocked address, charged to the tenant."""
         limiter = self._application.limiter
         try:
             limiter.require_unblocked(self._lane(), now=request.now)
@@ -322,7 +322,7 @@ class RequestHandler:
         return await bodies.run(owner, _validate_large_body, request, route.body, sent)
 
     async def _read_sent(self, route: Route, run_in_thread: body_reader.RunInThread) -> body_reader.ParsedBody | None:
-        """Reads a JSON body, or a form that stands for one."""
+        """Read a JSON body, or a form that stands for one."""
         member = route.large_member
         if route.web_form:
             return await body_reader.read_web_form(
@@ -353,7 +353,7 @@ class RequestHandler:
         return await self._compress(request, answer) if as_gzip and answer.body else answer
 
     async def _compress(self, request: Request, answer: Response) -> Response:
-        """Compresses a body, a large one in a thread, so that the event loop stays free."""
+        """Compress a body, a large one in a thread, so that the event loop stays free."""
         compress = content_coding.compress_once if request.route.fixed else content_coding.compress
         if len(answer.body) <= content_coding.INLINE_BYTES or content_coding.is_kept(answer.body):
             return compress(answer)
@@ -375,7 +375,7 @@ class RequestHandler:
 
 
 def _validate_large_body(request: Request, model: type[BaseModel], sent: body_reader.ParsedBody) -> BaseModel:
-    """Validates the body, and computes the canonical form that an Idempotency-Key is bound to.
+    """Validate the body, and compute the canonical form that an Idempotency-Key is bound to.
 
     The canonical form is computed in this thread so that the event loop stays free.
     """

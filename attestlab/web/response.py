@@ -95,7 +95,7 @@ def compose(
 
 
 def _rate_fields(rate: Count) -> str:
-    """Formats the rate limit headers, which every response carries (SPEC, Rate limit headers)."""
+    """Format the rate limit headers, which every response carries (SPEC, Rate limit headers)."""
     return (
         f"\r\nX-RateLimit-Limit: {rate.limit}\r\nX-RateLimit-Remaining: {rate.remaining}"
         f"\r\nX-RateLimit-Reset: {math.ceil(rate.reset_at)}\r\nX-RateLimit-Policy: {rate.limit};w={rate.window_s}"

@@ -29,13 +29,13 @@ class Supervisor:
         self._tasks: list[Supervised] = []
 
     def start(self, name: str, work: Work) -> Supervised:
-        """Starts `work`; `name` identifies it in the log and at `/readyz`."""
+        """Start `work`; `name` identifies it in the log and at `/readyz`."""
         task = Supervised(name, work, *self._pauses)
         self._tasks.append(task)
         return task
 
     def check(self) -> None:
-        """Requires every task to be running, with a completed round since its last failure.
+        """Require every task to be running, with a completed round since its last failure.
 
         Raises:
             Unavailable: a task has failed and not completed a round since.
@@ -60,7 +60,7 @@ class Supervised:
         self._task = asyncio.create_task(self._run(), name=name)
 
     async def finish(self, *, within_s: float) -> None:
-        """Lets the task end by itself within `within_s` seconds, then cancels it; it is not restarted.
+        """Let the task end by itself within `within_s` seconds, then cancel it; it is not restarted.
 
         A task that does not end within `CANCEL_TIMEOUT_S` of its cancellation is logged and left behind, because a
         server that waits for it would never stop.

@@ -31,7 +31,7 @@ _OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our own 
 
 
 def validate_body(model: type[Model], text: bytes, document: object) -> Model:
-    """Validates strict JSON `text`, parsed as `document`, without coercion between JSON types.
+    """Validate strict JSON `text`, parsed as `document`, without coercion between JSON types.
 
     Raises:
         ValidationFailed: a field is missing, unknown or of the wrong type; fields are JSON Pointers.
@@ -48,7 +48,7 @@ def validate_body(model: type[Model], text: bytes, document: object) -> Model:
 
 
 def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None:
-    """Validates a query string against a model; returns None if the route takes no query.
+    """Validate a query string against a model; returns None if the route takes no query.
 
     Raises:
         ValidationFailed: a parameter is unknown, repeated, or of the wrong type; fields are JSON Pointers.
@@ -78,7 +78,7 @@ def _require_ordered_bounds(where: str, found: BaseModel) -> None:
 
 
 def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) -> None:
-    """Requires the canonical spelling of integers; pydantic would also accept 1_0, +5, 05 and surrounding blanks."""
+    """Require the canonical spelling of integers; pydantic would also accept 1_0, +5, 05 and surrounding blanks."""
     for name, field in model.model_fields.items():
         text = values.get(field.alias or name)
         is_number = int in (field.annotation, *get_args(field.annotation))
@@ -115,7 +115,7 @@ def _unknown_parameters_error(values: Mapping[str, object]) -> ValidationFailed:
 
 
 def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
-    """Rejects a body with more unknown members than a response lists.
+    """Reject a body with more unknown members than a response lists.
 
     pydantic would first create an error for each one: half a second for the 75,000 that 1 MiB can contain.
     """
@@ -132,7 +132,7 @@ def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
 
 
 def _reject_missing(model: type[BaseModel], document: object) -> None:
-    """Rejects a body that lacks members.
+    """Reject a body that lacks members.
 
     pydantic would build all Python objects of the body again for each of them: 0.1 s for 1 MiB, in which no other
     thread runs.
@@ -159,7 +159,7 @@ class _Member(NamedTuple):
 def _walk_objects(
     model: type[BaseModel], value: object, place: tuple[object, ...]
 ) -> Iterator[tuple[Mapping[str, _Member], Mapping[str, object], tuple[object, ...]]]:
-    """Yields each object in `value` whose model forbids other members: with these members, and its place."""
+    """Yield each object in `value` whose model forbids other members: with these members, and its place."""
     if not isinstance(value, dict) or model.model_config.get("extra") != "forbid":
         return
     members = _members_of(model)
@@ -175,7 +175,7 @@ def _walk_objects(
 
 @cache
 def _members_of(model: type[BaseModel]) -> dict[str, _Member]:
-    """Returns the JSON members of `model`."""
+    """Return the JSON members of `model`."""
     return {
         field.alias or name: _Member(
             field.is_required(), _find_model(field.annotation), _find_model(_find_element(field.annotation))
@@ -240,7 +240,7 @@ def _say_unknown(noun: str, close: str | None) -> str:
 
 
 def _error_of_faults(where: str, faults: list[FieldError], count: int) -> ValidationFailed:
-    """Builds the error for `count` faults, of which `faults` are listed."""
+    """Build the error for `count` faults, of which `faults` are listed."""
     more = count - len(faults)
     first = f"{faults[0].field or 'it'}: {faults[0].message}"
     rest = f" (and {more:,} more faults)" if more else ""
@@ -248,7 +248,7 @@ def _error_of_faults(where: str, faults: list[FieldError], count: int) -> Valida
 
 
 def _pointer(location: tuple[object, ...]) -> str:
-    """Formats a JSON Pointer (RFC 6901); truncates names that are longer than a response repeats."""
+    """Format a JSON Pointer (RFC 6901); truncates names that are longer than a response repeats."""
     return "".join("/" + _truncate(str(part)).replace("~", "~0").replace("/", "~1") for part in location)
 
 

@@ -79,7 +79,7 @@ GUARDS = {
 
 
 def upgrade() -> None:
-    """Records."""
+    """Record."""
     op.create_table(
         "attestations",
         sa.Column("id", sa.Uuid(), nullable=False),

@@ -34,7 +34,7 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 
 
 def _nested_pattern(levels: int) -> bytes:
-    """Builds a pattern for text whose arrays and objects nest at most `levels` deep."""
+    """Build a pattern for text whose arrays and objects nest at most `levels` deep."""
     parts = [rb'[^"{}\[\]]++', _STRING]
     if levels:
         inner = _nested_pattern(levels - 1)
@@ -87,7 +87,7 @@ class PayloadDecoder:
         self._pending = b""  # the last group, because only the end may be short or padded
 
     def feed(self, chars: bytes) -> None:
-        """Decodes the next characters.
+        """Decode the next characters.
 
         Raises:
             PayloadTooLarge: the total exceeds the limit.
@@ -107,7 +107,7 @@ class PayloadDecoder:
         self._hash_bytes(binascii.a2b_base64(groups.translate(_TO_STANDARD)))
 
     def finish(self) -> Payload:
-        """Returns the digest and sizes of the decoded payload.
+        """Return the digest and sizes of the decoded payload.
 
         Raises:
             ValidationFailed: the end has a wrong length, padding or trailing bits.
@@ -124,7 +124,7 @@ class PayloadDecoder:
 
 
 def decode_payload(text: str, member: LargeMember = PAYLOAD) -> Payload:
-    """Decodes and hashes a payload that is available as one string."""
+    """Decode and hash a payload that is available as one string."""
     digest = PayloadDecoder(member)
     digest.feed(text.encode("utf-8"))
     return digest.finish()
@@ -157,7 +157,7 @@ class PayloadScanner:
         self._marks = 0  # number of marks handled one by one
 
     def feed(self, piece: bytes) -> None:
-        """Scans the next bytes of the text, cut anywhere.
+        """Scan the next bytes of the text, cut anywhere.
 
         Raises:
             PayloadTooLarge: the payload or the rest exceeds its limit.
@@ -173,7 +173,7 @@ class PayloadScanner:
                 at = self._scan_to_mark(piece, at)
 
     def finish(self) -> tuple[bytes, Payload | None]:
-        """Returns the rest, and the payload if there was one."""
+        """Return the rest, and the payload if there was one."""
         return bytes(self._rest), self._payload
 
     def _scan_payload(self, piece: bytes, at: int, digest: PayloadDecoder) -> int:
@@ -244,7 +244,7 @@ class PayloadScanner:
 
 
 def _unescape(inside: bytes, member: LargeMember) -> bytes:
-    """Decodes the inside of a string literal; JSON allows any character to be written as \\uXXXX."""
+    """Decode the inside of a string literal; JSON allows any character to be written as \\uXXXX."""
     if b"\\" not in inside:
         return inside
     try:
@@ -255,7 +255,7 @@ def _unescape(inside: bytes, member: LargeMember) -> bytes:
 
 
 def _end_before_cut_escape(text: bytes, end: int) -> int:
-    """Returns the start of the last escape in `text` if it may be cut off, otherwise `end`.
+    """Return the start of the last escape in `text` if it may be cut off, otherwise `end`.
 
     A backslash that is itself escaped may be mistaken for the start of an escape. base64url contains no backslash, so
     such a text is rejected either way.

@@ -48,7 +48,7 @@ class ParsedBody(NamedTuple):
 
 
 def require_media_type(headers: Mapping[str, str], wanted: str, *, form: bool = False) -> None:
-    """Rejects a body that is not declared as the wanted type, uncompressed in UTF-8, or as a form with a file where
+    """Reject a body that is not declared as the wanted type, uncompressed in UTF-8, or as a form with a file where
     one is taken.
     """
     declared = headers.get("content-type", "")
@@ -60,7 +60,7 @@ def require_media_type(headers: Mapping[str, str], wanted: str, *, form: bool = 
 
 
 def require_length(length: int, *, limit_bytes: int, member: LargeMember | None) -> None:
-    """Rejects a body by its declared length before it is read, if that length exceeds the limits."""
+    """Reject a body by its declared length before it is read, if that length exceeds the limits."""
     if member is not None and length > PAYLOAD_LIMIT_CHARS + REST_LIMIT_BYTES:
         raise PayloadTooLarge(PAYLOAD_LIMIT_CHARS, member.noun)
     if member is None and length > limit_bytes:
@@ -70,7 +70,7 @@ def require_length(length: int, *, limit_bytes: int, member: LargeMember | None)
 async def read_body(
     body: RequestBody, *, limit_bytes: int, member: LargeMember | None, run_in_thread: RunInThread
 ) -> ParsedBody | None:
-    """Reads and parses a body; returns None if it is empty.
+    """Read and parse a body; return None if it is empty.
 
     Raises:
         PayloadTooLarge: the payload, or everything else, exceeds its limit.
@@ -94,7 +94,7 @@ async def read_body(
 async def read_form(
     body: RequestBody, boundary: bytes, *, json_part: str, member: LargeMember, run_in_thread: RunInThread
 ) -> ParsedBody:
-    """Reads a form of a JSON part and a file as the JSON body that it stands for, the file as its payload.
+    """Read a form of a JSON part and a file as the JSON body that it stands for, the file as its payload.
 
     Raises:
         PayloadTooLarge: the file or the JSON part exceeds its limit.
@@ -114,7 +114,7 @@ async def read_form(
 
 
 def _join_form(form: Form, member: LargeMember) -> ParsedBody:
-    """Parses the JSON part and adds what the file says, so that equal contents have one canonical form."""
+    """Parse the JSON part and add what the file says, so that equal contents have one canonical form."""
     document = _parse_text(form.text)
     if not isinstance(document, dict):
         raise ValidationFailed.of("", "type", "The first part of the form must be a JSON object.")
@@ -128,7 +128,7 @@ def _join_form(form: Form, member: LargeMember) -> ParsedBody:
 
 
 async def read_web_form(body: RequestBody, *, limit_bytes: int, run_in_thread: RunInThread) -> ParsedBody:
-    """Reads the form of a page as the JSON object of texts that it stands for.
+    """Read the form of a page as the JSON object of texts that it stands for.
 
     A long one is parsed in a thread.
 
@@ -162,7 +162,7 @@ def _parse_web_form(collected: bytes) -> ParsedBody:
 
 
 async def read_ndjson(body: RequestBody, *, limit_bytes: int) -> bytes:
-    """Reads a body of JSON texts, one a line, without parsing it.
+    """Read a body of JSON texts, one a line, without parsing it.
 
     Raises:
         PayloadTooLarge: it exceeds the limit.
@@ -174,7 +174,7 @@ async def read_ndjson(body: RequestBody, *, limit_bytes: int) -> bytes:
 
 
 async def _collect(body: RequestBody, limit_bytes: int) -> bytes:
-    """Collects the whole body, or the beginning of one that exceeds the limit."""
+    """Collect the whole body, or the beginning of one that exceeds the limit."""
     first = await body.read_chunk()
     if body.is_finished:
         return first
@@ -203,7 +203,7 @@ def _parse_body(text: bytes, member: LargeMember | None) -> ParsedBody:
 
 
 def _extract_payload(text: bytes, spelt: str, member: LargeMember) -> tuple[bytes, Payload | None]:
-    """Removes the payload from the text. Only a scan can find the literal if it occurs twice or may contain escapes."""
+    """Remove the payload from the text. Only a scan can find the literal if it occurs twice or may contain escapes."""
     literal = f'"{spelt}"'.encode()
     if b"\\" not in text and text.count(literal) == 1:
         return text.replace(literal, b'""'), decode_payload(spelt, member)
@@ -229,7 +229,7 @@ def _parse_text(text: bytes) -> object:
 
 
 def _feed_slices(scanner: PayloadScanner | FormScanner, batch: bytes) -> None:
-    """Scans in slices, so that the event loop can run in between."""
+    """Scan in slices, so that the event loop can run in between."""
     for start in range(0, len(batch), _SLICE_BYTES):
         scanner.feed(batch[start : start + _SLICE_BYTES])
 

@@ -26,7 +26,7 @@ class Spool:
             self._file.close()
 
     def write(self, raw: bytes) -> None:
-        """Appends bytes.
+        """Append bytes.
 
         Raises:
             Unavailable: the folder for temporary files takes no more.

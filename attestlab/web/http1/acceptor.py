@@ -56,7 +56,7 @@ class ConnectionLimits:
 
     @classmethod
     def within_files(cls, files: int, *, total: int, per_address: int, exempt: Sequence[IPNetwork]) -> ConnectionLimits:
-        """Derives the limits of a process that may open `files` files."""
+        """Derive the limits of a process that may open `files` files."""
         return cls(max(MIN_CONNECTIONS, min(total, files - SPARE_FILES)), per_address, exempt)
 
     @property
@@ -65,14 +65,14 @@ class ConnectionLimits:
         return self._count >= self.total
 
     def try_acquire(self, address: str) -> ConnectionSlot | None:
-        """Counts a connection from `address`, unless the address has too many."""
+        """Count a connection from `address`, unless the address has too many."""
         place = rate_limit_key(address)
         if self._open[place] >= self.per_address and not is_within(address, self.exempt):
             return None
         return ConnectionSlot(self, place)
 
     def find_largest_holder(self) -> str:
-        """Returns the address, or /64 network, that holds the most connections."""
+        """Return the address, or /64 network, that holds the most connections."""
         return max(self._open, key=self._open.__getitem__, default="")
 
 
@@ -87,7 +87,7 @@ class ConnectionSlot:
         limits._open[place] += 1
 
     def leave_address(self) -> None:
-        """Counts the connection towards the total alone: an open websocket counts against its session instead."""
+        """Count the connection towards the total alone: an open websocket counts against its session instead."""
         if self._is_of_address:
             self._is_of_address = False
             self._limits._open[self.place] -= 1
@@ -101,7 +101,7 @@ class ConnectionSlot:
 
     @contextmanager
     def count_delegation(self) -> Iterator[None]:
-        """Counts the connection among those of the fallback while it serves a request.
+        """Count the connection among those of the fallback while it serves a request.
 
         Raises:
             Unavailable: the fallback has three quarters of all connections already.
@@ -140,7 +140,7 @@ class Acceptor:
         self._loop.add_reader(listening, self._accept)
 
     def stop(self) -> None:
-        """Stops accepting; the socket stays open."""
+        """Stop accepting; the socket stays open."""
         if self._resume_timer is not None:
             self._resume_timer.cancel()
         self._loop.remove_reader(self._listening)

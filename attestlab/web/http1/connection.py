@@ -114,7 +114,7 @@ class Connection:
         stream.set_nodelay(True)
 
     async def serve(self) -> None:
-        """Serves requests until the connection is closed."""
+        """Serve requests until the connection is closed."""
         try:
             while await self._serve_one():
                 pass
@@ -125,7 +125,7 @@ class Connection:
             raise
 
     async def read_more(self) -> None:
-        """Reads more bytes into `buffer`, for the readers of heads and bodies."""
+        """Read more bytes into `buffer`, for the readers of heads and bodies."""
         if self._owes_continue:
             self._owes_continue = False
             await self.stream.write(_CONTINUE)
@@ -140,7 +140,7 @@ class Connection:
             await self._yield_to_loop()
 
     def on_disconnect(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` once the stream is closed, or immediately if it already is.
+        """Call `callback` once the stream is closed, or immediately if it already is.
 
         Tornado detects a disconnect by reading ahead into its own buffer, where the next read begins. With a pipelined
         request in that buffer it stops reading, so a later disconnect is not noticed. A half-closed connection counts
@@ -151,7 +151,7 @@ class Connection:
             callback()
 
     async def _serve_one(self) -> bool:
-        """Serves one request; returns whether another may follow."""
+        """Serve one request; return whether another may follow."""
         try:
             raw = await self._read_head()
             head = parse_head(raw)
@@ -200,7 +200,7 @@ class Connection:
         return await self._close_lingering(lingering=True)
 
     async def _delegate(self, raw: bytes, head: RequestHead, fallback: Fallback) -> bool:
-        """Lets Tornado's HTTP implementation, including websockets, answer this request."""
+        """Let Tornado's HTTP implementation, including websockets, answer this request."""
         try:
             with self.slot.count_delegation():
                 return await self._delegate_to_tornado(raw, head, fallback)
@@ -217,7 +217,7 @@ class Connection:
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Gives the client its time to take a part of a response that the fallback sends."""
+        """Give the client its time to take a part of a response that the fallback sends."""
         self.deadline = self._time() + self._timeouts.write_s
         yield
         self.deadline = inf
@@ -230,7 +230,7 @@ class Connection:
             self.deadline = inf
 
     async def _send_pieces(self, pieces: AsyncGenerator[bytes], *, chunked: bool) -> None:
-        """Sends a streamed body, each piece once the client has taken the one before.
+        """Send a streamed body, each piece once the client has taken the one before.
 
         If a piece fails, the connection breaks off without the last chunk, so that the client notices. A body without
         chunks (HTTP/1.0, which many proxies speak) ends with the connection; so, until it is complete, whatever closes
@@ -267,7 +267,7 @@ class Connection:
             self.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
     async def _close_lingering(self, *, lingering: bool) -> bool:
-        """Closes the connection; a client that is still sending may finish first, within limits.
+        """Close the connection; a client that is still sending may finish first, within limits.
 
         Closing a socket with unread bytes would reset the connection before the client has read the response.
         """

@@ -29,7 +29,7 @@ class ByteSource(Protocol):
     buffer: bytearray
 
     async def read_more(self) -> None:
-        """Waits until more bytes are appended to `buffer`."""
+        """Wait until more bytes are appended to `buffer`."""
         ...
 
 
@@ -44,7 +44,7 @@ class RequestBody(Protocol):
         ...
 
     async def read_chunk(self) -> bytes:
-        """Reads the next bytes, at most about `PIECE_BYTES`; returns empty bytes at the end.
+        """Read the next bytes, at most about `PIECE_BYTES`; return empty bytes at the end.
 
         Raises:
             ValidationFailed: the chunks are not well-formed.
@@ -52,17 +52,17 @@ class RequestBody(Protocol):
         ...
 
     def discard_buffered(self) -> bool:
-        """Discards buffered bytes of the body; returns whether the body is complete."""
+        """Discard buffered bytes of the body; return whether the body is complete."""
         ...
 
 
 def open_body(head: RequestHead, source: ByteSource) -> RequestBody:
-    """Returns the reader for the body that `head` declares."""
+    """Return the reader for the body that `head` declares."""
     return ChunkedBody(source) if head.length is None else FixedBody(source, head.length)
 
 
 def take_buffered(source: ByteSource, count: int) -> bytes:
-    """Removes and returns up to `count` buffered bytes."""
+    """Remove and return up to `count` buffered bytes."""
     piece = bytes(source.buffer[:count])
     del source.buffer[:count]
     return piece
@@ -132,7 +132,7 @@ class ChunkedBody:
             self.is_finished = True
 
     async def _skip_trailers(self) -> None:
-        """Reads the trailer section and ignores its fields, which must still be well-formed."""
+        """Read the trailer section and ignore its fields, which must still be well-formed."""
         while line := await self._read_line():
             require_fields(line + _CRLF)
 

@@ -43,7 +43,7 @@ class RequestHead(NamedTuple):
 
 
 def parse_head(raw: bytes) -> RequestHead:
-    """Parses the request line and fields in `raw`, which ends before the empty line.
+    """Parse the request line and fields in `raw`, which ends before the empty line.
 
     Raises:
         ValidationFailed: it is not HTTP/1.1 as this module accepts it.
@@ -64,7 +64,7 @@ def parse_head(raw: bytes) -> RequestHead:
 
 
 def rewrite_head(raw: bytes, head: RequestHead) -> bytes:
-    """Returns a parsed head for another reader of HTTP: with its target in origin-form, and the empty line."""
+    """Return a parsed head for another reader of HTTP: with its target in origin-form, and the empty line."""
     target = f"{head.path}?{head.query}" if head.query else head.path
     request_line = f"{head.method} {target} HTTP/1.{int(head.takes_chunks)}"
     _, separator, fields = raw.partition(b"\r\n")
@@ -72,7 +72,7 @@ def rewrite_head(raw: bytes, head: RequestHead) -> bytes:
 
 
 def reject_bare_line_feed(raw: bytes | bytearray) -> None:
-    """Rejects a head with a bare line feed early: its sender believes the head is complete and would wait."""
+    """Reject a head with a bare line feed early: its sender believes the head is complete and would wait."""
     if _BARE_LINE_FEED.search(raw):
         reject("a line ends in a bare line feed")
 
@@ -82,7 +82,7 @@ def reject(why: str) -> Never:
 
 
 def require_fields(lines: bytes) -> None:
-    """Rejects trailer lines, each with its line end, that are not fields.
+    """Reject trailer lines, each with its line end, that are not fields.
 
     Raises:
         ValidationFailed: a line is not a field.
@@ -102,7 +102,7 @@ def _parse_fields(text: str) -> dict[str, str]:
 
 
 def _require_host(fields: str, headers: Mapping[str, str], *, modern: bool) -> None:
-    """Rejects a request without exactly one valid Host field (RFC 9112 section 3.2); HTTP/1.0 may omit it."""
+    """Reject a request without exactly one valid Host field (RFC 9112 section 3.2); HTTP/1.0 may omit it."""
     count = len(_HOST_FIELD.findall(fields))
     if count > 1 or (modern and not count):
         reject("there is not exactly one Host field")
@@ -132,7 +132,7 @@ def _is_ipv6(text: str) -> bool:
 
 
 def _origin_form(method: str, target: str) -> str:
-    """Returns `/path?query` of a target in origin-form or absolute-form (RFC 9112 section 3.2).
+    """Return `/path?query` of a target in origin-form or absolute-form (RFC 9112 section 3.2).
 
     For `OPTIONS *` it returns `/*`.
     """

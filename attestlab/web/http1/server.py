@@ -50,21 +50,21 @@ class Server:
         return len(self._connections)
 
     def add_sockets(self, sockets: Iterable[socket.socket]) -> None:
-        """Listens on the sockets. Call within a running event loop."""
+        """Listen on the sockets. Call within a running event loop."""
         for listening in sockets:
             self._listening.append((listening, Acceptor(listening, self._limits, self._accept, self._make_room)))
         if not self._deadline_check.is_running():
             self._deadline_check.start()
 
     def stop(self) -> None:
-        """Stops accepting connections, and closes the listening sockets."""
+        """Stop accepting connections, and close the listening sockets."""
         while self._listening:
             listening, acceptor = self._listening.pop()
             acceptor.stop()
             listening.close()
 
     def _accept(self, accepted: socket.socket, address: object) -> None:
-        """Serves a connection, or closes it if its address has too many."""
+        """Serve a connection, or close it if its address has too many."""
         remote_ip = _remote_address(accepted, address)
         slot = self._limits.try_acquire(remote_ip)
         if slot is None:
@@ -88,7 +88,7 @@ class Server:
             slot.release()
 
     def _make_room(self) -> bool:
-        """Closes the connections of the address that holds most which have waited longest for a request.
+        """Close the connections of the address that holds most which have waited longest for a request.
 
         Returns whether it closed any. It closes several, since it looks at all connections.
         """
@@ -105,7 +105,7 @@ class Server:
             task.result()  # an unexpected exception is raised here, so that the event loop logs it
 
     async def stop_gracefully(self, *, within_s: float = 5) -> None:
-        """Refuses new connections, finishes the accepted requests, then closes."""
+        """Refuse new connections, finish the accepted requests, then close."""
         await asyncio.sleep(0)  # accept the connections that wait in the kernel's queue
         self.stop()
         for connection in self._connections:

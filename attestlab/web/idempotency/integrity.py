@@ -12,7 +12,7 @@ from attestlab.web.idempotency.store import BEGINNING, CHAIN, ChainedResponse, S
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Yields each broken link of the chain as (place, problem)."""
+    """Yield each broken link of the chain as (place, problem)."""
     place, last = read_head(connection, BEGINNING)
     result = connection.execution_options(yield_per=100).execute(select(*answers.c).order_by(answers.c.seq))
     for row in iterate(result, StoredResponseRecord):

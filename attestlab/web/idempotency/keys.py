@@ -69,7 +69,7 @@ def is_keyed(request: Request) -> bool:
 
 
 def read_key(request: Request, *, keyring: Keyring, link_key_of: KeyOf) -> IdempotencyKey | None:
-    """Reads the request's idempotency key; None if it has none or the route ignores it.
+    """Read the request's idempotency key; None if it has none or the route ignores it.
 
     `keyring` seals the responses of secret routes, `link_key_of` restores the keys of share links in other responses.
 
@@ -122,7 +122,7 @@ def _fingerprint_of(request: Request) -> bytes:
 
 
 def lookup(connection: Connection, key: IdempotencyKey) -> Response | None:
-    """Returns the stored response, or None.
+    """Return the stored response, or None.
 
     Raises:
         IdempotencyKeyReused: the key was used for another request.
@@ -132,7 +132,7 @@ def lookup(connection: Connection, key: IdempotencyKey) -> Response | None:
 
 
 def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collection[bytes]) -> Response | None:
-    """Runs `lookup` under the writer lock; if nothing is stored, the key is free for this write.
+    """Run `lookup` under the writer lock; if nothing is stored, the key is free for this write.
 
     The records of the whole group (`group_record_ids`) are loaded in one query.
     """
@@ -146,7 +146,7 @@ def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collectio
 
 
 def _load_records(connection: Connection, record_ids: Collection[bytes]) -> dict[bytes, ChainedResponse | None]:
-    """Loads the stored record of each id, or None."""
+    """Load the stored record of each id, or None."""
     ids = list(record_ids)
     found = iterate(connection.execute(_BY_RECORD_ID, {"record_ids": ids}), ChainedResponse)
     rows = {row.place: row for row in found}
@@ -174,7 +174,7 @@ def _require_keyring(key: IdempotencyKey) -> Keyring:
 
 
 def store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> None:
-    """Stores the response in the transaction of its change."""
+    """Store the response in the transaction of its change."""
     headers, body = json.dumps(dict(answer.headers)).encode(), answer.body
     if key.sealing is not None:
         headers, body = SEALED + headers, sealing.seal_secret(tx, key.sealing, body, purpose=key.purpose)

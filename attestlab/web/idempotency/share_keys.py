@@ -19,7 +19,7 @@ _STORED_LINK = re.compile(_ID + _PLACEHOLDER)
 
 
 def remove_keys(body: bytes, key_of: KeyOf) -> bytes:
-    """Removes the keys of share links from a body; any other text is unchanged."""
+    """Remove the keys of share links from a body; any other text is unchanged."""
 
     def without(link: re.Match[bytes]) -> bytes:
         is_key = link[3].decode() == key_of(UUID(link[2].decode()))
@@ -29,5 +29,5 @@ def remove_keys(body: bytes, key_of: KeyOf) -> bytes:
 
 
 def restore_keys(body: bytes, key_of: KeyOf) -> bytes:
-    """Restores the keys that `remove_keys` removed."""
+    """Restore the keys that `remove_keys` removed."""
     return _STORED_LINK.sub(lambda link: link[1] + key_of(UUID(link[2].decode())).encode(), body)

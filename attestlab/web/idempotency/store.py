@@ -47,7 +47,7 @@ class ChainedResponse(NamedTuple):
     created_at: datetime
 
     def linked_bytes(self) -> bytes:
-        """Serializes the columns.
+        """Serialize the columns.
 
         `place` and `fingerprint` are 32 bytes long each, and the length of the headers is included, so it is
         unambiguous.
@@ -61,7 +61,7 @@ BUFFER = Buffer[ChainedResponse]("stored responses")
 
 
 def chain_records(tx: Transaction) -> None:
-    """Numbers and chains a transaction's records just before its commit."""
+    """Number and chain a transaction's records just before its commit."""
     given = tx.buffer(BUFFER)
     if not given:
         return
@@ -74,7 +74,7 @@ def chain_records(tx: Transaction) -> None:
 
 
 def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
-    """Deletes expired records; called once per transaction, and most calls find none.
+    """Delete expired records; called once per transaction, and most calls find none.
 
     A record with a time in the future was stored while a clock was wrong. Its position in the chain determines its age:
     it is deleted together with the first expired record after it.

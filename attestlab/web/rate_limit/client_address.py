@@ -30,7 +30,7 @@ class ClientAddressResolver:
         self._has_warned = False
 
     def client(self, peer: str, forwarded: str | None) -> str:
-        """Returns the client's address; `forwarded` is the X-Forwarded-For that `peer` sent.
+        """Return the client's address; `forwarded` is the X-Forwarded-For that `peer` sent.
 
         If a trusted proxy forwards no readable address, the proxy counts as the client.
         """
@@ -53,7 +53,7 @@ class ClientAddressResolver:
         return self._is_proxy(peer)
 
     def _warn(self, peer: str, header: str) -> None:
-        """Warns once: behind an untrusted proxy, all clients share the limits of its address."""
+        """Warn once: behind an untrusted proxy, all clients share the limits of its address."""
         if not self._has_warned:
             self._has_warned = True
             logging_setup.log_warning(
@@ -74,7 +74,7 @@ def is_within(client: str, networks: Sequence[IPNetwork]) -> bool:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def rate_limit_key(client: str) -> str:
-    """Returns the part of an address that limits count: all of an IPv4 address, the /64 network of an IPv6 address.
+    """Return the part of an address that limits count: all of an IPv4 address, the /64 network of an IPv6 address.
 
     >>> [rate_limit_key(client) for client in ("203.0.113.9", "2001:db8:1:2:3:4:5:6", "::ffff:203.0.113.9")]
     ['203.0.113.9', '2001:db8:1:2::/64', '203.0.113.9']
@@ -87,7 +87,7 @@ def rate_limit_key(client: str) -> str:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def address_names(client: str) -> tuple[str, ...]:
-    """Returns the texts that name a client: its address and, for IPv6, its /64 network; none if it is unreadable.
+    """Return the texts that name a client: its address and, for IPv6, its /64 network; none if it is unreadable.
 
     >>> address_names("2001:DB8:1:2:0:0:0:6"), address_names("::ffff:203.0.113.9"), address_names("")
     (('2001:db8:1:2::6', '2001:db8:1:2::/64'), ('203.0.113.9',), ())

@@ -87,7 +87,7 @@ class Limiter:
         self._spent_today = spent_today
 
     def require_unblocked(self, lane: str, *, now: datetime) -> None:
-        """Rejects a request of a blocked lane.
+        """Reject a request of a blocked lane.
 
         Raises:
             ClientBlocked: the lane is blocked; this request does not extend the block.
@@ -98,7 +98,7 @@ class Limiter:
             raise ClientBlocked(Count(False, limit, 0, window_s, now.timestamp() + left_s, left_s))
 
     def charge(self, request: Request, payer: WebCaller | None) -> Count:
-        """Charges the request to `payer`, or to its address without one; returns the tightest limit.
+        """Charge the request to `payer`, or to its address without one; return the tightest limit.
 
         Raises:
             OverLimit: a limit is exhausted; if several are, it names the one with the longest wait.
@@ -121,14 +121,14 @@ class Limiter:
     def _find_longest_wait(
         self, applied: list[Count], limit: Limit | None, payer: WebCaller, *, now: datetime
     ) -> Count:
-        """Returns the exhausted limit with the longest wait."""
+        """Return the exhausted limit with the longest wait."""
         exhausted = [count for count in applied if not count.allowed]
         if limit is not None:
             exhausted += self._list_exhausted(limit, payer, now=now)
         return max(exhausted, key=lambda count: count.retry_after_s)
 
     def _list_exhausted(self, limit: Limit, payer: WebCaller, *, now: datetime) -> list[Count]:
-        """Lists the route's window and its daily limit, if exhausted."""
+        """List the route's window and its daily limit, if exhausted."""
         window = self._count(
             payer, limit, limit.requests + 1, now=now
         )  # more than a window allows, so it counts nothing
@@ -136,7 +136,7 @@ class Limiter:
         return [count for count in (window, today) if count is not None and not count.remaining]
 
     def charge_refused(self, request: Request, *, body_bytes: int) -> Count | None:
-        """Charges a rejected request without a valid credential to its address.
+        """Charge a rejected request without a valid credential to its address.
 
         The charge is for its body, and for the request itself if it was not charged yet. Returns None if neither costs
         anything.
@@ -148,7 +148,7 @@ class Limiter:
         return self.charge_address(request.peer, now=request.now, cost=cost) if cost else None
 
     def charge_address(self, client: str, *, now: datetime, cost: int = 1, page: bool = False) -> Count:
-        """Takes tokens from the bucket of the address, or of its public pages.
+        """Take tokens from the bucket of the address, or of its public pages.
 
         Raises:
             OverLimit: the bucket has too few tokens.
@@ -160,15 +160,15 @@ class Limiter:
         return count
 
     def peek(self, client: str, *, now: datetime) -> Count:
-        """Returns the state of an address's bucket without taking a token."""
+        """Return the state of an address's bucket without taking a token."""
         return self._counters.peek(f"address:{rate_limit_key(client)}", per_minute=self._address_per_minute, now=now)
 
     def full_bucket(self, *, now: datetime) -> Count:
-        """Returns the state of an untouched bucket, for responses that must not depend on the counts."""
+        """Return the state of an untouched bucket, for responses that must not depend on the counts."""
         return self._counters.full_bucket(per_minute=self._address_per_minute, now=now)
 
     def take_available(self, request: Request, limit: Limit, requested: int) -> tuple[int, OverLimit | None]:
-        """Charges as many of `requested` items of one request as a limit allows.
+        """Charge as many of `requested` items of one request as a limit allows.
 
         Returns their number, and the error for the other items.
         """
@@ -193,11 +193,11 @@ class Limiter:
         return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now, cost=cost)
 
     def count_failure(self, client: str, *, now: datetime) -> Count:
-        """Counts an attempt that is recorded in an audit trail and that no plan limits."""
+        """Count an attempt that is recorded in an audit trail and that no plan limits."""
         return self._count_for_lane(FAILURES, rate_limit_key(client), now)
 
     def record_violation(self, lane: str, *, now: datetime) -> bool:
-        """Counts a violation; returns whether it is the one that blocks the lane, of which there is exactly one."""
+        """Count a violation; return whether it is the one that blocks the lane, of which there is exactly one."""
         count = self._count_for_lane(VIOLATIONS, lane, now)
         blocks = count.allowed and not count.remaining
         if blocks:
@@ -209,7 +209,7 @@ class Limiter:
 
 
 def lane_of(client: str, *, payer: WebCaller | None = None, page: bool = False) -> str:
-    """Returns the lane of a request: requests of an address in the same lane are blocked together.
+    """Return the lane of a request: requests of an address in the same lane are blocked together.
 
     A lane holds requests with valid credentials of one tenant, requests for public pages, or requests without a valid
     credential. So a block affects neither another tenant behind the same address nor its readers.
@@ -221,7 +221,7 @@ def lane_of(client: str, *, payer: WebCaller | None = None, page: bool = False) 
 
 
 def owner_of(request: Request) -> str:
-    """Returns the tenant or address that a request's work is scheduled for."""
+    """Return the tenant or address that a request's work is scheduled for."""
     return rate_limit_key(request.peer) if request.caller is None else f"tenant:{request.caller.tenant_id}"
 
 
@@ -234,12 +234,12 @@ def is_probe(route: Route) -> bool:
 
 
 def tightest(counts: list[Count]) -> Count:
-    """Returns the limit with the least remaining."""
+    """Return the limit with the least remaining."""
     return min(counts, key=lambda count: count.remaining)
 
 
 def limit_for(fault: RateLimited, *, now: datetime) -> Count | None:
-    """Returns the limit that an error reports, including limits counted elsewhere, or None."""
+    """Return the limit that an error reports, including limits counted elsewhere, or None."""
     if isinstance(fault, OverLimit):
         return fault.count
     limit, window_s, wait_s = fault.details.get("limit"), fault.details.get("window_seconds"), fault.retry_after_s

@@ -62,7 +62,7 @@ class Requirement:
     realm: str | None = None
 
     def require(self, caller: WebCaller) -> None:
-        """Rejects a caller who lacks a requirement.
+        """Reject a caller who lacks a requirement.
 
         Raises:
             PermissionDenied: `details` names the missing requirement.
@@ -81,7 +81,7 @@ class Requirement:
             raise PermissionDenied(f"This needs the scope {self.scope}.", details={"required_scope": self.scope})
 
     def describe(self) -> str:
-        """Describes the requirement in words, for the access table.
+        """Describe the requirement in words, for the access table.
 
         >>> Requirement(scope="issuers:read").describe()
         'scope `issuers:read`'
@@ -103,17 +103,17 @@ Access = str | Requirement | None  # a scope, more than that, or PUBLIC
 
 
 def requirement_of(access: Access) -> Requirement | None:
-    """Returns the requirement of a route; a scope alone is shorthand for `Requirement(scope=...)`."""
+    """Return the requirement of a route; a scope alone is shorthand for `Requirement(scope=...)`."""
     return Requirement(scope=access) if isinstance(access, str) else access
 
 
 def users_with(roles: Collection[str]) -> Requirement:
-    """Requires a signed-in person with any of these roles."""
+    """Require a signed-in person with any of these roles."""
     return Requirement(roles=tuple(roles), user_only=True)
 
 
 def require_same_tenant(claimed: str | None, caller: WebCaller) -> None:
-    """Rejects a request whose X-Tenant-ID header is not the tenant of its credential.
+    """Reject a request whose X-Tenant-ID header is not the tenant of its credential.
 
     Raises:
         TenantIdentityUnverified: the header has another tenant, or is malformed.

@@ -53,7 +53,7 @@ class Router:
             self._add(route)
 
     def find(self, method: str, path: str) -> Match:
-        """Finds the route for a method and path.
+        """Find the route for a method and path.
 
         Raises:
             NotFound: no route has this path.
@@ -103,7 +103,7 @@ _MatchingNode = tuple[dict[str, Route], tuple[str, ...]]
 
 
 def _matching_nodes(node: _Node, segments: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[_MatchingNode]:
-    """Yields the methods of each matching route, the most specific first, with the texts of its parameters."""
+    """Yield the methods of each matching route, the most specific first, with the texts of its parameters."""
     if not segments:
         if node.methods:
             yield node.methods, texts

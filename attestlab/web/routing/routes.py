@@ -307,7 +307,7 @@ def _without(returns: object, *left_out: type) -> object:
 
 
 def _model_of(hint: object) -> type[BaseModel] | None:
-    """Returns the model of `Model` or `Model | None`."""
+    """Return the model of `Model` or `Model | None`."""
     models = [part for part in (get_args(hint) or (hint,)) if isinstance(part, type) and issubclass(part, BaseModel)]
     return models[0] if models else None
 
