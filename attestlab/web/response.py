@@ -66,7 +66,7 @@ class CommittedError:
 def compose(
     answer: Response, *, request_id: str, date: str, rate: Count, close: bool, without_body: bool, chunked: bool = True
 ) -> bytes:
-    """Serializes a response for the wire; `rate` is the tightest limit that applied to its request.
+    """Serialize a response for the wire; `rate` is the tightest limit that applied to its request.
 
     The body of a streamed response follows in chunks, or up to the end of the connection if not `chunked`.
 

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 REFERENCE = re.compile(r"`([\w.]+)` explains the arguments and errors\.")
 WITHOUT_ERRORS = {"count_flips", "sha256", "steps"}  # they compute from what they are given
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -127,7 +128,7 @@ def _commands(group: Any, words: str) -> list[str]:
     return [leaf for name, command in group.commands.items() for leaf in _commands(command, f"{words} {name}")]
 
 
-@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")]), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_to_a_file(page: Path):
     """A link inside of the project that leads nowhere is a defect of the page."""
     leading_nowhere = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]

@@ -64,7 +64,7 @@ def test_the_limits_in_sentences_are_those_of_the_code() -> None:
 def test_no_document_promises_bounded_memory_in_process() -> None:
     """Of documents and docstrings: the words that once promised it for every `.sql`."""
     files = [
-        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("*.md"),
         *ROOT.glob("attestlab/client/**/*.py"),
         *ROOT.glob("attestlab/client/**/*.pyi"),

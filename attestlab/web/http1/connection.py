@@ -2,8 +2,8 @@
 
 This is our own HTTP/1.1 reader on Tornado's `IOStream` instead of `tornado.http1connection`, for its promises on
 framing: it answers malformed HTTP with our error envelope, rejects bare line feeds, and lets a client that is still
-sending read its rejection (a lingering close, where a plain close would reset the connection). ARCHITECTURE has the
-measurements. Tornado serves the paths that a `Fallback` takes: `_delegate`.
+sending read its rejection (a lingering close, where a plain close would reset the connection). The measurements are in
+docs/architecture/http.md. Tornado serves the paths that a `Fallback` takes: `_delegate`.
 """
 
 from __future__ import annotations
