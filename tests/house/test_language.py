@@ -31,6 +31,12 @@ def test_a_measure_of_the_language_does_not_grow(measure: Callable[[], Iterable[
     assert len(found) <= REMAINING[measure], found[:20]
 
 
+def test_a_stranger_reads_the_first_documents_in_twenty_minutes() -> None:
+    counts = words.count_first_read()
+
+    assert sum(counts.values()) <= words.MAX_FIRST_READ_WORDS, f"move a section to docs/architecture/: {counts}"
+
+
 def test_modules_do_not_import_each_other_in_circles() -> None:
     assert measures.import_circles() == []
 
