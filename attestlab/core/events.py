@@ -2,12 +2,13 @@
 
 A capability declares each event as a frozen dataclass; the class is its catalogue entry:
 
+>>> from typing import Annotated
 >>> @dataclass(frozen=True)
 ... class KettleBoiled(Event, type="kettle.boiled"):
 ...     "The water is hot."
-...     litres: float
->>> KettleBoiled.type, KettleBoiled(litres=1.5).data()
-('kettle.boiled', {'litres': 1.5})
+...     cups: Annotated[int, EventField("The cups that the kettle holds.", 6)]
+>>> KettleBoiled.type, KettleBoiled(cups=4).data()
+('kettle.boiled', {'cups': 4})
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias, get_type_hints
 from uuid import UUID
 
 from attestlab.core.encoding import format_time
@@ -23,6 +24,14 @@ from attestlab.core.encoding import format_time
 _AS_THEY_ARE = frozenset({str, int, bool, UUID})
 
 EventClass: TypeAlias = "type[Event]"
+
+
+class EventField(NamedTuple):
+    """The meaning of a member of `data`, an example, and for a text its greatest length in characters."""
+
+    meaning: str
+    example: str | int
+    max_length: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,13 @@ class Event:
         super().__init_subclass__(**rest)
         cls.type = type
         Event.catalogue[type] = cls
+
+    @classmethod
+    def declared_fields(cls) -> dict[str, EventField]:
+        """Return the fields that the class itself explains, as in `Annotated[int, EventField(...)]`."""
+        hints = get_type_hints(cls, include_extras=True)
+        notes = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+        return {name: note for name, each in notes.items() for note in each if isinstance(note, EventField)}
 
     def data(self) -> dict[str, object]:
         """Return the event's facts as `canonical_trusted` accepts them; unknown facts are omitted."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
-from attestlab.core.events import Event
+from attestlab.core.events import Event, EventField
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class PolicyArchived(Event, type="policy.archived"):
 class AttributesChanged(Event, type="policy.attributes_changed"):
     """The attributes that the tenant's policies may use were changed."""
 
-    attributes: int
+    attributes: Annotated[int, EventField("The number of attributes after the change.", 14)]
     changed_at: datetime
 
 

@@ -27,7 +27,7 @@ from attestlab.webhooks.delivery_queue import WebhookQueue, attempt_record
 from attestlab.webhooks.delivery_shapes import WebhookDeliveriesQuery
 from attestlab.webhooks.delivery_store import PublishedEvent
 from attestlab.webhooks.dispatcher import Dispatcher, hash_payload, new_delivery
-from attestlab.webhooks.event_types import EVENT_TYPES, TEST
+from attestlab.webhooks.event_types import TEST, list_type_names
 from attestlab.webhooks.http_transport import DELIVERY_TIMEOUT_S, HttpTransport
 from attestlab.webhooks.rules import EndpointStatus, RecoveryMode, WebhookDeliveryStatus
 from attestlab.webhooks.sending import DeliverySender, SentAttempt
@@ -169,7 +169,9 @@ class WebhookDeliveries:
         if until <= since:
             message = f"`until` ({format_time(until)}) must be after `since` ({format_time(since)}) and is at most now."
             raise ValidationFailed.of("/until", "not_after_since", message)
-        wanted = None if event_types is None else rules.validate_filters(event_types, EVENT_TYPES, field="event_types")
+        wanted = (
+            None if event_types is None else rules.validate_filters(event_types, list_type_names(), field="event_types")
+        )
         oldest = now - rules.EVENT_LOG
         with self.storage.read() as connection:
             self._require_enabled(connection.execute, endpoint_id, caller)

@@ -1,20 +1,15 @@
-"""The meaning and an example of each member of the events' `data`, by name: one name means the same in every event."""
+"""The meaning and an example of the members of `data` that several events have: one name means the same in each.
+
+A member of one event alone is explained at its class (`core.events.EventField`).
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from attestlab.core.events import EventField
 
 _ID = "019ad2c4-7f3c-7abc-8def-0123456789ab"
 _SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 _AT = "2026-11-24T09:30:00.000Z"
-
-
-class EventField(NamedTuple):
-    """The meaning of a member, an example, and for a text its greatest length in characters."""
-
-    meaning: str
-    example: str | int
-    max_length: int | None = None
 
 
 def _id(meaning: str) -> EventField:
@@ -41,7 +36,6 @@ FIELDS: dict[str, EventField] = {
     "api_key_id": _id("The API key."),
     "archived_at": _moment("When the policy was archived."),
     "attestation_id": _id("The attestation."),
-    "attributes": _count("The number of attributes after the change.", 14),
     "case_id": _id("The case that the signal opened or joined."),
     "changed": _text("The names of the changed fields, separated by commas.", "display_name,primary_color", 1000),
     "changed_at": _moment("When it was changed."),

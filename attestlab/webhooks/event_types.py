@@ -1,7 +1,7 @@
 """The catalogue of event types: for each its JSON Schema (2020-12) and an example, of the whole envelope.
 
 Both are derived from the event's class, so that what is documented is what is published. The types of SPEC come first,
-in its order.
+in its order; then those that a capability declares beyond it, without a list here.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
+from operator import itemgetter
 from types import NoneType
 from typing import Final, get_args, get_type_hints
 from uuid import UUID
 
-from attestlab.core.events import Event, EventClass
+from attestlab.core.events import Event, EventClass, EventField
 from attestlab.web.openapi.vocabulary import JsonObject
 from attestlab.webhooks import events
 from attestlab.webhooks.event_fields import FIELDS
@@ -35,11 +36,6 @@ SPECIFIED: Final = (
     *("security.password_changed", "security.api_key_compromised", "security.suspicious_activity"),
     TEST,
 )
-FURTHER: Final = (
-    *("policy.created", "policy.updated", "policy.shadowed", "policy.activated", "policy.archived"),
-    *("policy.attributes_changed", "verification_profile.created"),
-)
-EVENT_TYPES: Final = (*SPECIFIED, *FURTHER)
 _EXAMPLE_ID = "019ad2c4-6b80-7def-9abc-ba9876543210"
 _EXAMPLE_TIME = "2026-11-24T09:30:00.000Z"
 _EXAMPLES_OF_TYPES: dict[str, dict[str, str]] = {"verification.failed": {"verdict": "ALTERED"}}
@@ -64,6 +60,16 @@ class EventType:
     example: JsonObject
 
 
+def list_type_names() -> tuple[str, ...]:
+    """List the types of SPEC, then those that capabilities declare beyond it, by module in the order of their lines."""
+    further = [
+        (kind.__module__, name)
+        for name, kind in Event.catalogue.items()
+        if name not in SPECIFIED and kind.__module__.startswith("attestlab.") and kind.__module__ != Event.__module__
+    ]
+    return (*SPECIFIED, *(name for _module, name in sorted(further, key=itemgetter(0))))
+
+
 @cache
 def list_event_types() -> tuple[EventType, ...]:
     """Return the catalogue: the types of SPEC in its order, then the further ones.
@@ -71,7 +77,7 @@ def list_event_types() -> tuple[EventType, ...]:
     Raises:
         KeyError: the capability that publishes a type is not loaded.
     """
-    return tuple(_describe(name, Event.catalogue[name]) for name in EVENT_TYPES)
+    return tuple(_describe(name, Event.catalogue[name]) for name in list_type_names())
 
 
 def _describe(name: str, event: EventClass) -> EventType:
@@ -106,23 +112,26 @@ def _build_data_schema(event: EventClass) -> JsonObject:
     if event.type == TEST:
         return {"type": "object", "description": "The payload of the request, or the one of the example."}
     kinds = _list_kinds(event)
+    explained = FIELDS | event.declared_fields()
     return {
         "type": "object",
         "description": "Ids and key facts, never claims or secrets.",
         "required": [name for name, (_kind, is_required) in kinds.items() if is_required],
-        "properties": {name: _build_field_schema(name, kind) for name, (kind, _is_required) in kinds.items()},
+        "properties": {
+            name: _build_field_schema(explained[name], kind) for name, (kind, _is_required) in kinds.items()
+        },
     }
 
 
-def _build_field_schema(name: str, kind: type) -> JsonObject:
-    field = FIELDS[name]
+def _build_field_schema(field: EventField, kind: type) -> JsonObject:
     length = {} if field.max_length is None else {"maxLength": field.max_length}
     return {**_SCHEMAS[kind], **length, "description": field.meaning}
 
 
 def _build_data_example(event: EventClass) -> JsonObject:
     own = _EXAMPLES_OF_TYPES.get(event.type, {})
-    return {name: own.get(name, FIELDS[name].example) for name in _list_kinds(event) if name not in _ONLY_IN_SUMS}
+    explained = FIELDS | event.declared_fields()
+    return {name: own.get(name, explained[name].example) for name in _list_kinds(event) if name not in _ONLY_IN_SUMS}
 
 
 def _list_kinds(event: EventClass) -> Mapping[str, tuple[type, bool]]:

@@ -21,7 +21,7 @@ from attestlab.orgs.rules import Caller, validate_display_name
 from attestlab.webhooks import endpoint_store, event_store, rules
 from attestlab.webhooks.addresses import require_public_url
 from attestlab.webhooks.event_store import LoggedEvent
-from attestlab.webhooks.event_types import EVENT_TYPES
+from attestlab.webhooks.event_types import list_type_names
 from attestlab.webhooks.rules import DisabledReason, EndpointStatus
 from attestlab.webhooks.shapes import EndpointChanges
 from attestlab.webhooks.signatures import new_secret
@@ -228,7 +228,7 @@ class Webhooks:
             require_public_url(changes["url"], allow_private=self.allow_private)
             values["url"] = changes["url"]
         if "event_filters" in changes:
-            filters = rules.validate_filters(changes["event_filters"], EVENT_TYPES)
+            filters = rules.validate_filters(changes["event_filters"], list_type_names())
             values["event_filters"] = rules.encode_filters(filters)
         return values
 

@@ -37,16 +37,19 @@ def _modules(name: str) -> list[object]:
 def test_every_event_is_documented():
     """A subscriber reads docs/events.md and nothing else; a type that is not there does not exist for him."""
     _modules("events")
-    told = {name for name, event in Event.catalogue.items() if event.__module__.startswith("attestlab.")}
+    declared = {name for name, event in Event.catalogue.items() if event.__module__.startswith("attestlab.")}
+    rows = set(re.findall(r"^\| `([a-z_.]+)`", (DOCS / "events.md").read_text(), re.MULTILINE))
 
-    assert told == set(re.findall(r"^\| `([a-z_.]+)`", (DOCS / "events.md").read_text(), re.MULTILINE))
+    assert declared - rows == set(), "add a row to docs/events.md"
+    assert rows - declared == set(), "docs/events.md has a type that no events.py declares"
 
 
 def test_every_setting_is_documented():
     """What can be set is found in one table, by its option or its variable."""
     table = (DOCS / "operations.md").read_text()
 
-    assert [name for name in Settings.model_fields if f"`ATTESTLAB_{name.upper()}`" not in table] == []
+    missing = [name for name in Settings.model_fields if f"`ATTESTLAB_{name.upper()}`" not in table]
+    assert missing == [], "add a row to docs/operations.md"
 
 
 def test_every_route_is_documented():
@@ -56,19 +59,20 @@ def test_every_route_is_documented():
     answered = [f"{route.method} {route.path}" for route in all_routes()]
 
     assert len(answered) > 20
-    assert [route for route in answered if f"`{route}`" not in page] == []
+    assert [route for route in answered if f"`{route}`" not in page] == [], "add a line to docs/http.md"
 
 
 def test_access_table_matches_the_routes():
     """docs/access.md shows what the routes declare; `make access` writes it again."""
     page = (DOCS / "access.md").read_text()
 
-    assert replace_table(page, all_routes()) == page
+    assert replace_table(page, all_routes()) == page, "docs/access.md is older than the routes: make access"
 
 
 def test_python_reference_matches_the_docstrings():
     """docs/python-reference.md shows every public name; `make reference` writes it again."""
-    assert (DOCS / "python-reference.md").read_text() == python_reference.render_page()
+    is_current = (DOCS / "python-reference.md").read_text() == python_reference.render_page()
+    assert is_current, "docs/python-reference.md is older than the docstrings: make reference"
 
 
 def test_python_reference_has_every_noun_of_a_lab():
@@ -118,7 +122,8 @@ def test_every_command_is_documented():
     page = (DOCS / "operations.md").read_text()
     root = typer.main.get_command(commands.app)
 
-    assert [words for words in _commands(root, "attestlab") if f"`{words}" not in page] == []
+    missing = [words for words in _commands(root, "attestlab") if f"`{words}" not in page]
+    assert missing == [], "add a row to docs/operations.md"
 
 
 def _commands(group: Any, words: str) -> list[str]:
@@ -146,7 +151,7 @@ def test_plan_table_matches_the_plans():
     }
 
     assert head in lines
-    assert [name for name, row in rows.items() if row not in lines] == []
+    assert [name for name, row in rows.items() if row not in lines] == [], "correct the table of docs/limits.md"
 
 
 def _spelling_of(limit: int | None) -> str:

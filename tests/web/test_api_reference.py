@@ -17,7 +17,7 @@ from attestlab.web.health import health_routes
 from attestlab.web.metrics import Metrics, metrics_routes
 from attestlab.web.openapi.document import describe, openapi_routes
 from attestlab.web.routing.routes import Route
-from attestlab.webhooks.event_types import EVENT_TYPES
+from attestlab.webhooks.event_types import list_type_names
 
 JsonObject = dict[str, Any]
 VERBS = re.compile(
@@ -183,7 +183,7 @@ def is_component(document: JsonObject, reference: str) -> bool:
 def test_every_type_of_events_is_a_webhook(document: JsonObject) -> None:
     webhooks = document["webhooks"]
 
-    assert list(webhooks) == list(EVENT_TYPES)
+    assert list(webhooks) == list(list_type_names())
     for name, item in webhooks.items():
         media = item["post"]["requestBody"]["content"]["application/json"]
         Draft202012Validator(media["schema"]).validate(media["example"])
