@@ -15,7 +15,7 @@ import pytest
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
-from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
+from attestlab.policy.language.attributes import OPERATORS, PLATFORM, Attribute, AttributeType, Operand
 from attestlab.policy.language.context import ContextNormalizer
 from attestlab.policy.sql.replay import Replay, ReplayRoute, replay
 from support.policies.documents import REGISTRY, bind_document, make_condition, make_document, make_rule
@@ -78,7 +78,9 @@ def many_rules(count: int) -> Policy:
         for attribute in chance.sample(list(REGISTRY.values()), 2):
             op = chance.choice(sorted(attribute.ops() - {"exists"}))
             value = [chance.choice(sample_values(attribute)) for _ in range(2)]
-            parts.append(make_condition(attribute.path, op, value if op in {"in", "not_in"} else value[0]))
+            parts.append(
+                make_condition(attribute.path, op, value if OPERATORS[op].operand is Operand.LIST else value[0])
+            )
         mode = "MONITOR" if n % 9 == 0 else "ENFORCE"
         rules.append(make_rule(f"r{n}", chance.choice(["ALLOW", "DENY"]), {"all": parts}, n // 3, mode=mode))
     return bind_document(make_document(*rules))

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from attestlab.core.errors import Cancelled, NotFound, ValidationFailed
-from attestlab.policy.language.attributes import AttributeType
+from attestlab.policy.language.attributes import OPERATORS, AttributeType, Operand
 from attestlab.simulation.risk import signal_history
 from attestlab.simulation.risk.attributes import LOOK_BACKS, REGISTRY
 from attestlab.simulation.risk.metrics import Confusion, ErrorCosts
@@ -65,7 +65,9 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
         return make_condition(attribute.path, op, draw(st.booleans()))
     known = st.sampled_from(SAMPLES[attribute.type])
     return make_condition(
-        attribute.path, op, draw(st.lists(known, min_size=1, max_size=2)) if op in {"in", "not_in"} else draw(known)
+        attribute.path,
+        op,
+        draw(st.lists(known, min_size=1, max_size=2)) if OPERATORS[op].operand is Operand.LIST else draw(known),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from attestlab.policy.language.ast import Comparison, Policy, iterate_comparisons
-from attestlab.policy.language.attributes import NUMERIC, Attribute, AttributeType, AttributeValue, Op
+from attestlab.policy.language.attributes import NUMERIC, OPERATORS, Attribute, AttributeType, AttributeValue, Operand
 
 _NO_DOUBLE_ABOVE = math.nextafter(math.inf, 0)
 
@@ -49,7 +49,7 @@ def partition(policies: Iterable[Policy]) -> dict[str, tuple[EquivalenceClass, .
 
 def compared_values(leaf: Comparison) -> tuple[AttributeValue, ...]:
     """Return the constants of a comparison."""
-    if leaf.op is Op.EXISTS:
+    if OPERATORS[leaf.op].operand is Operand.PRESENCE:
         return ()
     return leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
 

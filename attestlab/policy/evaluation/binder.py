@@ -8,10 +8,11 @@ from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree, decision_order
 from attestlab.policy.language.attributes import (
-    MEMBERSHIP,
+    OPERATORS,
     Attribute,
     AttributeValue,
     Op,
+    Operand,
     Registry,
     ValueProblem,
 )
@@ -91,15 +92,12 @@ class _Binder:
     def _value(
         self, attribute: Attribute, op: Op, raw: object, place: Place
     ) -> AttributeValue | tuple[AttributeValue, ...]:
-        if op is Op.EXISTS:
-            if type(raw) is not bool:
-                self._refuse(place, "value_type", "exists takes true or false.")
-            return bool(raw)
-        if (op in MEMBERSHIP) != isinstance(raw, tuple):
-            self._refuse(
-                place, "value_type", f"{op} takes {'a list' if op in MEMBERSHIP else 'one value, not a list'}."
-            )
+        operand = OPERATORS[op].operand
+        if not _is_of_kind(raw, operand):
+            self._refuse(place, "value_type", f"{op} takes {operand}.")
             return False
+        if operand is Operand.PRESENCE:
+            return bool(raw)
         if isinstance(raw, tuple):
             read = [self._constant(attribute, each, (*place, index)) for index, each in enumerate(raw)]
             return tuple(dict.fromkeys(read))
@@ -124,3 +122,9 @@ class _Binder:
         self.count += 1
         if len(self.faults) < MAX_REPORTED_ERRORS:
             self.faults.append(FieldError(json_pointer(*place), code, message))
+
+
+def _is_of_kind(raw: object, operand: Operand) -> bool:
+    if operand is Operand.PRESENCE:
+        return type(raw) is bool
+    return isinstance(raw, tuple) is (operand is Operand.LIST)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
-from attestlab.policy.language.attributes import AttributeValue, Op
+from attestlab.policy.language.attributes import OPERATORS, AttributeValue, Op
 from attestlab.policy.language.context import Values
 
 Test = Callable[[Values], bool]
@@ -83,8 +83,11 @@ def _compile_literal(atom: Literal) -> Test:
         return _existence_test(path, bool(leaf.value) is not atom.negated, missing)
     if leaf.op in _COMPARES and not isinstance(leaf.value, tuple):
         return _comparison_test(path, _COMPARES[leaf.op], leaf.value, atom.negated, missing)
-    members = frozenset(leaf.value) if isinstance(leaf.value, tuple) else frozenset((leaf.value,))
-    return _membership_test(path, members, (leaf.op in {Op.EQ, Op.IN}) is not atom.negated, missing)
+    if leaf.op in _MEMBERSHIPS:
+        members = frozenset(leaf.value) if isinstance(leaf.value, tuple) else frozenset((leaf.value,))
+        return _membership_test(path, members, _MEMBERSHIPS[leaf.op] is not atom.negated, missing)
+    holds, wanted, expected = OPERATORS[leaf.op].holds, leaf.value, not atom.negated
+    return lambda values: holds(values[path], wanted) is expected if path in values else missing
 
 
 def _existence_test(path: str, present: bool, missing: bool) -> Test:
@@ -101,6 +104,8 @@ def _membership_test(path: str, members: frozenset[AttributeValue], inside: bool
     return (lambda v: v.get(path) not in members) if missing else (lambda v: path in v and v[path] not in members)
 
 
+# Operators that have a faster test than the `holds` of their meaning.
+_MEMBERSHIPS = {Op.EQ: True, Op.IN: True, Op.NE: False, Op.NOT_IN: False}
 _COMPARES: dict[Op, Compare] = {
     Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge,
 }  # fmt: skip

@@ -6,13 +6,11 @@ slower than deciding, and rarely requested.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attestlab.policy.language.ast import AllOf, Comparison, Effect, Not, Policy, Rule, Tree
-from attestlab.policy.language.attributes import AttributeValue, Op
+from attestlab.policy.language.ast import AllOf, Comparison, Effect, Not, Policy, Rule, Tree, holds_when_missing
+from attestlab.policy.language.attributes import OPERATORS, AttributeValue
 from attestlab.policy.language.context import Values
 
 
@@ -99,24 +97,5 @@ def _comparison_truth(leaf: Comparison, actual: AttributeValue | None, effect: E
     if actual is None:
         if effect is Effect.ALLOW:
             return Truth.UNKNOWN
-        is_contrary = leaf.op in {Op.NE, Op.NOT_IN} or (leaf.op is Op.EXISTS and not leaf.value)
-        return Truth.TRUE if is_contrary else Truth.FALSE
-    if leaf.op is Op.EXISTS:
-        return Truth.TRUE if leaf.value else Truth.FALSE
-    return Truth.TRUE if _holds(leaf, actual) else Truth.FALSE
-
-
-def _holds(leaf: Comparison, actual: AttributeValue) -> bool:
-    if isinstance(leaf.value, tuple):
-        return (actual in leaf.value) is (leaf.op is Op.IN)
-    return _COMPARES[leaf.op](actual, leaf.value)
-
-
-_COMPARES: dict[Op, Callable[[AttributeValue, AttributeValue], bool]] = {
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.LT: operator.lt,
-    Op.LTE: operator.le,
-    Op.GT: operator.gt,
-    Op.GTE: operator.ge,
-}
+        return Truth.TRUE if holds_when_missing(leaf) else Truth.FALSE
+    return Truth.TRUE if OPERATORS[leaf.op].holds(actual, leaf.value) else Truth.FALSE

@@ -75,13 +75,14 @@ def _test_value(atom: Literal) -> str:
         return _format_boolean(bool(leaf.value))
     if isinstance(leaf.value, tuple):
         among = f"[{', '.join(map(_format_constant, leaf.value))}].contains({value})"
-        return f"!{among}" if leaf.op is Op.NOT_IN else among
+        return f"{_MEMBERSHIPS[leaf.op]}{among}"
     if leaf.attribute.type is AttributeType.NUMBER and leaf.op in _DECIMAL:
         return f"{value}.{_DECIMAL[leaf.op]}({_format_constant(leaf.value)})"
     return f"{value} {_SIGNS[leaf.op]} {_format_constant(leaf.value)}"
 
 
 _DECIMAL = {Op.LT: "lessThan", Op.LTE: "lessThanOrEqual", Op.GT: "greaterThan", Op.GTE: "greaterThanOrEqual"}
+_MEMBERSHIPS = {Op.IN: "", Op.NOT_IN: "!"}
 _SIGNS = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}
 
 

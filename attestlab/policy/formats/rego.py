@@ -74,11 +74,12 @@ def _test_value(atom: Literal) -> str:
         return _format_constant(bool(leaf.value) is not atom.negated)
     value = f"input[{_format_constant(leaf.attribute.path)}]"
     if isinstance(leaf.value, tuple):
-        inside = (leaf.op is Op.IN) is not atom.negated
+        inside = _MEMBERSHIPS[leaf.op] is not atom.negated
         return f"{'' if inside else 'not '}{value} in {_format_list(leaf.value)}"
     return f"{value} {_CONTRARY[_SIGNS[leaf.op]] if atom.negated else _SIGNS[leaf.op]} {_format_constant(leaf.value)}"
 
 
+_MEMBERSHIPS = {Op.IN: True, Op.NOT_IN: False}
 _SIGNS = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}
 _CONTRARY = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 

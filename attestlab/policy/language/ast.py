@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attestlab.policy.language.attributes import Attribute, AttributeValue, Op
+from attestlab.policy.language.attributes import OPERATORS, Attribute, AttributeValue, Op
 
 
 class Effect(StrEnum):
@@ -145,18 +145,16 @@ def to_normal_form(rule: Rule) -> Form:
 
 def _to_normal_form(tree: Tree, is_deny: bool, negated: bool) -> Form:
     if isinstance(tree, Comparison):
-        return Literal(tree, negated, is_deny and _holds_when_missing(tree) is not negated)
+        return Literal(tree, negated, is_deny and holds_when_missing(tree) is not negated)
     if isinstance(tree, Not):
         return _to_normal_form(tree.part, is_deny, not negated)
     parts = tuple(_to_normal_form(part, is_deny, negated) for part in tree.parts)
     return And(parts) if isinstance(tree, AllOf) is not negated else Or(parts)
 
 
-def _holds_when_missing(leaf: Comparison) -> bool:
+def holds_when_missing(leaf: Comparison) -> bool:
     """Whether a comparison holds for a missing value in classical logic: `ne` is not-`eq`, `not_in` is not-`in`."""
-    if leaf.op is Op.EXISTS:
-        return not leaf.value
-    return leaf.op in {Op.NE, Op.NOT_IN}
+    return not leaf.value if leaf.op is Op.EXISTS else OPERATORS[leaf.op].holds_when_missing
 
 
 def iterate_literals(form: Form) -> Iterator[Literal]:

@@ -8,6 +8,7 @@ the constants of policies, where an invalid value is an error.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -41,8 +42,11 @@ class AttributeType(StrEnum):
     BOOLEAN = "boolean"
 
 
+NUMERIC = frozenset({AttributeType.NUMBER, AttributeType.INTEGER})
+
+
 class Op(StrEnum):
-    """The operator of a comparison."""
+    """The operator of a comparison; `OPERATORS` has the meaning of each."""
 
     EQ = "eq"
     NE = "ne"
@@ -55,18 +59,45 @@ class Op(StrEnum):
     EXISTS = "exists"
 
 
+class Operand(StrEnum):
+    """What an operator compares the value of an attribute with."""
+
+    VALUE = "one value, not a list"
+    LIST = "a list"
+    PRESENCE = "true or false"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The meaning of an operator; only languages that spell it differently (`sql`, `formats`) list operators again.
+
+    `holds` judges a value that is present, and `holds_when_missing` is its answer in classical logic if it is not.
+    """
+
+    holds: Callable[..., bool]
+    operand: Operand = Operand.VALUE
+    types: frozenset[AttributeType] = frozenset(AttributeType)
+    holds_when_missing: bool = False
+
+
+_NOT_BOOLEAN = frozenset(AttributeType) - {AttributeType.BOOLEAN}
+OPERATORS: dict[Op, Operator] = {
+    Op.EQ: Operator(operator.eq),
+    Op.NE: Operator(operator.ne, holds_when_missing=True),
+    Op.IN: Operator(lambda actual, among: actual in among, Operand.LIST, _NOT_BOOLEAN),
+    Op.NOT_IN: Operator(lambda actual, among: actual not in among, Operand.LIST, _NOT_BOOLEAN, holds_when_missing=True),
+    Op.LT: Operator(operator.lt, types=NUMERIC),
+    Op.LTE: Operator(operator.le, types=NUMERIC),
+    Op.GT: Operator(operator.gt, types=NUMERIC),
+    Op.GTE: Operator(operator.ge, types=NUMERIC),
+    Op.EXISTS: Operator(lambda _actual, present: bool(present), Operand.PRESENCE),
+}
 ORDERING = frozenset({Op.LT, Op.LTE, Op.GT, Op.GTE})
-MEMBERSHIP = frozenset({Op.IN, Op.NOT_IN})
-NUMERIC = frozenset({AttributeType.NUMBER, AttributeType.INTEGER})
 
 
 def list_operators(kind: AttributeType) -> frozenset[Op]:
     """Return the operators that are defined for a type of attributes."""
-    if kind in NUMERIC:
-        return frozenset(Op)
-    if kind is AttributeType.BOOLEAN:
-        return frozenset({Op.EQ, Op.NE, Op.EXISTS})
-    return frozenset(Op) - ORDERING
+    return frozenset(op for op, meaning in OPERATORS.items() if kind in meaning.types)
 
 
 @dataclass(frozen=True, slots=True)

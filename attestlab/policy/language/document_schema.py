@@ -12,13 +12,13 @@ from typing import TypeVar
 from pydantic.json_schema import JsonSchemaValue
 
 from attestlab.policy.language.attributes import (
-    MEMBERSHIP,
+    OPERATORS,
     PATH,
     PATH_LENGTH,
     TEXT_LENGTH,
     AttributeType,
     Op,
-    list_operators,
+    Operand,
 )
 
 COMPARISON: JsonSchemaValue = {"attr": "risk_rating", "op": "eq", "value": "CRITICAL"}
@@ -67,10 +67,11 @@ def describe_comparison(schema: JsonSchemaValue) -> None:
 
 def _list_values(op: Op, array: JsonSchemaValue) -> list[JsonSchemaValue]:
     """List the values of one operator: those of each type that has it, or a list of such values."""
-    if op is Op.EXISTS:
+    meaning = OPERATORS[op]
+    if meaning.operand is Operand.PRESENCE:
         return [_BOOLEAN]
-    kinds = _distinct(schema for kind, schema in _VALUES.items() if op in list_operators(kind))
-    return [{**array, "items": each} for each in kinds] if op in MEMBERSHIP else kinds
+    kinds = _distinct(schema for kind, schema in _VALUES.items() if kind in meaning.types)
+    return [{**array, "items": each} for each in kinds] if meaning.operand is Operand.LIST else kinds
 
 
 Part = TypeVar("Part")

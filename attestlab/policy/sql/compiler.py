@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Effect, Not, Policy, Rule, Tree
+from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Effect, Not, Policy, Rule, Tree, holds_when_missing
 from attestlab.policy.language.attributes import PATH, AttributeType, AttributeValue, Op
 
 WORD_BITS = 64
@@ -169,7 +169,7 @@ def _classical_sql(leaf: Comparison, negated: bool) -> str:
     name = quote_column(leaf.attribute.path)
     if leaf.op is Op.EXISTS:
         return f"({name} IS {'NOT ' if leaf.value else ''}NULL)"
-    if leaf.op in {Op.NE, Op.NOT_IN}:
+    if holds_when_missing(leaf):
         return f"COALESCE({_comparison_sql(leaf, name)}, TRUE)"
     return f"COALESCE({_comparison_sql(leaf, name)}, FALSE)" if negated else _comparison_sql(leaf, name)
 
@@ -187,8 +187,10 @@ def _forced_sql(leaf: Comparison, answer: bool, effect: Effect) -> str:
 def _comparison_sql(leaf: Comparison, name: str) -> str:
     if isinstance(leaf.value, tuple):
         among = ", ".join(map(literal, leaf.value))
-        return f"({name} {'NOT IN' if leaf.op is Op.NOT_IN else 'IN'} ({among}))"
+        return f"({name} {_SIGNS[leaf.op]} ({among}))"
     return f"({name} {_SIGNS[leaf.op]} {literal(leaf.value)})"
 
 
-_SIGNS = {Op.EQ: "=", Op.NE: "<>", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">="}
+_SIGNS = {
+    Op.EQ: "=", Op.NE: "<>", Op.LT: "<", Op.LTE: "<=", Op.GT: ">", Op.GTE: ">=", Op.IN: "IN", Op.NOT_IN: "NOT IN",
+}  # fmt: skip

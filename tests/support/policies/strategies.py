@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from attestlab.policy.language.attributes import Attribute, AttributeType
+from attestlab.policy.language.attributes import OPERATORS, Attribute, AttributeType, Operand
 from support.policies.documents import REGISTRY, make_document
 
 HOSTILE_TEXTS = [
@@ -54,10 +54,12 @@ def json_leaf(draw: st.DrawFn) -> dict[str, Any]:
     attribute = REGISTRY[draw(st.sampled_from(sorted(REGISTRY)))]
     op = draw(st.sampled_from(sorted(attribute.ops())))
     known = st.sampled_from(sample_values(attribute))
-    if op == "exists":
-        return {"attr": attribute.path, "op": op, "value": draw(st.booleans())}
-    value = draw(st.lists(known, min_size=1, max_size=3)) if op in {"in", "not_in"} else draw(known)
-    return {"attr": attribute.path, "op": op, "value": value}
+    operands = {
+        Operand.PRESENCE: st.booleans(),
+        Operand.LIST: st.lists(known, min_size=1, max_size=3),
+        Operand.VALUE: known,
+    }
+    return {"attr": attribute.path, "op": op, "value": draw(operands[OPERATORS[op].operand])}
 
 
 @st.composite
