@@ -16,6 +16,7 @@ from attestlab.client.lab import Lab
 from attestlab.core import errors
 from attestlab.core.events import Event
 from attestlab.orgs.plans import ADJUSTABLE, PLANS
+from attestlab.orgs.rules import Scope
 from attestlab.server.app import all_routes
 from attestlab.settings import Settings
 
@@ -67,6 +68,16 @@ def test_access_table_matches_the_routes():
     page = (DOCS / "access.md").read_text()
 
     assert replace_table(page, all_routes()) == page, "docs/access.md is older than the routes: make access"
+
+
+def test_every_scope_is_documented():
+    """The section Scopes of docs/access.md has each scope in a row; the table below it is of routes."""
+    section = (DOCS / "access.md").read_text().partition("## Scopes\n")[2].partition("\n## ")[0]
+    rows = "\n".join(line for line in section.splitlines() if line.startswith("|"))
+
+    named = set(re.findall(r"`([a-z]+:[a-z]+)`", rows))
+    assert {scope.value for scope in Scope} - named == set(), "name the scope in docs/access.md, section Scopes"
+    assert named - {scope.value for scope in Scope} == set(), "docs/access.md names a scope that orgs/rules.py lacks"
 
 
 def test_python_reference_matches_the_docstrings():
@@ -124,6 +135,14 @@ def test_every_command_is_documented():
 
     missing = [words for words in _commands(root, "attestlab") if f"`{words}" not in page]
     assert missing == [], "add a row to docs/operations.md"
+
+
+def test_every_documented_command_exists():
+    """A row of docs/operations.md without a command is of one that was removed or renamed."""
+    rows = re.findall(r"^\| `(attestlab(?: [a-z][a-z-]*)+)", (DOCS / "operations.md").read_text(), re.MULTILINE)
+    existing = set(_commands(typer.main.get_command(commands.app), "attestlab"))
+
+    assert [words for words in rows if words not in existing] == [], "add the command to attestlab/cli/commands.py"
 
 
 def _commands(group: Any, words: str) -> list[str]:

@@ -25,7 +25,7 @@ WHOLE_TIMEOUT_S = 3600
 _LEFT_OUT = (".git", ".venv", ".hypothesis", ".*_cache", ".demo", "__pycache__", "build", "dist")
 # Both engines run the same code above the records; a mutant of what is PostgreSQL's alone names its tests with -k.
 _ON_SQLITE = ("-k", "not postgresql")
-_PASSED, _FAILED = 0, 1
+PASSED, FAILED = 0, 1
 # Loading every installed plugin takes longer than many a test.
 _PLUGINS = ("-p", "pytest_timeout", "-p", "xdist", "-p", "no:cacheprovider")
 
@@ -59,7 +59,7 @@ def hunt(mutants: Iterable[Mutant], *, tree: Path, processes: int, whole: bool) 
         processes: how many mutants are tested at once.
         whole: whether a mutant that survives its nearest tests meets the whole suite.
     """
-    with _copies(tree, processes) as free, ThreadPoolExecutor(processes) as pool:
+    with copies(tree, processes) as free, ThreadPoolExecutor(processes) as pool:
         running = [pool.submit(_judged, mutant, free, whole) for mutant in mutants]
         for done in as_completed(running):
             yield done.result()
@@ -68,7 +68,7 @@ def hunt(mutants: Iterable[Mutant], *, tree: Path, processes: int, whole: bool) 
 def baseline(mutants: Iterable[Mutant], *, tree: Path, processes: int) -> list[str]:
     """Run the nearest tests of all mutants without any; returns those that fail, so that they catch nothing."""
     groups = _grouped([mutant.tests for mutant in mutants], processes)
-    with _copies(tree, processes) as free, ThreadPoolExecutor(processes) as pool:
+    with copies(tree, processes) as free, ThreadPoolExecutor(processes) as pool:
         return [failing for group in pool.map(lambda tests: _failing(tests, free), groups) for failing in group]
 
 
@@ -81,9 +81,9 @@ def _grouped(wanted: Iterable[tuple[str, ...]], count: int) -> list[tuple[str, .
 
 def _failing(tests: tuple[str, ...], free: queue.Queue[Path]) -> list[str]:
     with _one_of(free) as copy:
-        done = _run_tests(copy, tests, at_first_failure=False, timeout_s=WHOLE_TIMEOUT_S)
+        done = run_tests(copy, tests, at_first_failure=False, timeout_s=WHOLE_TIMEOUT_S)
     failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return failures if failures or done.returncode == _PASSED else [done.stdout.strip()[-400:]]
+    return failures if failures or done.returncode == PASSED else [done.stdout.strip()[-400:]]
 
 
 def _judged(mutant: Mutant, free: queue.Queue[Path], whole: bool) -> Result:
@@ -98,17 +98,17 @@ def _judged(mutant: Mutant, free: queue.Queue[Path], whole: bool) -> Result:
 
 
 def _judge(mutant: Mutant, copy: Path, whole: bool) -> tuple[Outcome, str]:
-    done = _run_tests(copy, mutant.tests)
-    if done.returncode == _FAILED:
-        return Outcome.CAUGHT, _evidence(done.stdout)
-    if done.returncode != _PASSED:
+    done = run_tests(copy, mutant.tests)
+    if done.returncode == FAILED:
+        return Outcome.CAUGHT, first_failure(done.stdout)
+    if done.returncode != PASSED:
         return Outcome.BROKEN, f"pytest exits {done.returncode}: {done.stdout.strip()[-400:]}"
-    if whole and (done := _run_whole(copy)).returncode == _FAILED:
-        return Outcome.CAUGHT_BY_WHOLE, _evidence(done.stdout)
+    if whole and (done := _run_whole(copy)).returncode == FAILED:
+        return Outcome.CAUGHT_BY_WHOLE, first_failure(done.stdout)
     return Outcome.SURVIVED, " ".join(mutant.tests)
 
 
-def _run_tests(
+def run_tests(
     copy: Path, tests: tuple[str, ...], *, at_first_failure: bool = True, timeout_s: float = TESTS_TIMEOUT_S
 ) -> subprocess.CompletedProcess[str]:
     engine = () if "-k" in tests else _ON_SQLITE
@@ -141,10 +141,10 @@ def _pytest(copy: Path, *arguments: str, timeout_s: float) -> subprocess.Complet
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            return subprocess.CompletedProcess(error.cmd, _FAILED, f"FAILED nothing ended within {timeout_s:.0f} s")
+            return subprocess.CompletedProcess(error.cmd, FAILED, f"FAILED nothing ended within {timeout_s:.0f} s")
 
 
-def _evidence(report: str) -> str:
+def first_failure(report: str) -> str:
     """The first test that failed, in pytest's summary."""
     lines = [line for line in report.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return lines[0].partition(" ")[2].partition(" - ")[0] if lines else report.strip()[-200:]
@@ -155,14 +155,14 @@ def _planted(mutant: Mutant, copy: Path) -> Iterator[None]:
     path = copy / mutant.file
     text, planted = path.read_text() if path.is_file() else "", mutant.planted_in(copy)
     try:
-        _write(path, planted)
+        write_source(path, planted)
         yield
     finally:
         if text:
-            _write(path, text)
+            write_source(path, text)
 
 
-def _write(path: Path, text: str) -> None:
+def write_source(path: Path, text: str) -> None:
     """Write a module, and forget what was compiled of it: both may have the same size in the same second."""
     path.write_text(text)
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
@@ -170,7 +170,7 @@ def _write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _copies(tree: Path, count: int) -> Iterator[queue.Queue[Path]]:
+def copies(tree: Path, count: int) -> Iterator[queue.Queue[Path]]:
     """Copies of the tree, working changes included, each for one process at a time."""
     free: queue.Queue[Path] = queue.Queue()
     with tempfile.TemporaryDirectory(prefix="attestlab-mutants-") as folder:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,9 @@ from attestlab.portal import layout, messages, rules, view_model
 from attestlab.portal.rules import SearchKind
 from attestlab.web.media_types import prefers_html, prefers_json
 
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "attestlab" / "portal" / "assets" / "page.css"
+DASHBOARDS = ROOT / "dashboards" / "attestlab_dashboards" / "assets" / "tokens.css"
 CHANNELS = ("00", "33", "59", "77", "99", "bb", "ff")
 COLORS = ["#" + "".join(parts) for parts in itertools.product(CHANNELS, repeat=3)]
 
@@ -143,3 +148,18 @@ KEY = "abcdefghijklmnopqrstuv"
 )
 def test_the_search_box_recognises_what_is_pasted(text: str, kind: SearchKind, value: str, key: str | None) -> None:
     assert rules.parse_search(text) == (kind, value, key)
+
+
+def read_tokens(style: Path, mode: int) -> dict[str, str]:
+    """The custom properties of a mode, the light one first, spelt alike."""
+    rule = re.findall(r":root[^{]*\{([^}]*)\}", style.read_text())[mode]
+    return {name: value.replace(" ", "").lower() for name, value in re.findall(r"(--al-[\w-]+):\s*([^;]+)", rule)}
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_a_token_of_pages_has_its_value_in_the_dashboards_too(mode: int) -> None:
+    pages, dashboards = read_tokens(PAGES, mode), read_tokens(DASHBOARDS, mode)
+
+    shared = pages.keys() & dashboards.keys()
+    assert len(shared) > 15
+    assert [name for name in shared if pages[name] != dashboards[name]] == [], "page.css and tokens.css differ"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from attestlab.webhooks.rules import MAX_ATTEMPTS
 from attestlab.webhooks.schedule import HEALTHY, EndpointAction, EndpointHealth
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
+UNITS_S = {"seconds": 1, "minutes": 60}
 SPECIFIED_S = (1, 2, 4, 16, 60, 120, 300)
 unit = st.floats(0, 1)
 
@@ -25,6 +29,15 @@ def fail_times(count: int, *, at: datetime = NOW) -> EndpointHealth:
     for _ in range(count):
         health = fail(health, at)
     return health
+
+
+def test_the_delays_are_those_of_the_documentation() -> None:
+    """docs/webhooks.md lists them as `1, 2 and 5 minutes`."""
+    text = PAGE.read_text().partition("| after failed attempt |")[2].partition("\n\n")[0]
+    rows = re.findall(r"\| ([\d, and]+) (seconds|minutes) \|", text)
+    documented = [int(each) * UNITS_S[unit] for numbers, unit in rows for each in re.findall(r"\d+", numbers)]
+
+    assert documented == [delay.total_seconds() for delay in schedule.RETRY_DELAYS], "correct docs/webhooks.md"
 
 
 @given(st.integers(1, MAX_ATTEMPTS - 1), unit)
