@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
@@ -20,6 +21,17 @@ def test_make_without_target_lists_every_target():
 
     listed = {line.split()[1] for line in done.stdout.splitlines()}
     assert listed == targets
+
+
+def test_pre_commit_calls_what_make_check_calls():
+    """The hooks are local: the same programs of .venv, in the same order."""
+    (recipe,) = re.findall(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    commands = [line.strip().replace("$(BIN)", ".venv/bin").removesuffix(" .") for line in recipe.splitlines()]
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    entries = [hook["entry"].removeprefix("env ").removesuffix(" --force-exclude") for hook in repository["hooks"]]
+
+    assert repository["repo"] == "local"
+    assert entries == commands, "bring .pre-commit-config.yaml and the target check of the Makefile into step"
 
 
 def test_jupyterlab_asks_its_user_nothing_about_news(tmp_path: Path) -> None:
