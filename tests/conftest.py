@@ -90,7 +90,7 @@ def shared_clock() -> FixedClock:
 
 @pytest.fixture
 def clock(request: pytest.FixtureRequest) -> FixedClock:
-    """Noon of a quiet day; it moves only when told to. In `one_world` each test begins a day after the one before."""
+    """Noon of a quiet day; only tests move it. In `one_world` each test begins a day after the one before."""
     if not is_shared(request):
         return FixedClock(NOON)
     shared: FixedClock = request.getfixturevalue("shared_clock")

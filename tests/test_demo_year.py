@@ -1,4 +1,4 @@
-"""The year of the served demo, told through the services: its records hold, and each dashboard has a story."""
+"""The year of the served demo, read through the services: its records hold, and each dashboard has a story."""
 
 from __future__ import annotations
 

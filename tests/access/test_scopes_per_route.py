@@ -94,14 +94,16 @@ def test_a_missing_scope_is_named(access: AccessScenario) -> None:
 
 
 def test_each_role_reaches_the_routes_of_the_table_and_of_the_documentation(access: AccessScenario) -> None:
-    told = {name: set(people.split(", ")) for name, people in documented(1).items()}
+    people_by_route = {name: set(people.split(", ")) for name, people in documented(1).items()}
     wrong = {}
     for role in Role:
         with access.person(role) as client:
             data_sets = readable(client)
             found = reached(client)
         routes = {name for name, needs in EXPECTED.items() if _is_open_to(role, needs)}
-        named = {name for name in ROUTES if told[name] & {"all", role.value}} | set(filter(_is_sign_in, ROUTES))
+        named = {name for name in ROUTES if people_by_route[name] & {"all", role.value}} | set(
+            filter(_is_sign_in, ROUTES)
+        )
         wrong[role.value] = (found ^ routes, found ^ named, data_sets ^ _data_sets_of(role))
 
     assert {role: found for role, found in wrong.items() if any(found)} == {}
@@ -115,7 +117,7 @@ def test_a_consumer_may_call_consumer_routes_only(access: AccessScenario, kind: 
     is_signed_in = kind == "consumer"
     assert found == {name for name in EXPECTED if not _is_closed_to_consumers(name, is_signed_in)}
     if is_signed_in:
-        assert found == {name for name, told in documented(2).items() if told == "yes"}
+        assert found == {name for name, answer in documented(2).items() if answer == "yes"}
 
 
 def test_without_a_credential_only_public_routes_answer(access: AccessScenario) -> None:

@@ -277,18 +277,18 @@ def test_external_key_signs_the_given_signing_input(client: httpx.Client, issuer
     )
     body = make_mint_body(issuer, kid=kid, alg="ES256")
 
-    told = mint(client, body).json()["details"]
-    signed = told["signing_input_b64url"]
+    unsigned = mint(client, body).json()["details"]
+    signed = unsigned["signing_input_b64url"]
     token = f"{signed}.{b64url(signing.sign(Algorithm.ES256, private, signed.encode()))}"
-    done = mint(client, {**body, "id": told["id"], "created_at": told["created_at"], "signature": token})
-    twice = mint(client, {**body, "id": told["id"], "created_at": told["created_at"], "signature": token})
-    forged = mint(client, {**body, "id": str(uuid4()), "created_at": told["created_at"], "signature": token})
+    done = mint(client, {**body, "id": unsigned["id"], "created_at": unsigned["created_at"], "signature": token})
+    twice = mint(client, {**body, "id": unsigned["id"], "created_at": unsigned["created_at"], "signature": token})
+    forged = mint(client, {**body, "id": str(uuid4()), "created_at": unsigned["created_at"], "signature": token})
 
     assert (added.status_code, added.json()["custody"]) == (201, "external")
-    assert (done.status_code, done.json()["id"]) == (201, told["id"])
+    assert (done.status_code, done.json()["id"]) == (201, unsigned["id"])
     assert twice.status_code == 409
     assert forged.status_code == 400
-    assert client.get(f"/v1/attestations/{told['id']}").json()["custody"] == "external"
+    assert client.get(f"/v1/attestations/{unsigned['id']}").json()["custody"] == "external"
 
 
 @pytest.mark.both_engines
@@ -302,10 +302,10 @@ def test_list_follows_the_order_of_the_log(client: httpx.Client, issuer: dict[st
     named = [f"{digit}0000000-0000-4000-8000-{uuid4().hex[:12]}" for digit in "f0"]
     for attestation_id in named:
         body = make_mint_body(issuer, kid=kid, alg="Ed25519", id=attestation_id)
-        told = mint(client, body).json()["details"]
-        signed = told["signing_input_b64url"]
+        unsigned = mint(client, body).json()["details"]
+        signed = unsigned["signing_input_b64url"]
         token = f"{signed}.{b64url(signing.sign(Algorithm.ED25519, private, signed.encode()))}"
-        assert mint(client, {**body, "created_at": told["created_at"], "signature": token}).status_code == 201
+        assert mint(client, {**body, "created_at": unsigned["created_at"], "signature": token}).status_code == 201
         minted(client, make_mint_body(issuer))
 
     pages = [client.get("/v1/attestations", params={"issuer_id": issuer["id"], "limit": 1}).json()]

@@ -102,18 +102,18 @@ def test_supersession_returns_both_attestations(client: httpx.Client, issuer: di
 
     answer = supersede(client, old["id"], body)
 
-    told = answer.json()
+    result = answer.json()
     assert answer.status_code == 201
-    assert answer.headers["Location"] == f"/v1/attestations/{told['new']['id']}"
-    assert (told["old"]["id"], told["old"]["status"]) == (old["id"], "SUPERSEDED")
-    assert told["old"]["superseded_by_attestation_id"] == told["new"]["id"]
-    assert (told["new"]["status"], told["new"]["issuer_id"]) == ("VALID", issuer["id"])
-    assert told["new"]["checkpoint"]
-    shown = client.get(f"/v1/attestations/{told['new']['id']}").json()
+    assert answer.headers["Location"] == f"/v1/attestations/{result['new']['id']}"
+    assert (result["old"]["id"], result["old"]["status"]) == (old["id"], "SUPERSEDED")
+    assert result["old"]["superseded_by_attestation_id"] == result["new"]["id"]
+    assert (result["new"]["status"], result["new"]["issuer_id"]) == ("VALID", issuer["id"])
+    assert result["new"]["checkpoint"]
+    shown = client.get(f"/v1/attestations/{result['new']['id']}").json()
     assert shown["supersedes_attestation_id"] == old["id"]
     found = verify(client, old["id"])
     assert (found["verdict"], found["reasons"]) == ("SUPERSEDED", ["attestation_superseded"])
-    assert found["superseded_by_attestation_id"] == told["new"]["id"]
+    assert found["superseded_by_attestation_id"] == result["new"]["id"]
     assert found["latest_attestation_id"] is None
 
 

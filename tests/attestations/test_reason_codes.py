@@ -321,7 +321,7 @@ def agrees(scenario: ReasonScenario, made: str, verdict: Verdict, reasons: list[
 
 def test_every_reason_has_a_scenario() -> None:
     rows = ENDS + TAMPERED
-    told = {Reason(reason) for row in rows for reason in row[2]}
+    reached = {Reason(reason) for row in rows for reason in row[2]}
 
-    assert set(Reason) - told == set()
+    assert set(Reason) - reached == set()
     assert {row[1] for row in rows} == set(Verdict)

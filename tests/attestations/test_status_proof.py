@@ -178,7 +178,7 @@ def test_bundle_without_its_status_entry_is_rejected(
     story: Story, become: Callable[[Story], UUID], verdict: str, reason: str
 ) -> None:
     """
-    The list of the log tells what the stripped entry told.
+    The status list of the log shows the status that the stripped entry showed.
     """
     made = become(story)
     story.list_statuses()

@@ -229,9 +229,9 @@ def mint_externally(lab: Installation, caller: Caller, **changes: Any) -> UUID:
     lab.signing_keys.add(made.issuer.id, kid="own", alg=Algorithm.ED25519, public_key=public, caller=caller)
     named = {"issuer_id": made.issuer.id, "kid": "own", "schema": "degree", "claims": {"student_name": "Ada"}}
     request = MintRequest(**named, id=uuid4(), **changes)
-    with pytest.raises(ValidationFailed) as told:
+    with pytest.raises(ValidationFailed) as refused:
         lab.attestations.mint(request, caller=caller)
-    signed = str(told.value.details["signing_input_b64url"])
+    signed = str(refused.value.details["signing_input_b64url"])
     token = f"{signed}.{b64url_encode(signing.sign(Algorithm.ED25519, private, signed.encode()))}"
     return lab.attestations.mint(dataclasses.replace(request, signature=token), caller=caller).id
 
@@ -300,9 +300,9 @@ def test_each_verification_is_metered_and_published(
 
     with lab.storage.read() as connection:
         used = usage.get_used(connection, caller.tenant_id, usage.VERIFICATIONS, clock.now().date())
-        told = connection.scalars(select(table_of(OutboxEvent).c.type).order_by(table_of(OutboxEvent).c.seq)).all()
+        published = connection.scalars(select(table_of(OutboxEvent).c.type).order_by(table_of(OutboxEvent).c.seq)).all()
     assert used == 2
-    assert told[-3:] == ["verification.completed", "verification.failed", "risk.signal.created"]
+    assert published[-3:] == ["verification.completed", "verification.failed", "risk.signal.created"]
 
 
 def test_failed_verification_is_a_risk_signal_about_its_attestation(

@@ -83,9 +83,9 @@ def lines_read(node: dict[str, Any]) -> int:
 def test_sqlite_searches_an_index_and_sorts_no_more_than_a_page(
     connection: Connection, caller: Caller, equal: Equal
 ) -> None:
-    told = plans(connection, caller, equal, "EXPLAIN QUERY PLAN")
+    explained = plans(connection, caller, equal, "EXPLAIN QUERY PLAN")
 
-    steps = [step[3] for plan in told for step in plan]
+    steps = [step[3] for plan in explained for step in plan]
     reads = [step for step in steps if "audit_events" in step]
     assert reads
     assert all(any(how in step for how in SPARING) for step in reads), reads
@@ -97,7 +97,7 @@ def test_postgresql_reads_few_of_many_events(connection: Connection, caller: Cal
     """PostgreSQL reports how many rows it read; SQLite does not."""
     connection.execute(CROWD, {"tenant_id": caller.tenant_id, "lines": LINES})
     connection.execute(text("ANALYZE audit_events"))
-    told = plans(connection, caller, equal, "EXPLAIN (ANALYZE, FORMAT JSON)")
+    explained = plans(connection, caller, equal, "EXPLAIN (ANALYZE, FORMAT JSON)")
 
-    assert told
-    assert sum(lines_read(plan[0][0][0]["Plan"]) for plan in told) < 100
+    assert explained
+    assert sum(lines_read(plan[0][0][0]["Plan"]) for plan in explained) < 100

@@ -203,9 +203,9 @@ def test_fsck_tells_clean_from_damaged(tmp_path: Path) -> None:
 
 def test_an_export_is_a_tile_tree_with_its_checkpoint(tmp_path: Path) -> None:
     run_json_command("init", "--data", str(tmp_path / "d"), "--json")
-    told = run_json_command("log", "export", str(tmp_path / "out"), "--data", str(tmp_path / "d"), "--json")
+    exported = run_json_command("log", "export", str(tmp_path / "out"), "--data", str(tmp_path / "d"), "--json")
 
-    assert told["tree_size"] == 0
+    assert exported["tree_size"] == 0
     assert (tmp_path / "out" / "checkpoint").read_text().splitlines()[1] == "0"
 
 

@@ -57,6 +57,6 @@ def test_no_short_folder_is_an_error_with_its_remedy(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("tempfile.tempdir", str(long_place))
     monkeypatch.setattr(dashboards, "_SHORT_PLACES", ())
 
-    told = rf"200 bytes.* at most {MAX_PLACE_BYTES}\. Set TMPDIR"
-    with pytest.raises(ValidationFailed, match=told), open_socket_folder():
+    message = rf"200 bytes.* at most {MAX_PLACE_BYTES}\. Set TMPDIR"
+    with pytest.raises(ValidationFailed, match=message), open_socket_folder():
         pass

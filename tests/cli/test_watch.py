@@ -49,11 +49,11 @@ def test_an_alarm_has_a_name_and_ends_with_1(served: SERVED) -> None:
     LogBranch.of(3).publish(served[1], 3)
     watch(served)
     LogBranch.of(4, other_from=2).publish(served[1], 4)
-    spoken, told = watch(served), watch(served, "--json")
+    spoken, as_json = watch(served), watch(served, "--json")
 
     assert (spoken.returncode, spoken.stdout) == (1, "")
     assert spoken.stderr.startswith("ALARM fork: ")
-    alarm = json.loads(told.stderr)
+    alarm = json.loads(as_json.stderr)
     assert alarm["alarm"] == "fork"
     assert (alarm["known"], alarm["shown"]) == (
         LogBranch.of(3).checkpoint(3),

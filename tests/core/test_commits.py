@@ -88,30 +88,30 @@ STEPS: dict[str, Register] = {
 
 @pytest.mark.parametrize("register", STEPS.values(), ids=STEPS)
 def test_error_before_the_commit_undoes_everything(storage: Storage, register: Register) -> None:
-    told: list[str] = []
+    called: list[str] = []
 
     with pytest.raises(DiskFailure), storage.write() as tx:
         adding("lost")(tx)
-        tx.after_commit(lambda: told.append("lost"))
+        tx.after_commit(lambda: called.append("lost"))
         register(storage, tx, fail)
 
     storage.sequence_hooks.clear()
     storage.record_hooks.clear()
     write(storage, "next")
-    assert (read_lengths(storage), told, storage.commit_error) == ({"next": 0}, [], None)
+    assert (read_lengths(storage), called, storage.commit_error) == ({"next": 0}, [], None)
 
 
 def test_failed_commit_is_reported_until_a_later_one_is_durable(storage: Storage) -> None:
-    told: list[object] = []
-    storage.on_commit_failed = told.append
+    called: list[object] = []
+    storage.on_commit_failed = called.append
 
     with pytest.raises(CommitUnknown), storage.write() as tx:
         adding("lost")(tx)
-        tx.after_commit(lambda: told.append("a callback"))
+        tx.after_commit(lambda: called.append("a callback"))
         tx.connection.commit = fail  # type: ignore[method-assign]
 
     assert isinstance(storage.commit_error, DiskFailure)
-    assert told == [storage.commit_error]
+    assert called == [storage.commit_error]
     write(storage, "next")
     assert read_lengths(storage) == {"next": 0}
     with storage.write() as tx:
@@ -123,8 +123,8 @@ def test_failed_commit_is_reported_until_a_later_one_is_durable(storage: Storage
 @pytest.mark.parametrize("cause", [None, ValueError("of the disk")], ids=["itself", "its cause"])
 def test_error_after_the_commit_is_raised_and_reported(storage: Storage, cause: Exception | None) -> None:
     """Nothing is answered, although the records hold the change: what must follow it, such as the guard, failed."""
-    told: list[object] = []
-    storage.on_commit_failed = told.append
+    called: list[object] = []
+    storage.on_commit_failed = called.append
 
     def fail_for_a_cause() -> None:
         raise DiskFailure("the guard cannot be written") from cause
@@ -133,7 +133,7 @@ def test_error_after_the_commit_is_raised_and_reported(storage: Storage, cause: 
         adding("kept")(tx)
         tx.after_commit(fail_for_a_cause)
 
-    assert told == [storage.commit_error] == [cause or failed.value]
+    assert called == [storage.commit_error] == [cause or failed.value]
     write(storage, "next")
     assert set(read_lengths(storage)) == {"kept", "next"}
 

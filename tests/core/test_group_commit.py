@@ -109,14 +109,14 @@ def test_unconfirmed_commit_is_not_retried(sqlite: Storage, done: Any) -> None:
 def test_rows_of_a_failed_job_are_rolled_back_alone(sqlite: Storage, done: Any) -> None:
     def added_and_refused(tx: Transaction) -> None:
         adding("b")(tx)
-        tx.after_commit(lambda: told.append("b"))
+        tx.after_commit(lambda: called.append("b"))
         refusing(tx)
 
-    told: list[str] = []
+    called: list[str] = []
     outcomes = done(sqlite, [adding("a"), added_and_refused, adding("c")])
 
     assert names(sqlite) == ["a", "c"]
-    assert told == []
+    assert called == []
     assert [type(fault) for _, fault in outcomes if fault] == [Conflict]
 
 
@@ -271,11 +271,11 @@ def test_after_commit_callbacks_of_failed_jobs_do_not_run(sqlite: Storage) -> No
     """
     A job that was taken back leaves no call behind.
     """
-    told: list[str] = []
+    called: list[str] = []
 
     def telling(name: str, *, refuse: bool = False) -> Job:
         def job(tx: Transaction) -> None:
-            tx.after_commit(lambda: told.append(name))
+            tx.after_commit(lambda: called.append(name))
             if refuse:
                 raise Conflict("not so")
 
@@ -283,7 +283,7 @@ def test_after_commit_callbacks_of_failed_jobs_do_not_run(sqlite: Storage) -> No
 
     done_on_the_loop(sqlite, [telling("a"), telling("b", refuse=True), telling("c")])
 
-    assert told == ["a", "c"]
+    assert called == ["a", "c"]
 
 
 def test_a_job_must_name_its_transaction(sqlite: Storage, done: Any) -> None:

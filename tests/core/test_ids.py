@@ -53,8 +53,8 @@ def test_forked_worker_gets_other_ids_than_its_parent():
         os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
-    with os.fdopen(reading) as told:
-        theirs = set(told.read().split())
+    with os.fdopen(reading) as pipe:
+        theirs = set(pipe.read().split())
 
     assert len(theirs) == 100
     assert theirs.isdisjoint(str(new_id(NOW)) for _ in range(100))

@@ -107,13 +107,13 @@ def test_changes_between_jobs_outlast_the_failure_of_the_next(storage: Storage) 
 
 
 def test_buffers_and_callbacks_of_other_jobs_outlast_a_failure(storage: Storage) -> None:
-    told: list[str] = []
+    called: list[str] = []
 
     def telling(name: str) -> Change:
         return lambda tx: (
             tx.buffer(LETTERS).append(name),
-            tx.after_sequencing(lambda: told.append(f"{name} sequenced")),
-            tx.after_commit(lambda: told.append(f"{name} committed")),
+            tx.after_sequencing(lambda: called.append(f"{name} sequenced")),
+            tx.after_commit(lambda: called.append(f"{name} committed")),
         )
 
     with storage.write() as tx:
@@ -123,7 +123,7 @@ def test_buffers_and_callbacks_of_other_jobs_outlast_a_failure(storage: Storage)
         letters = list(tx.buffer(LETTERS))
 
     assert letters == ["first", "second"]
-    assert told == ["first sequenced", "second sequenced", "first committed", "second committed"]
+    assert called == ["first sequenced", "second sequenced", "first committed", "second committed"]
 
 
 def test_row_that_the_database_refuses_fails_its_own_job(storage: Storage) -> None:

@@ -138,13 +138,13 @@ def start() -> Iterator[Start]:
     """Processes that start at once on the same database; how each of them ended."""
     command = [sys.executable, "-c", FORK_SERVER, str(WITH_ALEMBIC)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as fork_server:
-        asked, told = fork_server.stdin, fork_server.stdout
-        assert asked is not None
-        assert told is not None
+        requests, replies = fork_server.stdin, fork_server.stdout
+        assert requests is not None
+        assert replies is not None
 
         def start(url: str, *, processes: int = 1, die_before: str | None = None) -> list[int]:
-            print(json.dumps([[url, die_before]] * processes), file=asked, flush=True)
-            ended: list[int] = json.loads(told.readline())
+            print(json.dumps([[url, die_before]] * processes), file=requests, flush=True)
+            ended: list[int] = json.loads(replies.readline())
             return ended
 
         yield start

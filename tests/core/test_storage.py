@@ -114,7 +114,7 @@ def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
     def fails_after_adding(tx: Transaction) -> None:
         tx.add(heads, make_head("lost"))
         tx.buffer(LETTERS).append("lost")
-        tx.after_sequencing(lambda: told.append("lost"))
+        tx.after_sequencing(lambda: called.append("lost"))
         raise RuntimeError
 
     def fails_after_statements(tx: Transaction) -> None:
@@ -122,7 +122,7 @@ def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
         tx.exec(update(heads).values(length=99))
         raise RuntimeError
 
-    told: list[str] = []
+    called: list[str] = []
     with storage.write() as tx:
         tx.attempt_job(adding("first"))
         for job in (fails_after_adding, fails_after_statements):
@@ -132,7 +132,7 @@ def test_failed_job_is_rolled_back_alone(storage: Storage) -> None:
         kept = list(tx.buffer(LETTERS))
 
     assert names(storage) == {"first", "second"}
-    assert (kept, told) == ([], [])
+    assert (kept, called) == ([], [])
     with storage.read() as connection:
         assert connection.scalar(select(func.max(heads.c.length))) == 0
 

@@ -142,8 +142,8 @@ def test_dead_process_is_unavailable(workers: WorkerProcesses) -> None:
     assert run(workers, os.getpid)
 
 
-def raise_again(told: tuple[type[Exception], dict[str, object], str]) -> None:
-    kind, members, message = told
+def raise_again(described: tuple[type[Exception], dict[str, object], str]) -> None:
+    kind, members, message = described
     error = kind.__new__(kind, message)
     error.__dict__.update(members)
     raise error

@@ -1,4 +1,4 @@
-"""A served installation whose clock moves when told to, its owner, and a stranger without any credential."""
+"""A served installation whose clock the tests move, its owner, and a stranger without any credential."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_clock_skew_of_one_host_does_not_affect_clients_of_another(
         patient_http.open_client(base_url=ahead.url, verify=NO_TLS_CONTEXT) as anyone_there,
     ):
         allowed = [statuses(there, BUCKET // 4), statuses(here, BUCKET // 4)]
-        told = [parsedate_to_datetime(http.get("/healthz").headers["Date"]) for http in (here, there)]
+        dates = [parsedate_to_datetime(http.get("/healthz").headers["Date"]) for http in (here, there)]
         token = signed_in(ahead, anyone_there)
         known_here = anyone_here.get("/v1/me", headers=token).status_code
         with right.client(verify=NO_TLS_CONTEXT) as operator:
@@ -58,6 +58,6 @@ def test_clock_skew_of_one_host_does_not_affect_clients_of_another(
         ahead.stop()
 
     assert allowed == [{200}, {200}]
-    assert abs((told[1] - told[0]).total_seconds()) < AHEAD_S / 2
+    assert abs((dates[1] - dates[0]).total_seconds()) < AHEAD_S / 2
     assert (known_here, minted) == (200, 201)
     right.check()

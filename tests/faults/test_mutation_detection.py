@@ -73,15 +73,15 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         lab.people.invite(f"{name}@example.com", role=Role.MEMBER, caller=caller)
     for _ in range(2):
         sign_in(lab, second)
-    told = list(mint_jobs.mint_repeatedly(lab, 6))
+    mints = list(mint_jobs.mint_repeatedly(lab, 6))
     profile = {"name": "Southfield", "domain": "southfield.example", "jurisdiction": "SE"}
     issuer = lab.issuers.create(profile, caller=caller, alg=Algorithm.ES256).issuer.id
     lab.issuers.update(issuer, {"jurisdiction": "NO", "display_name": "South"}, caller=caller)
     for number in range(external_keys):
         public = signing.spki(signing.generate(Algorithm.ED25519).public_key())
         lab.signing_keys.add(issuer, kid=f"key-{number}", alg=Algorithm.ED25519, public_key=public, caller=caller)
-    verify(lab, told[0].id, times=130)
-    verify(lab, told[1].id, times=3, presented=bytes(32))
+    verify(lab, mints[0].id, times=130)
+    verify(lab, mints[1].id, times=3, presented=bytes(32))
     for number in range(5):
         store_response(lab, str(number))
     for name in ("w1", "w2"):

@@ -70,7 +70,7 @@ def test_power_cuts_lose_mints_without_full_synchronous(
 def has_lost(image: DiskImage, folder: Path) -> bool:
     lab = Installation.open(Settings(data=image.write_to(folder)))
     try:
-        require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
+        require_acknowledged(lab, [(mint.id, mint.index) for mint in image.acknowledged])
     except AssertionError:
         return True
     else:
@@ -84,17 +84,17 @@ def test_init_interrupted_by_a_power_cut_is_completed_by_the_next(
     fork_server: ForkServer, tmp_path: Path, is_long: bool
 ) -> None:
     """
-    What its owner was told holds; where nothing was told yet, the next start makes one.
+    Credentials that `init` printed stay valid. If it printed none, the next start creates them.
     """
     (tmp_path / "empty").mkdir()
     making = SyscallRecording.of(fork_server, "init", before=tmp_path / "empty", scratch=tmp_path)
     for image in making.power_cuts(random.Random(2), 150 if is_long else 10):
         settings = Settings(data=image.write_to(tmp_path / "image"))
         made = ensure_initialized(settings)
-        assert (made is None) >= bool(image.told), "the owner's credentials are gone"
+        assert (made is None) >= bool(image.printed), "the owner's credentials are gone"
         lab = Installation.open(settings)
-        for told in image.told:
-            assert authenticated(lab, told["api_key"]) == told["tenant_id"]
+        for owner in image.printed:
+            assert authenticated(lab, owner["api_key"]) == owner["tenant_id"]
         check_acknowledged_mints(lab, list(mint_jobs.mint_repeatedly(lab, 1)))
         lab.close()
         shutil.rmtree(settings.data)

@@ -46,8 +46,8 @@ def test_witness_syncs_before_it_responds(running: WitnessProcess, tmp_path: Pat
     with strace.attach(running.process.pid, *strace.recording_options(recorded, calls)):
         assert asked(running, LOG, 3, 9)
 
-    told = [(found[1], "witness.db" in found[2]) for found in re.finditer(r"(\w+)\((.*)", recorded.read_text())]
-    kinds = [call for call, is_store in told if is_store or call == "sendto"]
+    calls = [(found[1], "witness.db" in found[2]) for found in re.finditer(r"(\w+)\((.*)", recorded.read_text())]
+    kinds = [call for call, is_store in calls if is_store or call == "sendto"]
     assert kinds[-1] == "sendto"
     assert kinds.index("sendto") > max(place for place, call in enumerate(kinds) if call == "fdatasync")
     assert max(place for place, call in enumerate(kinds) if call == "pwrite64") < kinds.index("fdatasync")

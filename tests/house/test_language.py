@@ -59,7 +59,7 @@ def test_a_circle_may_hide_in_late_imports_and_in_those_for_type_checkers(
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("told", True), ("opened", True), ("verify_signature", False), ("feed", False), ("is_told", False)],
+    [("shown", True), ("opened", True), ("verify_signature", False), ("feed", False), ("is_shown", False)],
 )
 def test_a_bare_participle_is_recognised(name: str, expected: bool) -> None:
     assert measures.is_participle(name) is expected

@@ -133,13 +133,13 @@ def test_uploaded_logo_is_public_and_sandboxed(client: httpx.Client) -> None:
     minted = mint(client, make_mint_body(issuer)).json()
     verified = client.post("/v1/verify", json={"attestation_id": minted["id"]}).json()
 
-    told = done.json()
-    assert (done.status_code, told["media_type"], told["size"]) == (200, "image/png", len(picture("PNG")))
+    stored = done.json()
+    assert (done.status_code, stored["media_type"], stored["size"]) == (200, "image/png", len(picture("PNG")))
     assert (shown.content, shown.headers["Content-Type"]) == (picture("PNG"), "image/png")
     assert_sandboxed(shown)
     assert again.status_code == 304
-    assert client.get(f"/v1/issuers/{issuer['id']}").json()["logo_url"] == told["logo_url"]
-    assert verified["governance"]["logo_url"] == told["logo_url"]
+    assert client.get(f"/v1/issuers/{issuer['id']}").json()["logo_url"] == stored["logo_url"]
+    assert verified["governance"]["logo_url"] == stored["logo_url"]
 
 
 @pytest.mark.both_engines

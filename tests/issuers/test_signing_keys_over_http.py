@@ -41,11 +41,15 @@ def test_the_life_of_keys(client: httpx.Client) -> None:
 
     fresh = act(client, "one", "rotate", new_kid="two", alg="Ed25519")
     assert fresh.status_code == 200, fresh.text
-    told = fresh.json()
-    assert set(told["old_key"]) == {"kid", "status", "rotated_at"}
-    assert (told["old_key"]["kid"], told["old_key"]["status"]) == ("one", "rotated")
-    assert (told["new_key"]["kid"], told["new_key"]["status"], told["new_key"]["alg"]) == ("two", "active", "Ed25519")
-    assert told["new_key"]["custody"] == "managed"
+    rotation = fresh.json()
+    assert set(rotation["old_key"]) == {"kid", "status", "rotated_at"}
+    assert (rotation["old_key"]["kid"], rotation["old_key"]["status"]) == ("one", "rotated")
+    assert (rotation["new_key"]["kid"], rotation["new_key"]["status"], rotation["new_key"]["alg"]) == (
+        "two",
+        "active",
+        "Ed25519",
+    )
+    assert rotation["new_key"]["custody"] == "managed"
     assert reasons_of(client, old["id"]) == ("VALID", ["key_rotated"])
     refused = mint(client, make_mint_body(issuer))
     assert (refused.status_code, refused.json()["details"]["key_status"]) == (409, "rotated")

@@ -66,15 +66,15 @@ def test_matched_rules_and_digest_equal_the_decision(lake_scenario: LakeScenario
 
     (row, *_) = lake_scenario.lab.lake(lake_scenario.owner.caller).decisions.sql("from this order by seq").fetchall()
     names = lake_scenario.lab.lake(lake_scenario.owner.caller).decisions.rel().columns
-    told = dict(zip(names, row, strict=True))
-    explained = lake_scenario.lab.policy_decisions.explain(told["id"], caller=lake_scenario.owner.caller).row
-    assert (told["allowed"], told["policy_set_digest"], told["input_sha256"]) == (
+    exported = dict(zip(names, row, strict=True))
+    explained = lake_scenario.lab.policy_decisions.explain(exported["id"], caller=lake_scenario.owner.caller).row
+    assert (exported["allowed"], exported["policy_set_digest"], exported["input_sha256"]) == (
         explained.allowed,
         explained.policy_set_digest,
         explained.input_sha256,
     )
-    assert told["matched_rules"] == []
-    assert told["created_at"] == explained.created_at
+    assert exported["matched_rules"] == []
+    assert exported["created_at"] == explained.created_at
 
 
 def test_replay_decides_exported_decisions(lake_scenario: LakeScenario, tmp_path: Path) -> None:

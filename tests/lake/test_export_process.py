@@ -133,11 +133,11 @@ def test_process_has_lowest_priority(
     """Its own `main`, and a look at what it runs at when it reads what to do."""
     code = (
         "import io, json, os, sys; from attestlab.lake import export_process\n"
-        "class Told(io.StringIO):\n"
+        "class Piped(io.StringIO):\n"
         "    def read(self, *sizes):\n"
         f"        open({str(tmp_path / 'niceness')!r}, 'w').write(str(os.nice(0)))\n"
         "        return super().read(*sizes)\n"
-        "sys.stdin = Told(sys.stdin.read()); export_process.main()"
+        "sys.stdin = Piped(sys.stdin.read()); export_process.main()"
     )
     monkeypatch.setattr("attestlab.lake.export_process._COMMAND", (sys.executable, "-c", code))
     for number in range(12):

@@ -111,11 +111,13 @@ def test_server_sweep_exports(lake_scenario: LakeScenario) -> None:
 def test_documentation_lists_every_column_of_the_tenant(lake_scenario: LakeScenario) -> None:
     """docs/lake.md is what an analyst reads before writing a query."""
     lines = (Path(__file__).parents[2] / "docs" / "lake.md").read_text().splitlines()
-    told = {line.split("`")[1]: set(re.findall("`([a-z0-9_]+)`", line)) for line in lines if line.startswith("| `")}
+    documented = {
+        line.split("`")[1]: set(re.findall("`([a-z0-9_]+)`", line)) for line in lines if line.startswith("| `")
+    }
     lake = lake_scenario.lab.lake(lake_scenario.owner.caller)
     shown = {name: set(getattr(lake, name).rel().columns) for name in (*DATASETS, *CURRENT)}
     attributes = set(lake_scenario.lab.policy_attributes.get(caller=lake_scenario.owner.caller))
 
     assert attributes <= shown["decisions"]
     shown["decisions"] -= attributes
-    assert shown == {name: told[name] - {name} for name in shown}
+    assert shown == {name: documented[name] - {name} for name in shown}

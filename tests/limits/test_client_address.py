@@ -50,9 +50,9 @@ def test_an_untrusted_forwarding_proxy_is_logged_once(capsys: pytest.CaptureFixt
         addresses.client("10.0.0.1", "203.0.113.9")
 
     (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert (told["level"], told["peer"]) == ("warning", "10.0.0.1")
-    assert "ATTESTLAB_TRUSTED_PROXIES" in told["remedy"]
+    logged = json.loads(line)
+    assert (logged["level"], logged["peer"]) == ("warning", "10.0.0.1")
+    assert "ATTESTLAB_TRUSTED_PROXIES" in logged["remedy"]
 
 
 def test_no_warning_without_forwarding_or_with_a_trusted_proxy(capsys: pytest.CaptureFixture[str]) -> None:

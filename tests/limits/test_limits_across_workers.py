@@ -78,7 +78,7 @@ def test_an_unknown_plan_changes_nothing(tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("plans")
     made = run_json_command("init", "--data", str(folder), "--json")
 
-    told = [made["tenant_id"] if argument == "TENANT" else argument for argument in arguments]
-    done = run_command("tenant", "plan", *told, "--data", str(folder))
+    filled = [made["tenant_id"] if argument == "TENANT" else argument for argument in arguments]
+    done = run_command("tenant", "plan", *filled, "--data", str(folder))
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -53,30 +53,30 @@ class History:
         return len(self.leaves) - 1
 
     def issuer(self, status: str, issuer_id: UUID = ISSUER) -> int:
-        told: Any = {"trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None, "profile": PROFILE, "at": NOON}
+        facts: Any = {"trust_tier": "BASIC", "risk_rating": "LOW", "jurisdiction": None, "profile": PROFILE, "at": NOON}
         return self.add(
             entries.issuer_subject(issuer_id),
-            lambda link: entries.issuer_status_entry(link, issuer_id=issuer_id, status=status, **told),
+            lambda link: entries.issuer_status_entry(link, issuer_id=issuer_id, status=status, **facts),
         )
 
     def key(self, status: str, kid: str = "k1", public_spki: bytes = b"key") -> int:
-        told: Any = {"alg": "Ed25519", "at": NOON, "public_spki": public_spki, "status": status}
+        facts: Any = {"alg": "Ed25519", "at": NOON, "public_spki": public_spki, "status": status}
         return self.add(
             entries.key_subject(ISSUER, kid),
-            lambda link: entries.key_status_entry(link, issuer_id=ISSUER, kid=kid, **told),
+            lambda link: entries.key_status_entry(link, issuer_id=ISSUER, kid=kid, **facts),
         )
 
     def mint(self, number: int, *, kid: str = "k1", public_spki: bytes = b"key", issuer_id: UUID = ISSUER) -> int:
-        told: Any = {"alg": "Ed25519", "at": NOON, "commit": bytes(32), "public_spki": public_spki}
-        entry = entries.minted_entry(attestation_id=UUID(int=number), issuer_id=issuer_id, kid=kid, **told)
+        facts: Any = {"alg": "Ed25519", "at": NOON, "commit": bytes(32), "public_spki": public_spki}
+        entry = entries.minted_entry(attestation_id=UUID(int=number), issuer_id=issuer_id, kid=kid, **facts)
         return self.add(None, lambda _link: entry)
 
     def end(self, number: int, minted_index: Any, *, issuer_id: UUID = ISSUER) -> int:
-        told: Any = {"status": "REVOKED", "at": NOON, "minted_index": minted_index}
+        facts: Any = {"status": "REVOKED", "at": NOON, "minted_index": minted_index}
         return self.add(
             entries.attestation_subject(UUID(int=number)),
             lambda link: entries.attestation_status_entry(
-                link, attestation_id=UUID(int=number), issuer_id=issuer_id, **told
+                link, attestation_id=UUID(int=number), issuer_id=issuer_id, **facts
             ),
         )
 
@@ -87,8 +87,8 @@ class History:
             if index != without:
                 statuses.apply(index, entries.parse_entry(entry))
         statuses.grow(len(self.leaves))
-        told: Any = {"size": len(self.leaves) if size is None else size, "digest": statuses.digest(), "at": NOON}
-        return self.add(entries.STATUS_LIST_SUBJECT, lambda link: entries.status_list_entry(link, **told))
+        facts: Any = {"size": len(self.leaves) if size is None else size, "digest": statuses.digest(), "at": NOON}
+        return self.add(entries.STATUS_LIST_SUBJECT, lambda link: entries.status_list_entry(link, **facts))
 
     def publish(self, log: PublishedLog) -> None:
         LogBranch(tuple(self.leaves), make_log_signer()).publish(log.folder, len(self.leaves))
@@ -339,7 +339,7 @@ def saved_by_an_earlier_version(state: Path, version: int = 1, **changes: object
     saved = members_of(state)
     if version == 1:
         del saved["judged"]
-        saved["standings"] = {subject: told[:3] for subject, told in saved["standings"].items()}
+        saved["standings"] = {subject: standing[:3] for subject, standing in saved["standings"].items()}
     state.write_text(json.dumps({**saved, "v": version, **changes}))
 
 

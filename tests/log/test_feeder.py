@@ -343,20 +343,20 @@ def test_one_process_per_folder_feeds_until_it_dies(log_instance: LogInstance, t
         return 200, "text/plain", signed_by(WITNESS_KEY, text)
 
     async def both() -> tuple[int, int]:
-        told: list[list[str]] = [[], []]
+        events: list[list[str]] = [[], []]
         feeders = [
             feeder_of(log_instance, tmp_path, on_outcome=lambda _witness, outcome, _size, to=to: to.append(outcome))
-            for to in told
+            for to in events
         ]
         for feeder in feeders:
             feeder.start(Supervisor())
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not any(told):
+            while not any(events):
                 await asyncio.sleep(0.02)
         await asyncio.sleep(0.1)
         for feeder in feeders:
             await feeder.finish()
-        return len(told[0]), len(told[1])
+        return len(events[0]), len(events[1])
 
     with answering(answer) as line:
         ask(log_instance, line)

@@ -56,8 +56,8 @@ def _hunt(wanted: list[Mutant], asked: argparse.Namespace) -> int:
         results.append(result)
         _print(result)
     counts = Counter(result.outcome for result in results)
-    told = ", ".join(f"{count} {outcome.value}" for outcome, count in counts.items())
-    print(f"\n{len(results)} mutants in {monotonic() - began:.0f} s: {told}.")
+    summary = ", ".join(f"{count} {outcome.value}" for outcome, count in counts.items())
+    print(f"\n{len(results)} mutants in {monotonic() - began:.0f} s: {summary}.")
     return 0 if all(result.outcome in _GOOD for result in results) else 1
 
 

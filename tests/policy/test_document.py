@@ -38,7 +38,7 @@ def test_unknown_attribute_is_rejected_with_nearest_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "place", "told"),
+    ("condition", "place", "expected"),
     [
         (make_condition("trust_tier", "lt", "BASIC"), "/op", "use eq, exists, in, ne, not_in"),
         (make_condition("is_resident", "in", [True]), "/op", "use eq, exists, ne"),
@@ -66,10 +66,10 @@ def test_unknown_attribute_is_rejected_with_nearest_name() -> None:
         ({"attr": "trust_tier", "op": "eq"}, "", "Invalid condition"),
     ],
 )
-def test_invalid_comparison_is_rejected_at_its_pointer(condition: dict[str, Any], place: str, told: str) -> None:
+def test_invalid_comparison_is_rejected_at_its_pointer(condition: dict[str, Any], place: str, expected: str) -> None:
     faults = faults_of(make_document(make_rule("r", "DENY", {"not": condition})))
 
-    assert told in faults[f"/rules/0/when/not{place}"]
+    assert expected in faults[f"/rules/0/when/not{place}"]
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_misspelt_member_or_word_is_rejected_with_nearest(raw: dict[str, Any], p
 
 
 def test_out_of_domain_message_has_existing_bounds_only() -> None:
-    told = {}
+    messages = {}
     for name, bounds in {"most": {"most": 10}, "both": {"least": 0.5, "most": 1e6}}.items():
         fault = Attribute("x", AttributeType.NUMBER, **bounds).parse(1_000_000.5)
-        told[name] = getattr(fault, "message", "")
+        messages[name] = getattr(fault, "message", "")
 
-    assert told["most"] == "1000000.5 is outside the domain (at most 10)."
-    assert told["both"] == "1000000.5 is outside the domain (0.5 to 1000000)."
+    assert messages["most"] == "1000000.5 is outside the domain (at most 10)."
+    assert messages["both"] == "1000000.5 is outside the domain (0.5 to 1000000)."
     inexact = Attribute("x", AttributeType.INTEGER, least=0).parse(2**60)
     assert "beyond 2^53 - 1" in getattr(inexact, "message", "")
 

@@ -122,7 +122,7 @@ TESTED = {"name": "t", "context": {}, "allowed": False}
 
 
 @pytest.mark.parametrize(
-    ("case", "place", "told"),
+    ("case", "place", "expected"),
     [
         ({"context": {"trust_teir": "SELF_SIGNED"}}, "/tests/1/context/trust_teir", "Did you mean trust_tier?"),
         ({"context": {"trust_teir": None}}, "/tests/1/context/trust_teir", "Did you mean trust_tier?"),
@@ -140,7 +140,7 @@ TESTED = {"name": "t", "context": {}, "allowed": False}
     ],
 )
 def test_misspelt_policy_test_is_rejected_at_its_pointer(
-    tenant: PolicyTenant, case: dict[str, Any], place: str, told: str
+    tenant: PolicyTenant, case: dict[str, Any], place: str, expected: str
 ) -> None:
     tests = [TESTED, {**TESTED, "name": "u", **case}]
     policy = tenant.made(make_document(make_rule("basic", "ALLOW", BASIC), tests=[TESTED]))
@@ -150,7 +150,7 @@ def test_misspelt_policy_test_is_rejected_at_its_pointer(
         assert answer.status_code == 400
         (field,) = answer.json()["details"]["fields"]
         assert field["field"] == place
-        assert told in field["message"]
+        assert expected in field["message"]
 
 
 def test_stored_misspelt_test_fails_without_affecting_decisions(tenant: PolicyTenant) -> None:

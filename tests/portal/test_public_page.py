@@ -413,10 +413,10 @@ def test_page_view_is_not_metered(anyone: httpx.Client, lab: Installation, calle
 def count_rows(lab: Installation, caller: Caller) -> tuple[int, ...]:
     """What a metered verification leaves behind, which is written a moment after its answer."""
     with lab.storage.read() as connection:
-        told = connection.scalar(select(func.count()).select_from(OutboxEvent)) or 0
+        published = connection.scalar(select(func.count()).select_from(OutboxEvent)) or 0
         tallied = connection.scalar(select(func.count()).select_from(VerificationTally)) or 0
         used = usage.get_used(connection, caller.tenant_id, usage.VERIFICATIONS, lab.clock.now().date())
-    return told, tallied, used
+    return published, tallied, used
 
 
 def test_page_view_counts_against_the_rate_limit(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:

@@ -255,7 +255,7 @@ def test_example_names_the_flipping_decision(story: Story) -> None:
 
 
 def test_attributes_may_have_names_of_internal_columns(story: Story) -> None:
-    """Asked for by rules and swept, all at once, and flips told by three of them."""
+    """Rules ask for all of these attributes and sweep them at once; three of them cause flips."""
     made = story.lab.orgs.create_tenant("Other", plan=Plan.ENTERPRISE)
     story = Story(story.lab, story.lab.orgs.service_caller(made.tenant_id), story.clock)
     own = [{"path": name, "type": "number"} for name in OUR_OWN_NAMES]
@@ -274,7 +274,7 @@ def test_attributes_may_have_names_of_internal_columns(story: Story) -> None:
     assert (example["decision_id"], example["context"]) == (decided, values)
     assert [list(row.values()) for (row,) in flips[:-1]] == [["ALLOW", "DENY", 1, 1, 1, 1]] * (len(flips) - 1)
     assert segments == dict.fromkeys(OUR_OWN_NAMES[:3], 1)
-    assert all(told == [0, 1] for told in swept.values())
+    assert all(flips == [0, 1] for flips in swept.values())
     assert effects == (1, 1)
 
 

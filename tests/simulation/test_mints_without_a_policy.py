@@ -117,11 +117,11 @@ def test_old_part_without_decision_ids_duplicates_no_mint(mints: Mints) -> None:
 
 
 def test_unknown_key_has_no_age() -> None:
-    told = duckdb.sql(
+    found = duckdb.sql(
         f"SELECT {AT_MINT['key.age_days']} "
         "FROM (SELECT NULL::TIMESTAMPTZ AS key_created_at, TIMESTAMPTZ '2026-11-21' AS created_at)"
     )
-    assert told.fetchall() == [(None,)]
+    assert found.fetchall() == [(None,)]
 
 
 def test_issuer_draft_is_simulated_over_its_mints_in_the_window(mints: Mints) -> None:
@@ -153,9 +153,9 @@ def test_lake_mint_columns_equal_policy_context(mints: Mints) -> None:
     names = [str(name) for name, *_ in look.execute("DESCRIBE decided").fetchall()]
     seen = {path: select_recorded(PLATFORM[path], names)[0] for path in AT_MINT}
     decided = ", ".join(f"{source} AS {quote_column(path)}" for path, source in seen.items())
-    told = ", ".join(f"{source} AS {quote_column(path)}" for path, source in AT_MINT.items())
+    columns = ", ".join(f"{source} AS {quote_column(path)}" for path, source in AT_MINT.items())
     rows = look.execute(f"SELECT {decided} FROM decided ORDER BY id").fetchall()
 
-    assert rows == look.execute(f"SELECT {told} FROM minted ORDER BY decision_id").fetchall()
+    assert rows == look.execute(f"SELECT {columns} FROM minted ORDER BY decision_id").fetchall()
     assert len(rows) == 6
     assert {row[list(AT_MINT).index("key.age_days")] for row in rows} == {0.0, 2.0, 48.0}

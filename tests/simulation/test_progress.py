@@ -33,17 +33,17 @@ class Query:
 def test_progress_is_monotonic_from_zero_to_one() -> None:
     """Steps share what is theirs; an estimate that falls, or says that it is done, does not show."""
     query = Query()
-    progress, told = Progress(query), []
+    progress, fractions = Progress(query), []
     for _ in range(2):
         with progress.track(2):
-            told.append(progress.fraction)
+            fractions.append(progress.fraction)
             for percents in ((-1.0, 40.0, 10.0), (40.0, 100.0), (60.0,)):  # one more than was announced
                 with progress.track(1, is_query=True):
                     for query.percent in percents:
-                        told.append(progress.fraction)
-        told.append(progress.fraction)
+                        fractions.append(progress.fraction)
+        fractions.append(progress.fraction)
 
-    assert told == pytest.approx([0, 0, 0.2, 0.2, 0.7, 0.99, 0.99, 1] * 2)
+    assert fractions == pytest.approx([0, 0, 0.2, 0.2, 0.7, 0.99, 0.99, 1] * 2)
 
 
 def test_progress_stays_after_a_failure() -> None:

@@ -57,10 +57,10 @@ def mint_with_external_key(
 ) -> dict[str, Any]:
     """An attestation that an external key signed."""
     body = make_mint_body(issuer, kid=kid, alg="Ed25519", created_at=format_time(created_at))
-    told = mint(client, body).json()["details"]
-    message: str = told["signing_input_b64url"]
+    unsigned = mint(client, body).json()["details"]
+    message: str = unsigned["signing_input_b64url"]
     token = f"{message}.{b64url_encode(sign(Algorithm.ED25519, private, message.encode()))}"
-    answer = mint(client, {**body, "id": told["id"], "signature": token})
+    answer = mint(client, {**body, "id": unsigned["id"], "signature": token})
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
@@ -88,9 +88,9 @@ def fetch(client: httpx.Client, url: str) -> httpx.Response:
 
 def fetch_issuer_keys(client: httpx.Client, issuer_url: str) -> dict[str, Any]:
     """Return the keys of the issuer that `iss` names, found as draft-ietf-oauth-sd-jwt-vc specifies."""
-    told = client.get(f"/.well-known/jwt-vc-issuer{urlsplit(issuer_url).path}").json()
-    assert told["issuer"] == issuer_url
-    keys: dict[str, Any] = told["jwks"]
+    metadata = client.get(f"/.well-known/jwt-vc-issuer{urlsplit(issuer_url).path}").json()
+    assert metadata["issuer"] == issuer_url
+    keys: dict[str, Any] = metadata["jwks"]
     return keys
 
 

@@ -60,10 +60,10 @@ def bearer_header(access_token: str) -> dict[str, str]:
 
 def read_refusal(answer: httpx.Response) -> dict[str, Any]:
     """What a refusal says, but for the request's own id."""
-    told: dict[str, Any] = answer.json()
-    details = told.pop("details")
+    body: dict[str, Any] = answer.json()
+    details = body.pop("details")
     assert set(details) == {"request_id"}
-    return told
+    return body
 
 
 def add_user(lab: Installation, tenant: TenantCreated, email: str, password: str, **columns: Any) -> UserRecord:

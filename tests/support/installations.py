@@ -33,7 +33,7 @@ NO_NAME_SERVER = "127.0.0.1:1"  # which a test asks for names, unless it says ot
 
 @dataclass(frozen=True)
 class InstallationTemplate:
-    """A closed installation: its data folder, its records on either engine, and what its owner was told."""
+    """A closed installation: its data folder, its records on either engine, and the credentials of its owner."""
 
     data: Path
     made: InitResult
@@ -85,7 +85,7 @@ _prepared: list[Path] = []
 
 
 def install(data: Path, database_url: str) -> dict[str, str]:
-    """Put an installation on empty records at `database_url`; what its owner was told. It is a copy."""
+    """Put a copied installation on empty records at `database_url`; return the credentials of its owner."""
     url = make_url(database_url)
     is_sqlite = url.get_backend_name() == "sqlite"
     server_url = None if is_sqlite else database_url.replace(f"/{database_name(database_url)}?", "/postgres?")

@@ -67,7 +67,7 @@ def make_follower(lab: Installation, state: Path) -> Follower:
 
 
 def _check_checkpoints(lab: Installation) -> None:
-    """Every signed head is a beginning of the newest one; told by the proofs that the log itself hands out."""
+    """The log's own consistency proofs show that every signed head is a beginning of the newest one."""
     with lab.storage.read() as connection:
         trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
         newest = lab.log.head(connection)

@@ -1,4 +1,4 @@
-"""A name server on loopback, for proofs of domains and receivers of webhooks: it answers over UDP what it was told."""
+"""A name server on loopback, for proofs of domains and webhooks, which answers over UDP as a test chooses."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ HOSTILE_USER = "<img src=x onerror=alert(1)>"
 
 def tell(lab: Lab) -> None:
     """Record the story: 13 signals a day of which one is escalated, those of the burst, and the month before."""
-    told = lab.signals.add_many([*_draw_month(-DAYS), *_draw_month(0), *_draw_burst()])
-    assert not told.rejected, told.rejected[:3]
+    added = lab.signals.add_many([*_draw_month(-DAYS), *_draw_month(0), *_draw_burst()])
+    assert not added.rejected, added.rejected[:3]
 
 
 def _draw_month(first: int) -> Iterator[Mapping[str, object]]:

@@ -56,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SampleServer]:
 
 @pytest.mark.parametrize("changes", INCOMPLETE.values(), ids=INCOMPLETE)
 def test_an_incomplete_handshake_is_an_ordinary_request(site: SampleServer, changes: dict[str, str]) -> None:
-    """The connection became a pipe, in which the next request told the other process any address."""
+    """The connection became a pipe, through which the next request could claim any address."""
     with site.connect() as connection:
         connection.send(ask("/dash/echo", **changes) + CLAIM)
         answers = [connection.response() for _ in range(2)]

@@ -70,13 +70,13 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
         with honest, honest.client() as client:
             assert client.post(f"/v1/attestations/{made}/revoke", json={"reason": "typo"}).status_code == 200
             size = client.get("/v1/log/head").json()["tree_size"]
-            told = Story(honest, false, witness, issuer, made, size, tmp_path)
+            story = Story(honest, false, witness, issuer, made, size, tmp_path)
             witnessed = has_size(client, size)
-            assert told.watch(honest).returncode == 0
-            assert told.verdict(bundle_of(client, made), "witnessed") == "REVOKED"
+            assert story.watch(honest).returncode == 0
+            assert story.verdict(bundle_of(client, made), "witnessed") == "REVOKED"
             honest.stop()
         assert witnessed
-        yield told
+        yield story
         honest.check()
 
 

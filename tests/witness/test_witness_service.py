@@ -1,4 +1,4 @@
-"""What a witness cosigns and what it refuses (C2SP tlog-witness), told by a model that knows all leaves."""
+"""What a witness cosigns and what it refuses (C2SP tlog-witness), judged by a model that knows all leaves."""
 
 from __future__ import annotations
 

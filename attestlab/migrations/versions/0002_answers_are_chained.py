@@ -63,5 +63,5 @@ def _link(connection: sa.Connection) -> tuple[int, bytes]:
 
 def _linked_bytes(row: Any) -> bytes:  # of SQLAlchemy
     at = row.created_at if row.created_at.tzinfo else row.created_at.replace(tzinfo=UTC)
-    told = f"{row.status} {at.astimezone(UTC).isoformat()} {len(row.headers)}\n".encode()
-    return b"".join((row.place, row.fingerprint, told, row.headers, row.body))
+    head = f"{row.status} {at.astimezone(UTC).isoformat()} {len(row.headers)}\n".encode()
+    return b"".join((row.place, row.fingerprint, head, row.headers, row.body))

@@ -1,1 +1,1 @@
-"""Route declarations, the router, the requirements of each route, and OpenAPI generated from them."""
+"""Route declarations, the router, and the requirements of each route."""

@@ -1,4 +1,4 @@
-"""What must be true after every story: nothing that a client was told is lost, and the log never forked."""
+"""What must be true after every story: no acknowledged mint is lost, and the log never forked."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def check_acknowledged_mints(
     `seen` are checkpoints that clients saw beside those of their acknowledgements.
     """
     check_lab(lab)
-    require_acknowledged(lab, [(told.id, told.index) for told in acknowledged])
-    places = [told.index for told in acknowledged]
+    require_acknowledged(lab, [(mint.id, mint.index) for mint in acknowledged])
+    places = [mint.index for mint in acknowledged]
     assert len(set(places)) == len(places), "one index was given twice"
-    require_one_history(lab, {told.note for told in acknowledged} | set(seen))
-    for told in acknowledged:
-        _check_bundle_of(lab, told)
+    require_one_history(lab, {mint.note for mint in acknowledged} | set(seen))
+    for mint in acknowledged:
+        _check_bundle_of(lab, mint)
 
 
 def require_one_history(lab: Installation, notes: Collection[str]) -> None:
@@ -54,10 +54,10 @@ def require_one_history(lab: Installation, notes: Collection[str]) -> None:
                 verify_consistency(older.size, newest.size, older.root, newest.root, proof.hashes)
 
 
-def _check_bundle_of(lab: Installation, told: AcknowledgedMint) -> None:
+def _check_bundle_of(lab: Installation, mint: AcknowledgedMint) -> None:
     with lab.storage.read() as connection:
         trust = TrustPolicy.without_witnesses(lab.log.vkey(connection))
-    attestation_id = parse_uuid(told.id)
+    attestation_id = parse_uuid(mint.id)
     evidence = lab.attestations.verify(attestation_id).evidence
     assert evidence is not None
     owner = lab.orgs.service_caller(evidence.attestation.tenant_id)
@@ -84,21 +84,21 @@ def count_attestations(lab: Installation) -> int:
         return connection.scalar(select(func.count()).select_from(attestations)) or 0
 
 
-def require_proof_holds(lab: Installation, told: dict[str, Any]) -> None:
+def require_proof_holds(lab: Installation, mint: dict[str, Any]) -> None:
     """The proof of an answer leads to the root of the checkpoint of the same answer."""
-    head = lab.trust.verify_checkpoint(told["checkpoint"])
-    proof = told["inclusion_proof"]
+    head = lab.trust.verify_checkpoint(mint["checkpoint"])
+    proof = mint["inclusion_proof"]
     leaf, *hashes = (bytes.fromhex(name.removeprefix("sha256:")) for name in (proof["leaf_hash"], *proof["hashes"]))
-    verify_inclusion(told["log_index"], head.size, leaf, hashes, head.root)
+    verify_inclusion(mint["log_index"], head.size, leaf, hashes, head.root)
 
 
 def check_disk_image(image: DiskImage, folder: Path, *, is_thorough: bool) -> None:
-    """What was told is there, under the root of the head; a thorough look runs fsck, every bundle, and a mint."""
+    """Every acknowledged mint is under the root of the head; a thorough check runs fsck, every bundle, and a mint."""
     settings = Settings(data=image.write_to(folder))
     require_guarded(settings.data, image.acknowledged)
     lab = Installation.open(settings)
     try:
-        require_acknowledged(lab, [(told.id, told.index) for told in image.acknowledged])
+        require_acknowledged(lab, [(mint.id, mint.index) for mint in image.acknowledged])
         require_root_of_entries(lab)
         if is_thorough:
             check_acknowledged_mints(lab, [*image.acknowledged, *mint_jobs.mint_repeatedly(lab, 1)])
@@ -108,11 +108,11 @@ def check_disk_image(image: DiskImage, folder: Path, *, is_thorough: bool) -> No
 
 
 def require_guarded(folder: Path, acknowledged: Collection[AcknowledgedMint]) -> None:
-    """The head guard knows the largest tree that anyone was told of, or a larger one."""
+    """The head guard knows the largest tree that a client has seen, or a larger one."""
     guarded = HeadGuard(folder / HEAD_GUARD).read()
     assert guarded is not None
-    for told in acknowledged:
-        assert guarded.size >= int(told.note.splitlines()[1]), "a tree was shown that the guard does not know"
+    for mint in acknowledged:
+        assert guarded.size >= int(mint.note.splitlines()[1]), "a tree was shown that the guard does not know"
 
 
 def require_root_of_entries(lab: Installation) -> None:

@@ -25,20 +25,20 @@ from attestlab.settings import Settings
 
 def crash_during_change(wish: str) -> None:
     """Do what `wish` says, `{settings, now, tenant_id, issuer_id, kid, change, attestation_id, statement}`, and die."""
-    told: dict[str, Any] = json.loads(wish)
-    lab = Installation.open(Settings(**told["settings"]), clock=FixedClock(parse_time(told["now"])))
-    caller = lab.orgs.service_caller(UUID(told["tenant_id"]))
+    task: dict[str, Any] = json.loads(wish)
+    lab = Installation.open(Settings(**task["settings"]), clock=FixedClock(parse_time(task["now"])))
+    caller = lab.orgs.service_caller(UUID(task["tenant_id"]))
     request = MintRequest(
-        issuer_id=UUID(told["issuer_id"]), kid=told["kid"], schema="degree", claims={"student_name": "Ada"}
+        issuer_id=UUID(task["issuer_id"]), kid=task["kid"], schema="degree", claims={"student_name": "Ada"}
     )
-    attestation_id = told["attestation_id"] and UUID(told["attestation_id"])
+    attestation_id = task["attestation_id"] and UUID(task["attestation_id"])
     changes: dict[str, Callable[[], object]] = {
         "mint": lambda: lab.attestations.mint(request, caller=caller),
         "revoke": lambda: lab.attestations.revoke(attestation_id, reason="a story", caller=caller),
         "supersede": lambda: lab.attestations.supersede(attestation_id, request, caller=caller),
     }
-    _kill_before(lab, told["statement"])
-    changes[told["change"]]()
+    _kill_before(lab, task["statement"])
+    changes[task["change"]]()
     _kill_process()
 
 

@@ -27,7 +27,7 @@ ALGORITHM = Algorithm.ED25519
 
 @dataclass(frozen=True)
 class AcknowledgedMint:
-    """What a client was told: the attestation, its place in the log, and the checkpoint over it."""
+    """The acknowledgement of a mint: the attestation, its place in the log, and the checkpoint over it."""
 
     id: str
     index: int
@@ -89,8 +89,8 @@ def mint(folder: str, count: str, *pragmas: str) -> None:
     for pragma in pragmas:
         weaken_durability(pragma)
     lab = Installation.open(Settings(data=Path(folder)))
-    for told in mint_repeatedly(lab, int(count)):
-        print_line(vars(told))
+    for acknowledged in mint_repeatedly(lab, int(count)):
+        print_line(vars(acknowledged))
     lab.close()
 
 

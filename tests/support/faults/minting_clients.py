@@ -1,6 +1,6 @@
 """Clients that never give up: each mints under an Idempotency-Key and repeats, until it has an answer, what got none.
 
-They remember what they were told; whatever happens to the server, that has to hold.
+They remember each acknowledgement, which has to hold whatever happens to the server.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class MintingClients:
         try:
             with server.client(verify=NO_TLS_CONTEXT) as http:
                 client.work(http, over.is_set)
-        except BaseException as error:  # told by the thread that waits for us
+        except BaseException as error:  # raised again in the thread that waits for us
             self._faults.append(error)
 
     def settle(self, server: ForkedServer) -> None:
@@ -147,5 +147,5 @@ class MintingClients:
 
 def read_acknowledgement(answer: httpx.Response) -> AcknowledgedMint:
     """What a mint's answer states."""
-    told = answer.json()
-    return AcknowledgedMint(told["id"], told["log_index"], told["checkpoint"])
+    minted = answer.json()
+    return AcknowledgedMint(minted["id"], minted["log_index"], minted["checkpoint"])

@@ -33,7 +33,7 @@ _QUOTED = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 class DiskEvent:
     """One thing that happened: `kind` to the file `name`, or to the folder, whose name is empty."""
 
-    kind: str  # write, resize, sync, create, link, remove, told
+    kind: str  # write, resize, sync, create, link, remove, printed
     name: str = ""
     at: int = 0
     data: bytes = b""  # of a link, the name that was there before
@@ -61,15 +61,15 @@ class SimulatedFile:
 
 @dataclass
 class DiskImage:
-    """A folder as it may be found after the power came back, and what had been told before it went."""
+    """A folder as it may be found after a power cut, and the lines that the program had printed before."""
 
     files: dict[str, bytes]
-    told: list[dict[str, Any]]
+    printed: list[dict[str, Any]]
 
     @property
     def acknowledged(self) -> list[AcknowledgedMint]:
-        """What a run of mints had told."""
-        return [AcknowledgedMint(**line) for line in self.told]
+        """The mints that a run had acknowledged."""
+        return [AcknowledgedMint(**line) for line in self.printed]
 
     def write_to(self, folder: Path) -> Path:
         folder.mkdir()
@@ -179,27 +179,27 @@ class SyscallRecording:
 
     def power_cuts(self, chance: random.Random, count: int) -> Iterator[DiskImage]:
         """Images of as many power cuts, in the order of time."""
-        disk, told = SimulatedDisk(self.before), list[dict[str, Any]]()
+        disk, printed = SimulatedDisk(self.before), list[dict[str, Any]]()
         moments = sorted(chance.randrange(len(self.events) + 1) for _ in range(count))
         for number, event in enumerate([*self.events, None]):
             while moments and moments[0] == number:
                 del moments[0]
-                yield DiskImage(disk.after_power_cut(chance), list(told))
+                yield DiskImage(disk.after_power_cut(chance), list(printed))
             if event is not None:
-                _happen(event, disk, told)
+                _happen(event, disk, printed)
 
     def kills(self, numbers: Collection[int]) -> Iterator[DiskImage]:
         """What is found when the process is killed before the calls of these numbers, counted from 1."""
-        disk, told = SimulatedDisk(self.before), list[dict[str, Any]]()
+        disk, printed = SimulatedDisk(self.before), list[dict[str, Any]]()
         for number, event in enumerate(self.events, 1):
             if number in numbers:
-                yield DiskImage(disk.as_written(), list(told))
-            _happen(event, disk, told)
+                yield DiskImage(disk.as_written(), list(printed))
+            _happen(event, disk, printed)
 
 
-def _happen(event: DiskEvent, disk: SimulatedDisk, told: list[dict[str, Any]]) -> None:
-    if event.kind == "told":
-        told.append(json.loads(event.data))
+def _happen(event: DiskEvent, disk: SimulatedDisk, printed: list[dict[str, Any]]) -> None:
+    if event.kind == "printed":
+        printed.append(json.loads(event.data))
     else:
         disk.happen(event)
 
@@ -211,7 +211,7 @@ def _events(log: str, folder: Path, out: Path, names: set[str]) -> Iterator[Disk
         paths = [_plain(path) for path in re.findall(r'[<"]((?:\\x[0-9a-f]{2})+)[>"]', arguments)]
         inside = [Path(path) for path in paths if path.startswith(str(folder))]
         if call == "write" and paths[:1] == [str(out)]:
-            yield DiskEvent("told", data=_data(arguments))
+            yield DiskEvent("printed", data=_data(arguments))
         elif inside and not inside[-1].name.endswith("-shm"):
             yield from _event(call, arguments, ["" if path == folder else path.name for path in inside], names, ends)
 
