@@ -39,7 +39,7 @@ def figures(folder: Path) -> Iterator[Figure]:
         took_s, busy = _measure_sweep(folder / "busy")
         # Measured before and after the sweep, because the machine's speed varies.
         quiet += [_run_mints(other) for _ in range(QUIET_ROUNDS)]
-    yield Figure("expiry.100k_s", round(took_s, 1), "s", against=f"mints on {CONNECTIONS} connections meanwhile")
+    yield Figure("expiry.100k_s", round(took_s, 1), "s", against=f"mints on {CONNECTIONS} connections at the same time")
     yield Figure.of_rounds("expiry.mint_p99_ms", [load.p99_ms for load in busy], "ms")
     yield Figure.of_rounds("expiry.mint_p99_quiet_ms", [load.p99_ms for load in quiet], "ms")
     ratio = median(load.p99_ms for load in busy) / median(load.p99_ms for load in quiet)

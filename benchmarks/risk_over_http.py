@@ -133,14 +133,14 @@ def _measure_backfill(ours: ServedInstallation) -> Iterator[Figure]:
     backfill = _Backfill(ours)
     thread = threading.Thread(target=backfill.run)
     thread.start()
-    beside = []
+    at_the_same_time = []
     while thread.is_alive():
-        beside.append(_load(ours.server, requests, 8))
+        at_the_same_time.append(_load(ours.server, requests, 8))
     thread.join()
     middle = sorted(each.per_second for each in alone)[ROUNDS // 2]
-    shares = [each.per_second / middle for each in beside[: max(1, len(beside) - 1)]]
+    shares = [each.per_second / middle for each in at_the_same_time[: max(1, len(at_the_same_time) - 1)]]
     yield Figure.of_rounds("risk.mint_next_to_backfill_ratio", shares, "ratio", against="the same without a backfill")
-    yield Figure.of_rounds("risk.mint_p99_ms_next_to_backfill", [each.p99_ms for each in beside], "ms")
+    yield Figure.of_rounds("risk.mint_p99_ms_next_to_backfill", [each.p99_ms for each in at_the_same_time], "ms")
     yield Figure.of_rounds("risk.mint_p99_ms_alone", [each.p99_ms for each in alone], "ms")
     yield Figure("risk.backfill_per_s", round(backfill.signals_per_s), "1/s")
 
@@ -155,7 +155,7 @@ def build_signal(entity_type: str, entity_id: str) -> dict[str, Any]:
 
 
 def send_bulk(client: httpx.Client, count: int, *, first: int, key: str | None = None, **query: str) -> None:
-    """Send signals of so many users in one bulk request, with an Idempotency-Key if one is given.
+    """Send signals of `count` users in one bulk request, with an Idempotency-Key if one is given.
 
     Raises:
         RuntimeError: not every line was accepted.

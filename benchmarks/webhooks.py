@@ -120,7 +120,7 @@ async def _run(lab: Installation, url: str) -> Drain:
 
 
 async def _measure_drain(lab: Installation, *, remaining: int) -> float:
-    """Let a worker deliver until so many deliveries remain; returns the deliveries per second."""
+    """Let a worker deliver until `remaining` deliveries are left; return the deliveries per second."""
     write_queue, before = WriteQueue(lab), _count_open(lab)
     worker = DeliveryWorker(lab.webhook_deliveries.queue, write=write_queue.write)
     began = perf_counter()

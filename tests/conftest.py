@@ -1,4 +1,4 @@
-"""What every test may ask for: a clock, a database of its own, a lab, a server.
+"""What every test may ask for: a clock, a new database, a lab, a server.
 
 The records are on SQLite; a test that must hold on PostgreSQL as well is marked `both_engines`.
 """

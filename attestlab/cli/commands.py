@@ -248,7 +248,7 @@ def verify(
 
 @keys.command("rewrap")
 def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Seal all keys and secrets under a new key-encryption key; no server may run meanwhile.
+    """Seal all keys and secrets under a new key-encryption key; no server may run at the same time.
 
     The new key replaces DIR/keyring.key; if ATTESTLAB_KEK is set, it is read from ATTESTLAB_KEK_NEXT.
 

@@ -136,7 +136,7 @@ def read_pattern(path: str | PathLike[str]) -> str:
     Raises:
         ValidationFailed: no file has such a name.
     """
-    text: object = fspath(path)  # of a path class of its own, perhaps no text
+    text: object = fspath(path)  # of the caller's path class, perhaps no text
     try:
         if not isinstance(text, str) or not text.strip() or "\0" in text or len(text) > _MAX_PATH_CHARACTERS:
             raise ValueError

@@ -1,7 +1,7 @@
 """Cards: what a notebook shows of an object, in light and dark, and still readable where a host removes every style.
 
 JupyterLab's sanitizer keeps inline styles with literal values, and a code host keeps bare tables. So a card is one
-table with literal inline styles and no text colour of its own; a state is a pill with a glyph and a word. Every text
+table with literal inline styles and no text colour; a state is a pill with a glyph and a word. Every text
 is escaped, and none enters a style or an address.
 """
 

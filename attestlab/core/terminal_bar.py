@@ -36,7 +36,7 @@ def draw_on_terminal(what: str, total: int | None = None, *, has_thread: bool) -
 
     counted = TextColumn("{task.fields[counted]}")
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), counted, TimeElapsedColumn()]
-    # What the program prints meanwhile stays on the stream that it chose.
+    # What the program prints while the bar is shown stays on the stream that it chose.
     with Progress(
         *(columns if has_thread else columns[1:]),
         console=Console(stderr=True),

@@ -1,6 +1,6 @@
 """The demo that `attestlab demo` serves: a world in a folder, with its credentials next to it.
 
-Its people have a password of its own, because others may reach its port.
+Its people have a random password, because others may reach its port.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The service inside of this process: the real application on a loop of its own, without a port."""
+"""The service inside of this process: the real application on a separate event loop, without a port."""

@@ -30,7 +30,7 @@ STOP_TIMEOUT_S = 30.0  # to commit the writes that were accepted
 
 
 class ServiceThread:
-    """The application of an open installation on an event loop in a thread of its own.
+    """The application of an open installation on an event loop in a separate thread.
 
     A request names the tenant that it acts for as its API key; only this process can send one.
     """

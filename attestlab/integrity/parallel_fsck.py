@@ -1,6 +1,6 @@
 """Parallel consistency check: runs the parts of `fsck` in several processes, on all cores.
 
-Each part compares only rows that it reads in one snapshot, so a server may run meanwhile. Processes are forked
+Each part compares only rows that it reads in one snapshot, so a server may run at the same time. Processes are forked
 while the records are closed, because a child must not share a connection.
 """
 

@@ -80,7 +80,7 @@ def merge(run: Run) -> LakePart:
 
     Raises:
         OSError: the disk is full or gone; then no file has the part's name.
-        Conflict: a part of the run was changed meanwhile.
+        Conflict: a part of the run was changed during the merge.
     """
     schema = _merge_schemas(run)
     with temporary_folder("attestlab-merge-") as spill, _open_sorter(spill) as connection:

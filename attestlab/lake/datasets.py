@@ -65,7 +65,7 @@ class Dataset:
 
     @property
     def by_tenant(self) -> bool:
-        """Whether each tenant has a sequence, and so a folder, of its own."""
+        """Whether each tenant has a separate sequence, and so a separate folder."""
         return self.numbering is Numbering.TRAIL
 
     @property

@@ -42,7 +42,7 @@ class DecodedParts:
         `variant` is everything besides the file that `decode` depends on: whose rows, and which columns.
 
         Raises:
-            OSError: a part was removed meanwhile.
+            OSError: a part was removed before it was read.
         """
         if not parts.chain or parts.end > MAX_ROWS:
             return None

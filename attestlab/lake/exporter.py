@@ -21,7 +21,7 @@ from attestlab.lake.parts import Parts, delete_unfinished, find_parts, write_par
 
 @dataclass(frozen=True, slots=True)
 class SequenceRange:
-    """The numbers `first` <= n < `end` of a data set, of one tenant if each tenant has a sequence of its own."""
+    """The numbers `first` <= n < `end` of a data set, of one tenant if each tenant has a separate sequence."""
 
     dataset: Dataset
     tenant_id: UUID | None

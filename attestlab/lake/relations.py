@@ -1,8 +1,9 @@
 """A caller's view of the lake as relations: the exported parts, and the facts that are only in the records so far.
 
 Each view is a snapshot: the existing parts are listed first, the unexported facts are read afterwards in one
-transaction, so every fact occurs once whatever is exported meanwhile. A caller's SQL runs on a connection that can
-open no file: DuckDB gets its rows from pyarrow with the caller's filter, so it contains no row of another tenant.
+transaction, so every fact occurs once, even if an export runs at the same time. A caller's SQL runs on a connection
+that can open no file: DuckDB gets its rows from pyarrow with the caller's filter, so it contains no row of another
+tenant.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def open_sealed(
     Arrow have types that every program reads: sums of whole numbers are decimals and UUIDs are texts. Otherwise these
     are extension types of DuckDB, which a DuckDB on the other side restores.
 
-    Without an `owner` the connection has a DuckDB instance of its own, which takes 10 ms to open. The connections of
+    Without an `owner` the connection has a separate DuckDB instance, which takes 10 ms to open. The connections of
     an owner, a tenant, share the instance that is open until another tenant needs one. No connection sees the tables
     of another, but all of them share `MEMORY_LIMIT`; so a child process uses this, which runs one query at a time.
 
@@ -127,7 +127,7 @@ def translate_read_errors() -> Iterator[None]:
     reading.
 
     Raises:
-        Unavailable: a part is damaged, or was removed meanwhile.
+        Unavailable: a part is damaged, or was removed before it was read.
     """
     try:
         yield

@@ -38,7 +38,7 @@ ROWS_A_PART = 10_000
 MERGED_LENGTHS = (100_000, 1_000_000)
 """Adjacent parts that are shorter than one of these lengths are merged as soon as they have it together."""
 
-PARTS_A_SWEEP = 16  # takes a busy server some seconds; the remaining facts are read from the records meanwhile
+PARTS_A_SWEEP = 16  # takes a busy server some seconds; until then the remaining facts are read from the records
 MERGES_A_SWEEP = 2  # each takes seconds
 
 

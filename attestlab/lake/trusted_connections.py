@@ -112,7 +112,7 @@ class TrustedConnections:
             self._instance = None
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection of its own to the shared instance; its views are temporary, so no other sees them."""
+        """Return a new connection to the shared instance; its views are temporary, so no other sees them."""
         with self._lock:
             if self._instance is None:
                 self._instance = _open_instance(self._folder)

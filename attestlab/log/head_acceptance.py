@@ -79,7 +79,7 @@ def accept_head(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
     row = store.lock_head(tx)
     if row is None or TreeHead(row.origin, row.size, row.root) != head:
         raise Conflict(
-            "The log grew meanwhile and nothing was accepted. Run the command again and inspect the new head."
+            "The log grew during the check and nothing was accepted. Run the command again and inspect the new head."
         )
     guard.accept(head)
 

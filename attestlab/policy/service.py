@@ -202,7 +202,7 @@ class Policies:
 
         Raises:
             NotFound: the tenant has no such policy.
-            Conflict: it is archived or was changed meanwhile, its tests fail, a dead rule is not acknowledged, or no
+            Conflict: it is archived or was changed in between, its tests fail, a dead rule is not acknowledged, or no
                 current simulation of exactly this version is named.
             PermissionDenied: the caller is the author, and another user could activate it.
         """
@@ -210,7 +210,7 @@ class Policies:
             row = store.get_policy(tx.exec, policy_id, tenant_id=caller.tenant_id)
             rules.require_open(row.status)
             if row.version != examined.version:
-                raise Conflict("A new version was written meanwhile; review it, and activate again.")
+                raise Conflict("A newer version was written during the activation; review it, and activate again.")
             rules.require_passing(examined.failing_tests)
             rules.require_acknowledged(examined.dead_rules, acknowledged)
             version = store.get_version(tx.exec, policy_id, row.version)

@@ -1,7 +1,7 @@
 """The files of the pages: styles, scripts, icons and the viewer of the API reference, read once.
 
 They are served under names that change with their content, so that a browser may keep them.
-No page has a script of its own in its text; a style that is (an issuer's colours) is allowed
+No page has a script in its text; a style that is (an issuer's colours) is allowed
 by its SHA-256 (CSP level 3, hash sources).
 """
 

@@ -146,7 +146,7 @@ def get_page_asset(name: str) -> RawResponse:
 def get_favicon() -> RawResponse:
     """Get the icon of the site.
 
-    Browsers look for it at this address whenever something without an icon of its own is opened.
+    Browsers look for it at this address whenever something without an icon is opened.
     """
     from attestlab.portal import layout
 

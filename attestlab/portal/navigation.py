@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass
 class Navigation:
-    """What the pages of this process may link to. An application without a server of its own has no dashboards."""
+    """What the pages of this process may link to. An application without a server process has no dashboards."""
 
     has_dashboards: bool = False
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from attestlab.portal.layout import Html, render_page
 
-# The viewer sets styles of its own and reads /openapi.json; it needs no `unsafe-eval`. Requests that a reader tries
+# The viewer sets inline styles and reads /openapi.json; it needs no `unsafe-eval`. Requests that a reader tries
 # out go to this host only.
 _POLICY: Final = "; ".join(
     (

@@ -98,7 +98,7 @@ def _per_target(
 
 
 def _case_by_target(expressions: Sequence[str]) -> str:
-    """Return one expression for all targets; the first is for every target without policies of its own."""
+    """Return one expression for all targets; the first is for every target without specific policies."""
     if len(set(expressions)) == 1:
         return f"({expressions[0]})"
     whens = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(expressions) if number)

@@ -12,7 +12,7 @@ MAX_ESTIMATE = 0.99  # 1 means completed, which an estimate cannot show
 
 @dataclass(slots=True)
 class _Step:
-    """A part of the whole, `start` to `end`, in so many steps."""
+    """A part of the whole, `start` to `end`, in `steps` steps."""
 
     start: float
     end: float
@@ -45,7 +45,7 @@ class Progress:
 
     @contextmanager
     def track(self, steps: int, *, is_query: bool = False) -> Iterator[None]:
-        """Track an operation, or a step of the running one, with so many steps. After a failure the progress stays
+        """Track an operation, or a step of the running one, with `steps` steps. After a failure the progress stays
         unchanged.
         """
         self._begin(max(1, steps), is_query)

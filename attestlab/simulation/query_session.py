@@ -71,7 +71,7 @@ class QuerySession:
         return self._progress.fraction
 
     def steps(self, count: int) -> AbstractContextManager[None]:
-        """Combine the queries inside into one operation of about so many steps; otherwise each query is one."""
+        """Combine the queries inside into one operation of about `count` steps; otherwise each query is one."""
         return self._progress.track(count)
 
     def cancel(self, message: str = "The simulation was cancelled.") -> None:

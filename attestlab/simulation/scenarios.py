@@ -1,7 +1,7 @@
 """Scenarios: the policies that decide together, before and after a draft is active.
 
 The platform's policies, the tenant's default and the issuer's own decide together about an issuer. So a draft of a
-tenant's default is simulated for several targets: each that has policies of its own, and all others.
+tenant's default is simulated for several targets: each that has specific policies, and all others.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class Simulations:
 
         It stops as soon as `is_cancelled` returns true, which another thread checks many times a second.
 
-        The sweep of one or two thresholds has about so many `points`; further `sweeps` have as many, and read the
+        The sweep of one or two thresholds has about `points` points; further `sweeps` have as many, and read the
         history once for all of them.
 
         Raises:

@@ -49,7 +49,7 @@ class SimulationComparison:
 class Simulation:
     """A draft with its history; made by `Simulations.of`, used by one thread, cancelled by any.
 
-    The first query reads the rows. All later queries use the same snapshot, without decisions made meanwhile.
+    The first query reads the rows. All later queries use the same snapshot, without later decisions.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ reports = table_of(SimulationReport)
 
 
 class OwnTarget(NamedTuple):
-    """A target with active policies of its own."""
+    """A target with specific active policies."""
 
     target_type: str
     target_id: UUID
@@ -33,7 +33,7 @@ class ActiveDigest(NamedTuple):
 
 
 def list_own_targets(connection: Connection, action: str, tenant_id: UUID) -> list[OwnTarget]:
-    """Return every target with active policies of its own for an action."""
+    """Return every target with specific active policies for an action."""
     columns = (policies.c.target_type, policies.c.target_id)
     query = select(*columns).where(policies.c.tenant_id == tenant_id, policies.c.category == action)
     is_own = policies.c.target_type != TargetType.TENANT_DEFAULT.value

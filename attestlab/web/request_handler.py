@@ -168,15 +168,15 @@ class RequestHandler:
         limiter, call = self._application.limiter, self._request
         error = await self._charge_error(error)
         attempt = (error.attempt if isinstance(error, NotFound) else None) or error
-        is_told = isinstance(attempt, DENIALS) and call is not None
+        is_recorded = isinstance(attempt, DENIALS) and call is not None
         if isinstance(attempt, UNPAID):
             failures = await self._application.executor.read(lambda: limiter.count_failure(self._peer, now=self._now))
-            is_told = is_told and failures.allowed
+            is_recorded = is_recorded and failures.allowed
             if isinstance(attempt, AuthInvalid) and not failures.allowed:
                 error = OverLimit(failures, caller=cast("WebCaller | None", attempt.known))
         if isinstance(error, OverLimit) and not isinstance(error, ClientBlocked):
             return await self._record_violation(error)
-        if is_told and call is not None:
+        if is_recorded and call is not None:
             await self._application.on_denied(call, attempt)
         return error
 

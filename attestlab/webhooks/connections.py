@@ -197,7 +197,7 @@ def compose_request(url: ReceiverUrl, headers: Mapping[str, str], body: bytes) -
 
 
 async def close_despite_cancellation(connection: EndpointConnection | httpcore.AsyncNetworkStream) -> None:
-    """Close a connection, even if the delivery that used it is cancelled meanwhile."""
+    """Close a connection, even if the delivery that used it is cancelled in the middle."""
     with suppress(Exception):  # it is of no use any more, in whatever state it was
         await asyncio.shield(asyncio.ensure_future(connection.aclose()))
 

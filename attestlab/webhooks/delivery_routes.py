@@ -38,7 +38,7 @@ async def list_webhook_deliveries(
 ) -> Page[WebhookDeliveryOut]:
     """List the deliveries to an endpoint, newest first, each with its attempts.
 
-    A delivery is made for each event that the endpoint's filters match; one that was resent is a delivery of its own.
+    A delivery is made for each event that the endpoint's filters match; one that was resent is a separate delivery.
     """
     read = executor.run_in_thread if query.passes_over_rows else executor.read
     found = await read(

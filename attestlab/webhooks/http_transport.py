@@ -6,7 +6,7 @@ A delivery
   and the connection (DNS rebinding) leads nowhere. If one address of a name is refused, so are all;
 - verifies the certificate for the host name, uses no proxy or password from the environment, follows no redirect,
   stores no cookie, and decodes no content coding;
-- uses only connections of its own endpoint again, and none on which the receiver has sent anything unasked;
+- reuses only connections of the same endpoint, and none on which the receiver has sent anything unasked;
 - ends at a deadline that includes the look-up of the name, and reads a bounded part of the response.
 
 Status line and headers are the receiver's response. The body is only for people: if it is slow, long or broken, the

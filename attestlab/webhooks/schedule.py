@@ -99,7 +99,7 @@ def action_after_failure(health: EndpointHealth, *, at: datetime) -> EndpointAct
 
 
 def further_attempts_of_tenant(running_of_tenant: int, *, running: int) -> int:
-    """Return how many further attempts a tenant may begin in a process that has so many `running`.
+    """Return how many further attempts a tenant may begin in a process that has `running` attempts.
 
     Receivers that hang hold their attempts until the timeout. However many endpoints a tenant has, a quarter of the
     attempts is left for the first one of each other tenant.

@@ -1,1 +1,1 @@
-"""`dash.*`: how long people wait at the dashboards, alone and twenty at once, and what the API has left meanwhile."""
+"""`dash.*`: how long people wait at the dashboards, alone and twenty at once, and what that leaves for the API."""

@@ -34,13 +34,13 @@ def _many_rules(size: int) -> bytes:
 
 
 def signal(number: int, *, score: float = 1, **more: Any) -> bytes:
-    """Return the line of a signal about a user of its own."""
+    """Return the line of a signal about a new user."""
     named = {"source": "stall", "signal_type": "behavior", "entity_type": "user", "entity_id": f"user-{number}"}
     return dump_json({**named, "score": score, **more})
 
 
 def link_to_hub(number: int) -> bytes:
-    """Return a signal that links the hub to a device and an address of its own."""
+    """Return a signal that links the hub to a new device and a new address."""
     return signal(number, entity_id=HUB, details={"device_id": f"device-{number}", "ip": f"address-{number}"})
 
 

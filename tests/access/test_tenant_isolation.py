@@ -84,7 +84,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
     for kid in kids.values():
         register_issuer(account.with_key, kid=kid)
     pack = account.with_key.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"]
-    for_somebody = make_mint_body(issuer, recipient_email="ada@people.example")
+    with_recipient = make_mint_body(issuer, recipient_email="ada@people.example")
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
     return {
@@ -100,7 +100,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
             f"GET /v1/attestations/{{id}}/{form}": mint(account.with_key, make_mint_body(issuer)).json()["id"]
             for form in ("sd-jwt", "open-badge")
         },
-        "GET /v1/attestations/{id}/delivery": mint(account.with_key, for_somebody).json()["id"],
+        "GET /v1/attestations/{id}/delivery": mint(account.with_key, with_recipient).json()["id"],
         "/v1/attestation-packs": pack,
         "/v1/policies": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "POST /v1/policies/{id}/archive": account.with_key.post("/v1/policies", json=POLICY).json()["id"],

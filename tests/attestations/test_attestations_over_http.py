@@ -207,7 +207,7 @@ def test_invalid_mint_is_rejected_by_field_and_changes_nothing(
     assert (answer.status_code, answer.json()["code"]) == (400, "VALIDATION_ERROR"), answer.text
     assert any(fault["field"].startswith(field) for fault in answer.json()["details"]["fields"]), answer.text
     assert find_newest(client) == newest
-    # An attestation of an earlier test may expire meanwhile.
+    # An attestation of an earlier test may expire during this one.
     logged = client.get("/v1/log/entries", params={"start": size}).json()["items"]
     assert {each["type"] for each in logged} <= {"attestation.status", "status.list"}
 

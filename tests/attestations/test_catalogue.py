@@ -110,8 +110,8 @@ def anything() -> st.SearchStrategy[Any]:
 
 
 def about(kind: str) -> st.SearchStrategy[Any]:
-    """Values of a kind, values just beside it, and anything else."""
-    beside: dict[str, st.SearchStrategy[Any]] = {
+    """Values of a kind, values just outside of it, and anything else."""
+    outside: dict[str, st.SearchStrategy[Any]] = {
         "date": st.dates().map(str) | st.from_regex(r"[0-9]{4}-[0-3][0-9]-[0-3][0-9]\n?", fullmatch=True),
         "moment": st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=st.just(UTC)).map(
             datetime.isoformat
@@ -128,7 +128,7 @@ def about(kind: str) -> st.SearchStrategy[Any]:
         "name": st.text(" \t\n\x1c\u00a0\u2003a", max_size=3),
     }
     known = st.sampled_from(VALID_CLAIMS[kind] + INVALID_CLAIMS[kind])
-    return st.one_of(known, anything(), *([beside[kind]] if kind in beside else []))
+    return st.one_of(known, anything(), *([outside[kind]] if kind in outside else []))
 
 
 def claims_about(schema_id: str) -> st.SearchStrategy[dict[str, Any]]:

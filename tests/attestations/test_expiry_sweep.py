@@ -48,7 +48,7 @@ def overdue(lab: Installation, caller: Caller, clock: FixedClock, request_of_mai
 
 
 async def sweep_during_mints(lab: Installation, caller: Caller, request: MintRequest, places: list[int]) -> int:
-    """Sweep until nothing is due, and mint meanwhile; how many were minted. `places` get their indexes."""
+    """Sweep until nothing is due, minting between the sweeps; how many were minted. `places` get their indexes."""
     desk = WriteQueue(lab)
     sweeping = asyncio.create_task(desk.sweep_forever(lambda: None, every_s=0.01))
     minted = 0
@@ -102,7 +102,7 @@ def test_sweep_batches_are_small_enough_for_other_writes(lab: Installation, over
 
 
 async def sweep_often(lab: Installation, sweeps: int) -> None:
-    """Run the sweep until it has looked at the head so many times."""
+    """Run the sweep until it has looked at the head `sweeps` times."""
     desk, looked = WriteQueue(lab), asyncio.Event()
     observe, counted = lab.observe_head, iter(range(sweeps))
 

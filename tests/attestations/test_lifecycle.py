@@ -165,11 +165,11 @@ def test_final_status_never_changes(
     acts[first]()
     before = read_log_entries(lab)
 
-    with pytest.raises(Conflict) as told_why:
+    with pytest.raises(Conflict) as refused:
         acts[then]()
 
     now_is = {"revoke": "REVOKED", "supersede": "SUPERSEDED"}.get(first, "EXPIRED")
-    assert told_why.value.details == {"status": now_is}
+    assert refused.value.details == {"status": now_is}
     assert read_log_entries(lab) == before
 
 

@@ -47,7 +47,7 @@ class Process:
         self.meter = Meter(storage=self.storage, counters=self.counters)
 
     def taken(self, asked: int, *, limit: int | None, at: datetime = NOON) -> int:
-        """How many of so many verifications there was room for."""
+        """Count how many of `asked` verifications the plan had room for."""
         return sum(self._took(limit, at) for _ in range(asked))
 
     def _took(self, limit: int | None, at: datetime) -> bool:
@@ -62,7 +62,7 @@ class Process:
             self.meter.take(connection, one, limit=limit)
 
     def wrote(self, count: int, *, at: datetime = NOON) -> None:
-        """Write down so many of the day in the records."""
+        """Record `count` verifications of the day."""
         with self.storage.write() as tx:
             usage.count_use(tx, TENANT, usage.VERIFICATIONS, at=at, times=count)
             usage.write_counts(tx)
@@ -88,7 +88,7 @@ def take_many(url: str, folder: Path, asked: int, limit: int) -> int:
 
 @pytest.mark.both_engines
 def test_processes_share_one_day_exactly(migrated_database: str, tmp_path: Path) -> None:
-    """Four of them want four times as much as the plan allows, and nothing is written down meanwhile."""
+    """Four of them want four times as much as the plan allows, and nothing is recorded before all have ended."""
     assert sum(call_at_once(take_many, *[(migrated_database, tmp_path, 60, 60)] * 4)) == 60
 
 

@@ -38,8 +38,8 @@ pytestmark = pytest.mark.both_engines
 RUNS = {"sqlite": 220, "postgresql": 30}  # some end before their 50 steps: so 10,000 steps are taken in the soak
 SHORT = 8  # times fewer in the bounded form
 STEPS = 50
-ATTESTED = 6  # at most so many a run, each judged after every step
-DEATHS = 2  # at most so many a run; each is a process
+ATTESTED = 6  # the maximum of a run, each judged after every step
+DEATHS = 2  # the maximum of a run; each is a process
 STATEMENTS = 30  # a change has fewer, so some deaths come when it is durable
 STANDINGS = {
     "SUSPENDED": RequestType.SUSPEND_ISSUER,
@@ -285,7 +285,7 @@ def test_verdict_and_reasons_equal_the_model_after_every_step(
     lab: Installation, caller: Caller, clock: FixedClock, fork_server: ForkServer, tmp_path: Path, is_long: bool
 ) -> None:
     """
-    The stories share one log, so that lists and proofs grow; each has an issuer of its own.
+    The stories share one log, so that lists and proofs grow; each has its own issuer.
     """
     story = type(
         "StoryOfThisLab",

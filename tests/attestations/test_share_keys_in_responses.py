@@ -21,7 +21,7 @@ from support.issuers import register_issuer
 
 @pytest.fixture
 def client(lab: Installation) -> Iterator[httpx.Client]:
-    """A tenant of its own, over HTTP."""
+    """A new tenant, over HTTP."""
     key = lab.orgs.create_tenant("T", plan=Plan.ENTERPRISE).public()["api_key"]
     with (
         serve_in_thread(lab) as url,

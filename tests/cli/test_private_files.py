@@ -73,8 +73,8 @@ def test_mode_of_existing_records_is_restricted_when_opened(tmp_path: Path) -> N
     assert (tmp_path / "data" / "records.db").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(("mode", "is_told"), [(0o777, True), (0o775, True), (0o755, False)])
-def test_init_warns_of_a_folder_that_other_users_can_write_to(tmp_path: Path, mode: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("mode", "is_warned"), [(0o777, True), (0o775, True), (0o755, False)])
+def test_init_warns_of_a_folder_that_other_users_can_write_to(tmp_path: Path, mode: int, is_warned: bool) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(mode)
@@ -82,4 +82,4 @@ def test_init_warns_of_a_folder_that_other_users_can_write_to(tmp_path: Path, mo
     done = run_command("init", "--data", str(folder))
 
     assert done.returncode == 0
-    assert (f"chmod 700 {folder}" in done.stderr) is is_told
+    assert (f"chmod 700 {folder}" in done.stderr) is is_warned

@@ -146,7 +146,7 @@ def test_every_capability_seals_within_a_transaction() -> None:
     """A secret sealed past `core.crypto.sealing` may be sealed under a replaced key, and lost with it."""
     package = Path(rekey.__file__).parent
     past = re.compile(r"\b_?(keyring|keys|sealing)\.seal(_secret)?\((?!tx)|intent\.sealing\.seal")
-    free = ("core", "witness")  # the mechanism, and a store of its own whose key never moves
+    free = ("core", "witness")  # the mechanism, and a separate store whose key never moves
     found = [
         path.relative_to(package)
         for path in package.rglob("*.py")

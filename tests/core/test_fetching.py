@@ -56,7 +56,7 @@ def fetch(request: pytest.FixtureRequest) -> Iterator[Fetching]:
 
 
 def fetch_once(form: Fetch, url: str) -> Fetched:
-    """Fetch with a fetcher of its own."""
+    """Fetch with a new fetcher."""
     with closing(Fetcher()) as fetcher:
         return form(fetcher, url, LIMITS)
 

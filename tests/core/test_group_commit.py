@@ -233,7 +233,7 @@ def wait_up_to(monkeypatch: pytest.MonkeyPatch, longest_s: float) -> None:
 
 
 def test_clients_answered_together_share_the_next_group(sqlite: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of them to come back would else be a group of its own, for whose syncs the others wait."""
+    """Otherwise the first client to return would form a group alone, and the others would wait for its syncs."""
     wait_up_to(monkeypatch, WAIT_TIMEOUT_S)
 
     sizes = groups_of_clients(sqlite, clients=4, jobs=80)

@@ -88,7 +88,7 @@ def test_a_slow_reader_ends_while_another_tenant_waits(one: WorkerProcesses) -> 
 
 
 def test_a_steady_reader_of_a_waiting_process_stays(one: WorkerProcesses) -> None:
-    """The process computes nothing meanwhile: it has made more than its reader took."""
+    """The process computes nothing while its reader has not taken what it made."""
     assert asyncio.run(read_while_waited_for(one, pause_s=0.1, slices=20)) == 21 * (64 << 10)
 
 

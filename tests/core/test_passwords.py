@@ -60,7 +60,7 @@ def test_weak_password_is_rejected_with_its_field(password: str, code: str) -> N
 
 def test_hashing_uses_the_low_memory_parameters_of_rfc_9106() -> None:
     """
-    64 MiB, three passes, four lanes; asked of a process of its own, because other tests hash cheaply.
+    64 MiB, three passes, four lanes; measured in a separate process, because other tests hash cheaply.
     """
     code = f"from attestlab.core.crypto import passwords; print(passwords.hash_password({GOOD!r}))"
     stored = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()

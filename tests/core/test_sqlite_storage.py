@@ -28,11 +28,11 @@ def test_a_read_within_a_read_has_the_same_snapshot(sqlite_file: str) -> None:
     with storage.read() as connection:
         seen = [list_lengths(connection), read_lengths(storage)]
         with other.write() as tx:
-            adding("meanwhile")(tx)
+            adding("between")(tx)
         seen += [list_lengths(connection), read_lengths(storage), list_lengths(connection)]
 
     assert seen == [{}] * 5
-    assert read_lengths(storage) == {"meanwhile": 0}
+    assert read_lengths(storage) == {"between": 0}
     storage.close()
     other.close()
 
@@ -95,6 +95,6 @@ def test_close_closes_every_file(sqlite_file: str) -> None:
 
     opened = []
     for path in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # another thread has closed it meanwhile
+        with suppress(FileNotFoundError):  # another thread may have closed it
             opened.append(os.readlink(path))
     assert [path for path in opened if path.startswith(sqlite_file.removeprefix("sqlite:///"))] == []

@@ -237,12 +237,12 @@ def test_read_is_one_snapshot(storage: Storage) -> None:
     with storage.read() as connection:
         before = connection.scalar(count)
         with other.write() as tx:
-            adding("meanwhile")(tx)
+            adding("between")(tx)
         after = connection.scalar(count)
     other.close()
 
     assert (before, after) == (0, 0)
-    assert names(storage) == {"meanwhile"}
+    assert names(storage) == {"between"}
 
 
 def test_cached_read_is_as_fresh_as_a_query(storage: Storage) -> None:

@@ -21,7 +21,7 @@ from support.server_process import ServerProcess
 
 @pytest.fixture(scope="module")
 def doors(running: ServerProcess) -> Iterator[dict[str, Lab]]:
-    """A lab through each door to one installation, each for a new tenant of its own."""
+    """A lab through each door to one installation, each for a new tenant."""
     installation = running.open_lab()
     made = [installation.orgs.create_tenant(name, plan=Plan.ENTERPRISE) for name in ("Inside", "Outside")]
     installation.close()

@@ -22,7 +22,7 @@ def url(lab: Installation) -> Iterator[str]:
 
 @pytest.fixture
 def owner(lab: Installation, url: str) -> Iterator[httpx.Client]:
-    """The key of a tenant of its own."""
+    """The key of a new tenant."""
     tenant = lab.orgs.create_tenant("Northfield", plan=Plan.ENTERPRISE)
     with make_client(url, key=tenant.api_key) as client:
         yield client

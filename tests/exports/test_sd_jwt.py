@@ -262,8 +262,8 @@ def test_another_tenants_attestation_is_as_unknown_as_none(
     made, nothing = mint_attestation(owner, issuer)["id"], str(uuid4())
     other = lab.orgs.create_tenant("Another tenant", plan=Plan.ENTERPRISE)
 
-    with make_client(url, key=other.api_key) as somebody:
-        answers = [somebody.get(f"/v1/attestations/{asked}/{form}").json() for asked in (made, nothing)]
+    with make_client(url, key=other.api_key) as stranger:
+        answers = [stranger.get(f"/v1/attestations/{asked}/{form}").json() for asked in (made, nothing)]
 
     assert [answer["message"].replace(made, nothing) for answer in answers] == [
         f"No attestation {nothing} is known."

@@ -75,7 +75,7 @@ def test_kill_at_any_write_or_sync_loses_nothing(
 
 
 def spread(count: int, *, at_most: int) -> list[int]:
-    """So many of the numbers from 1 to `count`, evenly, the first and the last among them."""
+    """Numbers from 1 to `count`, evenly spaced, the first and the last among them."""
     few = min(count, at_most)
     return sorted({1 + place * (count - 1) // max(few - 1, 1) for place in range(few)})
 

@@ -211,7 +211,7 @@ def cosign(lab: Installation, name: str) -> None:
 
 
 def store_response(lab: Installation, key: str) -> None:
-    """An answer that is kept under an Idempotency-Key, each in a commit of its own."""
+    """An answer that is kept under an Idempotency-Key, each in a separate commit."""
     place, request = (hashlib.sha256(f"{what} {key}".encode()).digest() for what in ("place", "request"))
     with lab.storage.write() as tx:
         answer = Response(201, {"Location": f"/v1/issuers/{key}"}, b'{"id": "%s"}' % key.encode())

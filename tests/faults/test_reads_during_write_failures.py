@@ -60,7 +60,7 @@ def used(data: Path) -> int:
 def test_verify_answers_valid_while_the_disk_of_the_data_folder_is_full(
     fork_server: ForkServer, disk: SmallDisk
 ) -> None:
-    """Records, counters and the server's own log are on it; what was verified meanwhile is counted afterwards."""
+    """Records, counters and the server's own log are on it; verifications during the failure are counted after it."""
     data = disk.folder / "data"
     with serving(fork_server, data) as server, server.client(verify=NO_TLS_CONTEXT) as http:
         known = AttestationReader(http)

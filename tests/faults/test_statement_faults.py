@@ -133,9 +133,9 @@ def test_fault_at_any_statement_leaves_each_mint_complete_or_undone(
 
 
 def mint_with_fault(live: Live, clients: list[MintingClient], number: int, fault: Callable[[Any, str], None]) -> bool:
-    """Mint at once, let the statement of that number fail, and let those ask again who got no answer.
+    """Mint with all clients at once, let the statement of that number fail, and repeat the requests without an answer.
 
-    False where so many statements were not needed.
+    Return False if the mints made fewer statements.
     """
     failed_at: list[str] = []
 

@@ -56,7 +56,7 @@ def test_witness_syncs_before_it_responds(running: WitnessProcess, tmp_path: Pat
 @pytest.mark.parametrize(("call", "number"), [("pwrite64", 1), ("pwrite64", 2), ("fdatasync", 1), ("sendto", 1)])
 def test_witness_killed_at_any_write_keeps_its_cosigned_heads(running: WitnessProcess, call: str, number: int) -> None:
     with strace.attach(running.process.pid, *strace.injection_options(call, number, "signal=SIGKILL")):
-        was_told = asked(running, LOG, 3, 9)
+        was_answered = asked(running, LOG, 3, 9)
         running.process.wait()
 
     with open_witness(running.folder) as witness:
@@ -64,7 +64,7 @@ def test_witness_killed_at_any_write_keeps_its_cosigned_heads(running: WitnessPr
             witness.add_checkpoint(LOG.body(0, 9))
         known = stands.value.size
         assert known in (3, 9)
-        assert known == 9 or not (was_told or call == "sendto")
+        assert known == 9 or not (was_answered or call == "sendto")
         first, second = (LOG, FORK) if known == 9 else (FORK, LOG)
         assert witness.add_checkpoint(first.body(known, 9))
         with pytest.raises(ProofInvalid, match="fork"):

@@ -25,7 +25,7 @@ DASHBOARDS = PACKAGES["attestlab_dashboards"]
 
 
 def class_names_with_two_meanings() -> Iterator[str]:
-    """Find public names that two modules of the packages give to a class or a type alias of their own."""
+    """Find public names that two modules of the packages give to a class or a type alias."""
     homes: defaultdict[str, list[str]] = defaultdict(list)
     for path in MODULES:
         for name in _type_names(tree(path)):

@@ -33,7 +33,7 @@ WALKS = {
     "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",
     "webhooks": "webhooks/test_endpoints_over_http.py::test_secret_is_shown_once_and_sealed",
 }
-# Beyond those walks, what asks a store that has no routes of its own.
+# Beyond those walks, what asks a store that no route reaches alone.
 STORES = {
     "lake": "lake/test_exporter.py::test_view_equals_records_at_every_export_position",
     "mail": "delivery/test_delivery_over_http.py::test_mail_and_delivery_are_stored_only_with_the_attestation",

@@ -1,4 +1,4 @@
-"""The gate itself: a project of its own, whose tests fail by chance, for good, by hanging, or with a killed process."""
+"""The gate itself, on a small project whose tests fail by chance, for good, by hanging, or with a killed process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short parts become long ones; every fact is read exactly once before, meanwhile and afterwards."""
+"""Short parts become long ones; every fact is read exactly once before, during and after it."""
 
 from __future__ import annotations
 

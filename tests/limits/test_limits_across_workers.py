@@ -28,7 +28,7 @@ def seen(server: ServerProcess, key: str, times: int) -> list[int]:
 
 
 def test_two_workers_share_one_rate_limit(empty_database: str, tmp_path: Path) -> None:
-    """A burst of 64 succeeds up to the bucket's size plus its refill meanwhile, within one in a hundred."""
+    """A burst of 64 succeeds up to the bucket's size plus what is refilled during it, within one in a hundred."""
     server = ServerProcess.initialised(tmp_path / "data", empty_database)
     server.start("--workers", "2")
     tenant = run_json_command("tenant", "create", "Burst", "--plan", "STARTER", *in_the_installation(server))

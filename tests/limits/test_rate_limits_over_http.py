@@ -341,11 +341,11 @@ def test_the_error_names_the_exhausted_limit_with_the_longest_wait(proxied_serve
     single, batch = mint(client, body), client.post("/v1/attestations/batch", json={"items": [body]})
 
     wait_s = 12 * 3600
-    told_of_day = {"limit": 100, "window_seconds": 86_400, "retry_after_seconds": wait_s}
+    daily = {"limit": 100, "window_seconds": 86_400, "retry_after_seconds": wait_s}
     assert (single.status_code, single.headers["Retry-After"]) == (429, str(wait_s))
     assert single.headers["X-RateLimit-Policy"] == "100;w=86400"
     for error in (single.json(), batch.json()["items"][0]["error"]):
-        assert error["details"].items() >= told_of_day.items()
+        assert error["details"].items() >= daily.items()
 
 
 def test_an_exhausted_route_window_is_reported_over_an_exhausted_minute(proxied_server: ProxiedServer) -> None:

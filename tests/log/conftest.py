@@ -1,4 +1,4 @@
-"""A log of its own for every test, on either engine, with a clock that stands still."""
+"""A new log for every test, on either engine, with a clock that stands still."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_only_the_examined_head_is_accepted(log_instance: LogInstance) -> None:
     with log_instance.storage.read() as connection:
         shown = examine_head(connection, log_instance.guard)
     log_instance.mint(2)
-    with pytest.raises(Conflict, match="grew meanwhile"), log_instance.storage.write() as tx:
+    with pytest.raises(Conflict, match="grew during the check"), log_instance.storage.write() as tx:
         accept_head(tx, log_instance.guard, shown.head)
 
 

@@ -248,13 +248,13 @@ def test_platform_roles_are_given_in_the_operators_tenant_by_a_super_admin(
     with root, plain:
         given = root.post("/v1/users", json={"email": "r@people.example", "role": "reviewer"})
         refused = plain.post("/v1/users", json={"email": "s@people.example", "role": "reviewer"})
-        beside = root.patch(f"/v1/users/{invited(root, role='admin')['id']}", json={"role": "content_admin"})
-        alone = root.patch(f"/v1/users/{beside.json()['id']}", json={"role": "member"})
+        added = root.patch(f"/v1/users/{invited(root, role='admin')['id']}", json={"role": "content_admin"})
+        alone = root.patch(f"/v1/users/{added.json()['id']}", json={"role": "member"})
         untouched = plain.delete(f"/v1/users/{given.json()['id']}")
 
     assert (given.status_code, given.json()["roles"]) == (201, ["reviewer"])
     assert (refused.status_code, refused.json()["details"]["required_roles"]) == (403, ["super_admin"])
-    assert (beside.json()["roles"], alone.json()["roles"]) == (["admin", "content_admin"], ["member"])
+    assert (added.json()["roles"], alone.json()["roles"]) == (["admin", "content_admin"], ["member"])
     assert (untouched.status_code, untouched.json()["details"]["required_roles"]) == (403, ["super_admin"])
 
 
@@ -306,10 +306,10 @@ def test_the_last_owner_cannot_be_removed(tenant_clients: TenantClients, attempt
         alone = tried()
         with tenant_clients.anonymous() as anyone:
             accept_invitation(anyone, read_mailed_token(tenant_clients.lab, ADA))
-        beside = tried()
+        with_others = tried()
 
     assert (alone.status_code, alone.json()["details"]["reason"]) == (409, "last_owner")
-    assert beside.status_code in (200, 204)
+    assert with_others.status_code in (200, 204)
 
 
 def test_only_an_id_of_a_removed_person_remains(tenant_clients: TenantClients) -> None:
@@ -320,7 +320,7 @@ def test_only_an_id_of_a_removed_person_remains(tenant_clients: TenantClients) -
         again = owner.delete(f"/v1/users/{ada}")
         shown = owner.get(f"/v1/users/{ada}").json()
         patched = owner.patch(f"/v1/users/{ada}", json={"role": "member"})
-        anew = invited(owner)
+        reinvited = invited(owner)
 
     assert (removed.status_code, removed.content, again.status_code) == (204, b"", 204)
     assert (over.status_code, patched.status_code) == (401, 409)
@@ -330,7 +330,7 @@ def test_only_an_id_of_a_removed_person_remains(tenant_clients: TenantClients) -
         "",
         [],
     )
-    assert anew["id"] != ada
+    assert reinvited["id"] != ada
     row = user_row(tenant_clients, ada)
     assert (row["password_hash"], row["invitation_sha256"]) == ("", None)
     assert [event["user_id"] for event in read_events_of_type(tenant_clients.lab, "team.member_removed")] == [ada]

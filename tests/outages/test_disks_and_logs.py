@@ -81,7 +81,7 @@ def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(fork_serve
     with (
         pair(fork_server, data) as (one, other),
         one.client(verify=NO_TLS_CONTEXT) as http,
-        other.client(verify=NO_TLS_CONTEXT) as beside,
+        other.client(verify=NO_TLS_CONTEXT) as neighbour,
     ):
         issuer = register_issuer(http)
         minters = MintingClients(issuer, 4)
@@ -90,19 +90,19 @@ def test_two_servers_survive_a_full_disk_a_locked_database_and_no_log(fork_serve
         with minters.at_work(one, other):
             minters.wait_for_answer()
             with disk.full():
-                for client in (http, beside):
+                for client in (http, neighbour):
                     wait_until(lambda client=client: "writes" in failed(client), True)
             minters.wait_for_answer()
         with locked(data):
-            wait_until(lambda: "writes" in failed(http) and "writes" in failed(beside), True)
-        invited = beside.post("/v1/users", json={"email": "ada@people.example", "role": "member", "name": "Ada"})
+            wait_until(lambda: "writes" in failed(http) and "writes" in failed(neighbour), True)
+        invited = neighbour.post("/v1/users", json={"email": "ada@people.example", "role": "member", "name": "Ada"})
         assert invited.status_code == 201, invited.text
         wait_until(lambda: mails(data), 1)
         wait_until(lambda: status_of(data, ends.json()["id"]), "EXPIRED")
-        for client in (http, beside):
+        for client in (http, neighbour):
             wait_until(lambda client=client: failed(client), set())
         lost = "attestlab_log_lines_lost_total 0.0"
-        assert lost not in beside.get("/metrics").text
+        assert lost not in neighbour.get("/metrics").text
         minters.settle(one)
         one.stop()
         other.stop()

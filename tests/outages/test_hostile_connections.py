@@ -70,7 +70,7 @@ def send_if_open(connection: socket.socket, data: bytes) -> None:
 
 
 def time_requests(server: ServerProcess, issuer: Any) -> Iterator[float]:
-    """Yield the seconds of a health check and of a mint, each over a connection of its own."""
+    """Yield the seconds of a health check and of a mint, each over a new connection."""
     for mints in (False, True):
         began = time.monotonic()
         with server.client() as client:
@@ -81,7 +81,7 @@ def time_requests(server: ServerProcess, issuer: Any) -> Iterator[float]:
 
 @contextmanager
 def many_files(count: int) -> Iterator[None]:
-    """Let this process open so many more files than usual."""
+    """Let this process open `count` files beyond the usual limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < count + 1000:
         (pytest.fail if faults_are_required() else pytest.skip)(f"a process may open {hard} files here, too few")

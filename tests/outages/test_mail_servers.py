@@ -42,13 +42,13 @@ ENDS = ("mail.attempt_failed", "mail.carry", "mail.give_up")
 
 
 def each_once(connection: int) -> MailFault | None:
-    """Every fault in a connection of its own; from then on the server behaves."""
+    """Every fault in a separate connection; after these the server behaves."""
     return EVERY_FAULT[connection] if connection < len(EVERY_FAULT) else None
 
 
 @contextmanager
 def mail_worker(lab: Installation, server: MailServer) -> Iterator[None]:
-    """A courier in a thread and an event loop of its own, as in a server process."""
+    """A courier with its own thread and event loop, as in a server process."""
     over: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
     started = threading.Event()
 

@@ -30,7 +30,7 @@ PATHS = ("/v1/issuers", "/log/checkpoint", "/v1/log/head", "/readyz")
 
 @dataclass
 class Pair:
-    """Two servers on one database, each behind a proxy of its own."""
+    """Two servers on one database, each behind its own proxy."""
 
     servers: tuple[ForkedServer, ForkedServer]
     proxies: tuple[TcpProxy, TcpProxy]

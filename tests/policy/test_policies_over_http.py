@@ -347,7 +347,7 @@ def test_malformed_evaluation_request_is_rejected(tenant: PolicyTenant, more: di
     ],
 )
 def test_target_id_is_required_unless_tenant_default(tenant: PolicyTenant, target: dict[str, Any]) -> None:
-    """The defaults alone would answer otherwise, as if the issuer had no policy of its own."""
+    """The defaults alone would answer otherwise, as if the issuer had no policy."""
     answer = tenant.ask({}, **target)
 
     assert (answer.status_code, answer.json()["details"]["fields"][0]["field"]) == (400, "/target_id")

@@ -90,7 +90,7 @@ VERBS: dict[str, Callable[[Simulation], object]] = {
 
 @pytest.fixture(scope="module")
 def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """So many contexts that a query takes a while, nearly all of them different."""
+    """Enough contexts that a query takes a while, nearly all of them different."""
     path = tmp_path_factory.mktemp("past") / "past.parquet"
     duckdb.execute(
         "COPY (SELECT random() * 200 AS \"key.age_days\", CASE WHEN range % 3 = 0 THEN 'BASIC' ELSE 'VERIFIED' END "

@@ -56,10 +56,10 @@ def contexts_of(rows: list[Any]) -> list[dict[str, Any]]:
 
 @st.composite
 def swept_rules(draw: st.DrawFn, name: str, attribute: str) -> dict[str, Any]:
-    """A rule with one threshold, bare, under NOT, or beside something else; ALLOW or DENY."""
+    """A rule with one threshold, bare, under NOT, or next to another condition; ALLOW or DENY."""
     bare = make_condition(attribute, draw(OPS), draw(st.sampled_from([0, 1, 2, 3])))
-    beside = make_condition("trust_tier", draw(st.sampled_from(["eq", "ne"])), "BASIC")
-    when = draw(st.sampled_from([bare, {"not": bare}, {"all": [bare, beside]}, {"not": {"any": [beside, bare]}}]))
+    neighbour = make_condition("trust_tier", draw(st.sampled_from(["eq", "ne"])), "BASIC")
+    when = draw(st.sampled_from([bare, {"not": bare}, {"all": [bare, neighbour]}, {"not": {"any": [neighbour, bare]}}]))
     return make_rule(name, draw(st.sampled_from(["ALLOW", "DENY"])), when, draw(st.integers(0, 4)))
 
 

@@ -1,6 +1,6 @@
 """A reference model of what becomes of attestations: no database, no cryptography, no log; only the rules, said again.
 
-It counts what happens by a number of its own (`order`), which stands for the order of the log.
+It numbers what happens (`order`); the numbers stand for the order of the log.
 """
 
 from __future__ import annotations

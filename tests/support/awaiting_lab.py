@@ -11,7 +11,7 @@ from attestlab.client.asynchronous.twins import AsyncTwin, unwrap_twins
 
 
 class AwaitingLab:
-    """Awaits each verb of a twin by a runner of its own loop."""
+    """Awaits each verb of a twin in a new event loop."""
 
     def __init__(self, twin: AsyncTwin, runner: asyncio.Runner) -> None:
         self.twin = twin

@@ -49,7 +49,7 @@ def open_browser(*arguments: str) -> Iterator[Browser]:
 
 
 def open_profile(browser: Browser, **options: Any) -> BrowserContext:
-    """Open a profile of its own, whose windows wait as long as the tests do: by default, they give up after 30 s."""
+    """Open a new profile, whose windows wait as long as the tests do: by default, they give up after 30 s."""
     profile = browser.new_context(**options)
     profile.set_default_timeout(WAIT_TIMEOUT_MS)
     return profile

@@ -26,7 +26,7 @@ def adding(name: str) -> Callable[[Transaction], None]:
 
 
 def set_length(tx: Transaction, length: int) -> None:
-    """Change every row with a statement of its own."""
+    """Change every row with a separate statement."""
     tx.exec(update(heads).values(length=length))
 
 

@@ -55,7 +55,7 @@ class CleanEnvironment:
         )
 
     def start(self, *command: str, **variables: str) -> subprocess.Popen[str]:
-        """Start a command of the environment in a process group of its own, with pipes for its output."""
+        """Start a command of the environment in a new process group, with pipes for its output."""
         return subprocess.Popen(
             [str(self.folder / "bin" / command[0]), *command[1:]],
             cwd=self.folder,

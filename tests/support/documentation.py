@@ -51,7 +51,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SERVE = re.compile(r"^(attestlab (?:witness )?serve [^#\n]*?) *(?:#.*)?$", re.MULTILINE)
-# A page asks for a terminal of its own; here the server runs next to the script and ends with it.
+# A page asks for a second terminal; here the server runs next to the script and ends with it.
 _COPROCESS = (
     r"coproc SERVER { exec \1; }; "
     "read -r -u ${SERVER[0]} ready; echo $ready; trap 'kill $SERVER_PID; wait $SERVER_PID' EXIT"

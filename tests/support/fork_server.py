@@ -1,6 +1,6 @@
 """Processes that start in a twentieth of a second: forked from one that has imported everything.
 
-What runs is the real thing, `attestlab serve`, any other command or a run of mints, in a process of its own
+What runs is the real thing, `attestlab serve`, any other command or a run of mints, in a separate process
 that can be killed, traced and waited for. Only the two seconds of imports are paid once, and passwords are cheap.
 """
 
@@ -175,7 +175,7 @@ class ForkedProcess:
         if self.poll() is None:
             try:
                 os.killpg(self.pid, signal.SIGKILL)
-            except ProcessLookupError:  # it has no group of its own yet, or has just ended
+            except ProcessLookupError:  # it has not made its process group yet, or has just ended
                 with suppress(ProcessLookupError):
                     os.kill(self.pid, signal.SIGKILL)
             self.wait()

@@ -88,7 +88,7 @@ class GovernanceScenario:
 
 @contextmanager
 def open_governance_scenario(lab: Installation) -> Iterator[GovernanceScenario]:
-    """The true application, with a tenant of its own."""
+    """The real application, with a new tenant."""
     operator: Caller = lab.operator  # type: ignore[attr-defined]
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     with serve_in_thread(lab) as url:

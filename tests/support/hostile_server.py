@@ -31,7 +31,7 @@ class HostileServer:
 
 @contextmanager
 def serve_hostile_answers(answer: Answer) -> Iterator[HostileServer]:
-    """Answer each connection once, in a thread of its own, until left."""
+    """Answer each connection once, in a separate thread, until left."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server, over = HostileServer(f"http://127.0.0.1:{listening.getsockname()[1]}"), threading.Event()
         accepting = threading.Thread(target=_accept, args=(listening, answer, server, over))

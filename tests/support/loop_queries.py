@@ -17,7 +17,7 @@ _GROWING = re.compile(r"FROM (attestations|audit_events|issuer_requests|webhook_
 
 @contextmanager
 def growing_tables_read_on_the_loop(lab: Installation) -> Iterator[list[str]]:
-    """The queries that the loop's thread makes meanwhile, of tables that grow without bound."""
+    """The queries that the loop's thread makes inside the block, of tables that grow without bound."""
     seen: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:

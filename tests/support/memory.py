@@ -1,6 +1,6 @@
 """The memory that Python allocates for one call.
 
-It is measured in a process of its own: tracemalloc counts what all threads of a process allocate, and in a process that
+It is measured in a separate process: tracemalloc counts what all threads of a process allocate, and in a process that
 runs tests, those of servers and of earlier tests allocate, too.
 """
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def call_in_little_memory(function: Callable[..., Result], *arguments: object, max_bytes: int) -> Result:
-    """Call a module-level function in a process of its own, and require that Python allocated less than `max_bytes`.
+    """Call a module-level function in a separate process, and require that Python allocated less than `max_bytes`.
 
     Raises:
         AttestLabError: raised by the function.

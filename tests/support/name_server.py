@@ -23,8 +23,9 @@ class NameServer:
     """`texts` are the TXT records by name; it fails while `is_broken`; `asked` is every name that it was asked for.
 
     `addresses` are what a name's A and AAAA records come from, a function that each question calls.
-    While `is_silent` it answers nothing; `speak` answers what it was asked meanwhile. A question that a client sends
-    again, because it waited longer than it wanted (RFC 1035 section 4.2.1), is answered as before and counted once.
+    While `is_silent` it answers nothing; `speak` answers the questions that came during the silence. A question that a
+    client sends again, because it waited longer than it wanted (RFC 1035 section 4.2.1), is answered as before and
+    counted once.
     """
 
     address: str

@@ -28,7 +28,7 @@ PLACES = ("log_entry", "attestation", "key/first", "key/newest", "issuer/first",
 def log_again(
     document: Mapping[str, Any], entries: Mapping[str, bytes] | None = None, *, at_s: int = AT_S
 ) -> dict[str, Any]:
-    """The bundle, proven by this log instead of its own, with other `entries` at some of its PLACES.
+    """The bundle, proven by this log instead of the log that made it, with other `entries` at some of its PLACES.
 
     The first entry of a chain is also its newest where there is no other.
     """

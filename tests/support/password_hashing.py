@@ -1,6 +1,6 @@
 """Hash passwords with argon2id at its smallest cost: every tenant of a test has an owner, and each hash takes 0.2 s.
 
-The cost that the service runs with is held by tests/core/test_passwords.py, in a process of its own.
+The cost that the service runs with is required by tests/core/test_passwords.py, in a separate process.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ CLAIMS = {"student_name": "Ada Lovelace", "institution": "Northfield University"
 
 
 def mint_document(lab: Installation, caller: Caller, *, profile: dict[str, str] | None = None, **changes: Any) -> UUID:
-    """A minted attestation of `DOCUMENT` by an issuer of its own."""
+    """A minted attestation of `DOCUMENT` by a new issuer."""
     named = {"name": "Northfield University", "domain": "northfield.example.edu", **(profile or {})}
     made = lab.issuers.create(named, caller=caller, alg=Algorithm.ED25519)
     request = MintRequest(

@@ -25,7 +25,7 @@ class ProxiedServer:
     _opened: list[httpx.Client] = field(default_factory=list)
 
     def tenant(self, plan: Plan = Plan.FREE, **limits: int | None) -> TenantCreated:
-        """A tenant with this plan, and limits of its own."""
+        """A tenant with this plan and individual limits."""
         made = self.lab.orgs.create_tenant("Example Registry", plan=plan)
         if limits:
             self.lab.orgs.set_plan(made.tenant_id, plan, limits)

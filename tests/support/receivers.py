@@ -93,7 +93,7 @@ def serve_receiver(
     host: str | None = None,
     listening: socket.socket | None = None,
 ) -> Iterator[Receiver]:
-    """Accept connections until left, and handle each in a thread of its own."""
+    """Accept connections until left, and handle each in a separate thread."""
     with listening or _listen(address) as listening:
         address = listening.getsockname()[0]
         shown = host or (f"[{address}]" if ":" in address else address)

@@ -39,7 +39,7 @@ PROFILE = {"name": "Northfield University", "domain": "northfield.example.edu", 
 
 
 class Release:
-    """An installation of this release that mints one bundle after the other, each by an issuer of its own."""
+    """An installation of this release that mints one bundle after the other, each by another issuer."""
 
     def __init__(self, lab: Installation, tenant_id: UUID, clock: FixedClock) -> None:
         self.lab, self.clock = lab, clock

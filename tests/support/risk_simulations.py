@@ -46,7 +46,7 @@ class PastCase(NamedTuple):
 
 
 def at(second: int) -> datetime:
-    """The moment so many seconds after `START`."""
+    """Return the moment that is `second` seconds after `START`."""
     return START + timedelta(seconds=second)
 
 

@@ -307,7 +307,7 @@ def make_sample_application(lab: SampleServices | None = None, *, reads_inline: 
 
 @dataclass
 class SampleServer:
-    """A server in a thread of its own."""
+    """A server in a separate thread."""
 
     port: int
     lab: SampleServices

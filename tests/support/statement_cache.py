@@ -1,6 +1,6 @@
 """The engines of a test process share their compiled statements, those of SQLite and those of PostgreSQL.
 
-Each test opens an installation with an engine of its own, and compiling the same hundred statements again took a
+Each test opens an installation with a new engine, and compiling the same hundred statements again took a
 third of its time. SQLAlchemy keeps compiled statements by engine and dialect, so here all dialects of a type are equal.
 """
 

@@ -19,7 +19,7 @@ SOCKET_NAME = ".s.PGSQL.5432"
 
 
 class TcpProxy:
-    """Forwards between clients and one server, in a thread of its own; `port` is where it listens."""
+    """Forwards between clients and one server, in a separate thread; `port` is where it listens."""
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream  # the path of a Unix socket

@@ -197,7 +197,7 @@ def processor_s(process: ForkedProcess) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-# The server has 19 files of its own at its start, and 26 once the sweep has run: with fewer, it would not recover.
+# The server has 19 open files at its start, and 26 once the sweep has run: with fewer, it would not recover.
 def test_a_server_without_free_files_pauses_and_recovers(tmp_path: Path) -> None:
     """Without the pause, it retried immediately and logged a traceback each time: 2.8 MB a second."""
     files = 32

@@ -56,14 +56,14 @@ def test_pipelined_requests_are_answered_in_order(fresh: SampleServer) -> None:
     with fresh.connect() as wire:
         wire.send(get_request("/v1/watched") + get_request("/tile/1/with"))
         assert fresh.lab.waiting.wait(WAIT_TIMEOUT_S)
-        wire.send(get_request("/tile/2/meanwhile")[:20])
+        wire.send(get_request("/tile/2/between")[:20])
         fresh.lab.may_continue.set()
         first, second = wire.response(), wire.response()
-        wire.send(get_request("/tile/2/meanwhile")[20:])
+        wire.send(get_request("/tile/2/between")[20:])
         third = wire.response()
 
         assert b"watched" in first.body
-        assert (second.body, third.body) == (b"1:with", b"2:meanwhile")
+        assert (second.body, third.body) == (b"1:with", b"2:between")
         assert not fresh.lab.gone.is_set()
 
 

@@ -41,7 +41,7 @@ HOOK = {"name": "n", "url": "https://hooks.example.com/", "event_filters": ["key
 
 
 class Fault(NamedTuple):
-    """What an operation refuses by a check of its own, and the place that the error names."""
+    """What only one operation refuses, and the place that the error names."""
 
     operation: str
     body: Any

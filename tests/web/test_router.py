@@ -91,7 +91,7 @@ def test_405_lists_all_methods_of_the_path() -> None:
 
 
 def test_a_fixed_path_is_not_taken_for_a_parameter_by_another_method() -> None:
-    """GET /v1/things/mint is not a thing named mint: the path is a route of its own, and the method is wrong."""
+    """GET /v1/things/mint is not a thing named mint: the path is a different route, and the method is wrong."""
     routes = Routes("things")
 
     @routes.get("/v1/things/{id}", scope=PUBLIC)

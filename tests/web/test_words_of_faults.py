@@ -83,7 +83,7 @@ def test_each_pattern_of_a_request_has_words() -> None:
     assert {each for each in patterns if not is_described(each)} <= CHECKED_BY_THEIR_OWN_VALIDATOR
 
 
-# Only the schema has these; a validator of ours refuses with words of its own.
+# Only the schema has these; our validators refuse with other words.
 CHECKED_BY_THEIR_OWN_VALIDATOR = {f"^{PATH.pattern}$"}
 
 RANGES = [

@@ -75,7 +75,7 @@ def answer_with_surplus(*pieces: bytes) -> Handler:
 @pytest.mark.parametrize("pause_s", [0.0, 0.05])
 def test_a_surplus_response_answers_no_request(tls: Path | None, pieces: list[bytes], pause_s: float) -> None:
     with serve(answer_with_surplus(*pieces), tls) as receiver:
-        pause_s = max(pause_s, 0.05 * (len(pieces) - 1))  # until a piece of its own has arrived
+        pause_s = max(pause_s, 0.05 * (len(pieces) - 1))  # until the last piece has arrived separately
         assert send_in_turn(receiver, ONE, ONE, ONE, certificate=tls, pause_s=pause_s) == [200] * 3
         assert receiver.connections == 2, "what has bytes left is closed, and a clean connection is used again"
 

@@ -299,7 +299,7 @@ class AsyncSimulation(SimulationHandle):
 class AsyncVersion(VersionHandle):
     """A version of a policy."""
     async def read_document(self) -> dict[str, object]:
-        """Read the document of this version, which never changes, as a dict of its own."""
+        """Read the document of this version, which never changes, as a new dict."""
 
 class AsyncWebhookDelivery(WebhookDeliveryHandle):
     """A delivery of one event to one endpoint, with its attempts."""

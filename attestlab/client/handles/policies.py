@@ -137,7 +137,7 @@ class VersionHandle(PolicyVersionSummaryOut, Handle):
     shown_fields: ClassVar = ("policy_id", "version", "status", "author", "created_at")
 
     def read_document(self) -> dict[str, object]:
-        """Read the document of this version, which never changes, as a dict of its own.
+        """Read the document of this version, which never changes, as a new dict.
 
         >>> lab.policies["Employment checks"].versions()[-1].read_document()["default_effect"]
         'DENY'
@@ -304,7 +304,7 @@ class PolicyHandle(PolicyOut, _PolicyVerbs):
 
     @property
     def document(self) -> dict[str, object]:
-        """The newest document as a dict of its own, to change and to pass on: `policy.document | {"rules": [...]}`."""
+        """The newest document as a new dict, to change and to pass on: `policy.document | {"rules": [...]}`."""
         members = ("name", "category", "target_type", "target_id", "mode", "default_effect", "rules", "tests")
         return {name: value for name, value in self.to_dict().items() if name in members and value is not None}
 

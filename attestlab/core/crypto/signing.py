@@ -80,7 +80,7 @@ class Algorithm(StrEnum):
 
 
 class _Scheme(Protocol):
-    """The operations of an algorithm on keys of its own kind; callers check the kind with `owns` first."""
+    """The operations of an algorithm on its kind of keys; callers check the kind with `owns` first."""
 
     @property
     def kind(self) -> str: ...

@@ -37,7 +37,7 @@ class Occupancy:
         """Take the lock again if an outage of PostgreSQL ended the session that held it.
 
         Raises:
-            Unavailable: another process has taken the exclusive lock meanwhile.
+            Unavailable: another process has taken the exclusive lock first.
         """
         if self._release is not None:
             self._renew()

@@ -3,7 +3,7 @@
 SQLite runs in WAL mode with `synchronous=FULL`: NORMAL loses acknowledged commits
 in a power cut. A write transaction begins IMMEDIATE on SQLite and takes one
 advisory lock on PostgreSQL, so both give the same guarantee: the writer sees
-everything that was committed before, and no other process writes meanwhile.
+everything that was committed before, and no other process writes until it ends.
 
 Just before a commit, commit hooks complete the transaction in two phases. The sequence
 hooks assign log indexes and write the checkpoint. The record hooks write what may depend

@@ -54,7 +54,7 @@ class Transaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.cache: dict[Hashable, Any] = {}  # each key has a type of its own
+        self.cache: dict[Hashable, Any] = {}  # the type depends on the key
         self._rows: defaultdict[Table, list[Mapping[str, object]]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._after_commit: list[Callable[[], None]] = []

@@ -32,7 +32,7 @@ class BackgroundShare:
 
     @asynccontextmanager
     async def piece(self) -> AsyncIterator[None]:
-        """Run one piece of bulk work when no other runs, and pause after it if clients sent requests meanwhile."""
+        """Run one piece of bulk work when no other runs, and pause after it if clients sent requests during it."""
         async with self._one_at_a_time:
             before, began = self._count_requests(), self._clock()
             yield

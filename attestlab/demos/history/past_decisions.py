@@ -1,4 +1,4 @@
-"""A year of policy decisions: an employer verifies documents under a profile of its own, and its policy decides."""
+"""A year of policy decisions: an employer verifies documents under a profile that it made, and its policy decides."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ PHONES = (
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A provider with a range of its own, 65,536 addresses, in one country."""
+    """A provider with a range of 65,536 addresses in one country."""
 
     name: str
     country: str

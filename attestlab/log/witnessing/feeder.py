@@ -179,7 +179,7 @@ class Feeder:
         Raises:
             Unavailable: the witness cannot be reached, or currently cannot do its work.
             UnacceptableAnswer: its response has too many bytes, or a content coding.
-            IntegrityFailed: it knows another tree, or its response is no cosignature of its own.
+            IntegrityFailed: it knows another tree, or its response is not its cosignature.
         """
         known = await self._read(self._start_size, witness)
         if known is None:

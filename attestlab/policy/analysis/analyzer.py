@@ -66,7 +66,7 @@ def analyze(policy: Policy) -> list[AnalysisFinding]:
 def find_dead_rules(policy: Policy) -> list[str]:
     """Return the ids of dead rules (no context matches), in rule order. The cheapest part of `analyze`.
 
-    Only the rule itself can make it dead, so each has a small encoding of its own; a context that matches one rule may
+    Only the rule itself can make it dead, so each has a small separate encoding; a context that matches one rule may
     show that others are not dead, without another proof.
 
     Raises:

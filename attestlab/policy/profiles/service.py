@@ -1,4 +1,4 @@
-"""Verification profiles: a verifier names one of its own, and its policies apply together with the issuer's."""
+"""Verification profiles: a verifier names one that it made, whose policies apply together with the issuer's."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class RiskSimulation:
         return None if name is None else Threshold.find(self.rules, *name, field="/threshold")
 
     def curve(self, threshold: Threshold, *, costs: ErrorCosts, points: int = 100) -> list[CurvePoint]:
-        """Return the results for about so many values of one threshold of the candidate, including its present one.
+        """Return the results for about `points` values of one threshold of the candidate, including its present one.
 
         Raises:
             ValidationFailed: `points` is not 1 to 1,000; or see `load`.

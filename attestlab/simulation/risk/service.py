@@ -130,7 +130,7 @@ class RiskSimulations:
         """Run a complete simulation within its time limit.
 
         It stops as soon as `is_cancelled` returns true, which another thread checks many times a second. The curve
-        has about so many `points` of one `threshold` of a rule; `explain` is the id of a signal.
+        has about `points` points of one `threshold` of a rule; `explain` is the id of a signal.
 
         Raises:
             ValidationFailed: see `of`; or a cost or the threshold is invalid; or there are too many signals.

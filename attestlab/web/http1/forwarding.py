@@ -1,7 +1,7 @@
 """Forwards the requests below a path, and websockets, to another process of this service on this machine.
 
 The other process listens on a private Unix socket. It trusts the headers that this one adds, so everything that a
-client claims about addresses is replaced. Each request has a connection of its own, closed after the response.
+client claims about addresses is replaced. Each request has a new connection, closed after the response.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class ForwardedRequest(HTTPMessageDelegate):
         parameters = HTTP1ConnectionParameters(max_body_size=MAX_RESPONSE_BYTES, header_timeout=RESPONSE_S)
         upstream = HTTP1Connection(stream, True, parameters)
         self._client.set_close_callback(upstream.close)
-        with suppress(StreamClosedError):  # it ended meanwhile, which its response shows
+        with suppress(StreamClosedError):  # it may have ended, which its response shows
             await upstream.write_headers(start_line, make_forwardable(headers, {**own, **client.as_headers()}))
         return upstream
 

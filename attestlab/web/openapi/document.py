@@ -109,7 +109,7 @@ def _tags_of(words: Vocabulary) -> Iterator[str]:
 def _require_unique_operations(routes: Sequence[Route]) -> None:
     repeated = [name for name, count in Counter(map(operation_id, routes)).items() if count > 1]
     if repeated:
-        raise ValueError(f"Several operations are named {repeated}. Give each handler a name of its own.")
+        raise ValueError(f"Several operations are named {repeated}. Give each handler a different name.")
 
 
 def _list_bodies(routes: Iterable[Route]) -> Iterator[Input]:

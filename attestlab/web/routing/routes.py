@@ -118,7 +118,7 @@ class Route:
     fixed: bool = False  # the body is public and the same while the process runs, so it is compressed once
     redirect: str | None = None  # where its 303 leads, for OpenAPI
     produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself
-    headers: tuple[str, ...] = ()  # response headers of its own, for OpenAPI
+    headers: tuple[str, ...] = ()  # response headers of this route alone, for OpenAPI
     raises: tuple[type[AttestLabError], ...] = ()  # errors that the declaration alone does not imply, for OpenAPI
     query: type[BaseModel] | None
     body: type[BaseModel] | None

@@ -53,7 +53,7 @@ class Drawing:
         return f"device-{self.random.getrandbits(64):016x}"
 
     def source(self, country: str, *, client: str | None = None) -> Source:
-        """Draw a home address in a country with a device of its own."""
+        """Draw a home address in a country, with a new device."""
         network = self.random.choice(self.networks.access[country])
         return Source(network, network.draw_address(self.random), self.device(), client or self.client())
 

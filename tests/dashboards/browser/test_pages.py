@@ -21,7 +21,7 @@ from support.dashboards.windows import (
 )
 
 PATHS = [page.path for page in PAGES]
-STILL = {"reduced_motion": "reduce"}  # for axe: text that fades in has little contrast meanwhile
+STILL = {"reduced_motion": "reduce"}  # for axe: text has little contrast while it fades in
 
 pytestmark = needs_chromium
 

@@ -1,4 +1,4 @@
-"""A copied link shows the same rows in a browser of its own, on every page; one drag narrows every pane."""
+"""A copied link shows the same rows in another browser, on every page; one drag narrows every pane."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ PAYLOADS: Final = (
     "\\u003cimg src=x onerror=window.hit=1\\u003e' onfocus='window.hit=1' autofocus='",
     "javascript:window.hit=1;alert(1)//`${alert(1)}`",
 )
-# What no page has of its own. Playwright's selectors look into shadow roots, too.
+# What no page has unless a hostile text brings it. Playwright's selectors look into shadow roots, too.
 TRACES: Final = (
     "[onerror], [onload], [onfocus], [onmouseover], [src='x'], [href^='javascript:'], [autofocus], mglyph, "
     "noscript p, base[href*='evil'], meta[http-equiv='refresh'], form[action*='evil'], [href^='//evil']"

@@ -46,7 +46,7 @@ class Windows:
         Args:
             path: the path and query of the page.
             person: the address of the person who is signed in.
-            fresh: whether the window has a profile of its own.
+            fresh: whether the window has a new profile.
             before: prepares the window before it opens the page.
             options: those of the profile, such as `viewport`.
         """

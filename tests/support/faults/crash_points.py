@@ -1,4 +1,4 @@
-"""One change of an attestation, in a process of its own that is killed on the way.
+"""One change of an attestation, in a process that is killed before it ends.
 
 It dies before the given statement of the records, counted from 1, a commit being one too; or,
 where the change takes fewer, when it is durable and no client has its answer.

@@ -1,4 +1,4 @@
-"""Every file outside of the databases that must survive a power cut, written once, each in a folder of its own."""
+"""Every file outside of the databases that must survive a power cut, written once, each in a separate folder."""
 
 from __future__ import annotations
 

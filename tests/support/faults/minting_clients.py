@@ -78,7 +78,7 @@ class MintingClient:
 
 
 class MintingClients:
-    """Several clients at once, each a thread with a connection of its own."""
+    """Several clients at once, each a thread with its own connection."""
 
     def __init__(self, issuer: dict[str, Any], count: int) -> None:
         self.clients = [MintingClient(issuer) for _ in range(count)]

@@ -32,7 +32,7 @@ class InProcessServer:
     loop: asyncio.AbstractEventLoop
 
     def wait_for_writes(self, count: int) -> None:
-        """Until so many keyed writes are at the desk."""
+        """Wait until `count` keyed writes are at the desk."""
         deadline = time.monotonic() + WAIT_TIMEOUT_S
         while len(self.desk.in_flight) < count:
             assert time.monotonic() < deadline

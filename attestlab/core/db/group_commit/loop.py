@@ -130,7 +130,7 @@ class LoopGroupCommit:
         return group
 
     async def _retry_single(self, pending: PendingWrite) -> None:
-        """Run one job of a failed group in a transaction of its own."""
+        """Run one job of a failed group in a separate transaction."""
         try:
             failure = await self._try_commit(await self._begin(), [pending])
         except BaseException as error:

@@ -165,7 +165,7 @@ def is_not_retryable(group: list[PendingWrite], error: BaseException) -> bool:
 
 
 def fail_all(group: list[PendingWrite], error: BaseException) -> list[PendingWrite]:
-    """Set the transaction's error on each job of the group that has no error of its own."""
+    """Set the transaction's error on each job of the group that has no other error."""
     for pending in group:
         pending.result, pending.error = None, pending.error or error
     return group
