@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from random import Random
+from typing import NamedTuple
 
+import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
+from attestlab.risk.account_takeover.backfill import PackedLogin
 from attestlab.risk.account_takeover.store import documents, kept
+from attestlab.risk.logins.detector import evaluate_trace
 from attestlab.risk.logins.login import Login
+from attestlab.risk.logins.state.documents import MemoryDocuments
+from attestlab.risk.logins.trace import digest_key
 from attestlab.risk.signals.store import signals
 from support.login_pasts import (
     add_tenant,
@@ -29,7 +38,8 @@ from support.login_pasts import (
     score_next,
     send,
 )
-from support.logins import CHROME, FAILURE, SUCCESS
+from support.logins import CHROME, FAILURE, MONDAY, SUCCESS
+from support.property_tests import examples
 
 pytestmark = pytest.mark.one_world
 
@@ -67,6 +77,66 @@ def test_a_past_in_any_order_teaches_what_a_life_through_it_teaches(lab: Install
         learn_all(lab, loading)
         assert read_documents(lab, loading) == read_documents(lab, lived), name
         assert lab.risk.backfill.progress(caller=loading) == (150, 150)
+
+
+class Request(NamedTuple):
+    """Logins that are sent, and how many rows the learner takes in a slice before the next ones come; 0 if none."""
+
+    logins: Sequence[Login]
+    slice_rows: int
+    is_quiet: bool
+
+
+MINUTES = st.integers(0, 90) | st.integers(0, 300 * 24 * 60)
+SMALL_PASTS = st.lists(
+    st.builds(
+        Login,
+        subject_id=st.sampled_from(["ada", "ben", "cem"]),
+        outcome=st.sampled_from([SUCCESS, SUCCESS, FAILURE]),
+        occurred_at=(st.integers(0, 90) | st.integers(0, 300 * 24 * 60)).map(
+            lambda past: MONDAY - timedelta(minutes=past)
+        ),
+        ip=st.sampled_from(["192.0.2.1", "192.0.2.2", "8.8.8.8", "81.2.69.142", None]),
+        device_id=st.sampled_from(["pc", "phone", None]),
+    ),
+    min_size=2,
+    max_size=10,
+)
+
+
+@st.composite
+def loads(draw: st.DrawFn) -> list[Request]:
+    """A small past in any order and cut, some of it sent again, older rows after newer ones were learnt."""
+    logins = draw(SMALL_PASTS.flatmap(st.permutations))
+    sent = [*logins, *draw(st.lists(st.sampled_from(logins), max_size=4))]
+    cuts = sorted(draw(st.sets(st.integers(1, len(sent) - 1), max_size=3)))
+    parts = [sent[start:end] for start, end in pairwise([0, *cuts, len(sent)])]
+    return [Request(part, draw(st.integers(0, 4)), draw(st.booleans())) for part in parts]
+
+
+def live_in_memory(lab: Installation, logins: Sequence[Login]) -> dict[bytes, str]:
+    """The documents that a detector in memory makes of logins, each of them once, in the order of time."""
+    traces = [lab.risk.logins._detector.trace(login) for login in logins]
+    by_place = {PackedLogin.of(trace)[:2]: trace for trace in traces}
+    memory = MemoryDocuments()
+    for _, trace in sorted(by_place.items()):
+        memory.save(evaluate_trace(trace, memory.documents).changed)
+    return {digest_key(key): orjson.dumps(each.to_json()).decode() for key, each in memory.documents.items()}
+
+
+@pytest.mark.more_in_soak
+@settings(max_examples=examples(5, many=300), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(loads())
+def test_documents_depend_on_no_order_cut_or_repetition_of_a_past(lab: Installation, requests: list[Request]) -> None:
+    loading = add_tenant(lab, "Loads")
+    for request in requests:
+        send(lab, loading, request.logins)
+        while request.slice_rows and learn(lab, loading, at_most=request.slice_rows, is_quiet=request.is_quiet):
+            pass
+    learn_all(lab, loading, at_most=3)
+
+    logins = [login for request in requests for login in request.logins]
+    assert read_documents(lab, loading) == live_in_memory(lab, logins)
 
 
 def test_what_expired_in_a_life_is_expired_in_a_load(lab: Installation, clock: FixedClock) -> None:
