@@ -16,7 +16,7 @@ from attestlab.risk.account_takeover.store import LoginLearningRecord
 from attestlab.web.executor import Executor
 from attestlab.web.supervisor import Round, Supervised, Supervisor
 
-LOGINS_PER_SLICE, LOGINS_PER_SLICE_IN_TURN = 128, 16  # the latter while writes of requests wait; 0.3 ms each
+LOGINS_PER_SLICE, LOGINS_PER_SLICE_IN_TURN = 512, 16  # the latter while writes of requests wait; 0.3 ms each
 POLL_INTERVAL_S = 0.5  # while a load may become quiet
 IDLE_INTERVAL_S = 5.0  # for what a process kept that was killed; a process that keeps rows wakes its own learner
 QUIET_S = 1.0  # without further rows, a load is complete as far as the learner can know
@@ -75,4 +75,8 @@ class LoginLearner:
         at_most = LOGINS_PER_SLICE_IN_TURN if self._executor.count_waiting() else LOGINS_PER_SLICE
         learn = partial(self._backfill.learn, tenant_id=state.tenant_id, at_most=at_most, is_quiet=is_quiet)
         async with self._executor.bulk.piece():
-            return await self._executor.write(learn)
+            return await self._executor.write(partial(learn, must_end=self._must_end))
+
+    def _must_end(self, learnt: int) -> bool:
+        """Return whether a slice ends early, because a write of a request came to wait for it; called in any thread."""
+        return learnt >= LOGINS_PER_SLICE_IN_TURN and self._executor.count_waiting() > 0

@@ -269,6 +269,19 @@ def test_an_older_login_waits_until_no_more_come_or_there_are_twice_as_many(
     assert lab.risk.backfill.progress(caller=loading) == (200, 200)
 
 
+def test_a_slice_ends_early_for_those_who_wait_and_the_next_one_continues(lab: Installation, clock: FixedClock) -> None:
+    logins = make_past(9, 60, clock.now() - timedelta(days=300))
+    loading = add_tenant(lab, "Loads")
+    send(lab, loading, logins)
+
+    with lab.storage.write() as tx:
+        lab.risk.backfill.learn(tx, loading.tenant_id, at_most=60, is_quiet=True, must_end=lambda learnt: learnt >= 7)
+    assert lab.risk.backfill.progress(caller=loading) == (60, 7)
+
+    learn_all(lab, loading)
+    assert read_documents(lab, loading) == live_in_memory(lab, logins)
+
+
 def test_rows_name_no_user_and_no_address(lab: Installation, clock: FixedClock) -> None:
     loading = add_tenant(lab, "Loads")
     send(lab, loading, [Login("ada.lovelace", SUCCESS, clock.now(), "198.51.100.7", "adas-laptop", None, CHROME)])

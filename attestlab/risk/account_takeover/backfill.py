@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 from uuid import UUID
 
@@ -35,31 +35,38 @@ from attestlab.risk.account_takeover.store import KeptLoginRecord, LoginLearning
 from attestlab.risk.logins.detector import confirm_trace, evaluate_trace
 from attestlab.risk.logins.login import count_ms
 from attestlab.risk.logins.state.documents import DetectorDocument, DocumentKey
-from attestlab.risk.logins.trace import LoginTrace, TraceEvent, digest_trace, pack_trace, unpack_trace
+from attestlab.risk.logins.trace import LoginTrace, TraceEvent, digest_trace, pack_trace, read_digest, unpack_trace
 
 MAX_DOCUMENTS = 8_000  # that are remembered; some 40 MiB
 LOAD_TTL = timedelta(days=1)  # after the last row; then the load has ended
 MAX_DELAY = timedelta(days=3)  # a login may be reported so much later; its windows reach as far back
 NEWEST_INTERVAL = timedelta(hours=1)  # between two updates of the time of a tenant's newest login
 
+MustEnd = Callable[[int], bool]  # whether a slice must end after so many rows
+
 
 class LearntDocuments:
-    """Documents by digest, of one tenant; `remember` is called once a slice is durable."""
+    """Documents of one tenant; `remember` is called once a slice is durable."""
 
     def __init__(self) -> None:
         self._place: tuple[object, ...] = ()
-        self._documents: dict[bytes, DetectorDocument] = {}
+        self._documents: dict[DocumentKey, DetectorDocument] = {}
 
-    def find(self, state: LoginLearningRecord) -> Mapping[bytes, DetectorDocument]:
+    def find(self, state: LoginLearningRecord) -> Mapping[DocumentKey, DetectorDocument]:
         """Return what is known of the documents in the draft of a state; they are not to be changed."""
         return self._documents if self._place == _get_place(state) else {}
 
     def remember(
-        self, before: LoginLearningRecord, after: LoginLearningRecord, documents: Mapping[bytes, DetectorDocument]
+        self, before: LoginLearningRecord, after: LoginLearningRecord, documents: Mapping[DocumentKey, DetectorDocument]
     ) -> None:
-        """Add the documents of the slice that led from one state to the next."""
-        known = {**self.find(before), **documents}
-        self._documents = known if len(known) <= MAX_DOCUMENTS else dict(documents)
+        """Add the documents of the slice that led from one state to the next; the least recently used go."""
+        known = self._documents if self._place == _get_place(before) else {}
+        for key, document in documents.items():
+            known.pop(key, None)
+            known[key] = document
+        for key in list(islice(known, max(0, len(known) - MAX_DOCUMENTS))):
+            del known[key]
+        self._documents = known
         self._place = _get_place(after)
 
 
@@ -138,11 +145,14 @@ class LoginBackfill:
         with self.storage.read() as connection:
             return store.list_unlearnt(connection.execute)
 
-    def learn(self, tx: Transaction, tenant_id: UUID, *, at_most: int, is_quiet: bool) -> bool:
+    def learn(
+        self, tx: Transaction, tenant_id: UUID, *, at_most: int, is_quiet: bool, must_end: MustEnd = lambda _: False
+    ) -> bool:
         """Learn at most `at_most` further rows of a tenant; returns whether anything was done.
 
         Args:
             is_quiet: whether no rows of the past have come for a while.
+            must_end: asked after each row, with the number of rows: others may wait for the writer's lock.
         """
         before = store.find_learning(tx.exec, tenant_id)
         if before is None or not before.is_loading:
@@ -150,7 +160,7 @@ class LoginBackfill:
         if before.is_stale and not is_quiet and before.accepted < 2 * before.began_with:
             return False
         state = _begin_again(before) if before.is_stale else before
-        learnt = self._learn_next(tx, state, at_most, is_quiet=is_quiet)
+        learnt = self._learn_next(tx, state, at_most, must_end, is_quiet=is_quiet)
         if learnt == before:
             return False
         store.save_learning(tx, learnt)
@@ -191,17 +201,19 @@ class LoginBackfill:
         return state._replace(cursor_ms=row.order_ms, cursor_id=row.id)
 
     def _learn_next(
-        self, tx: Transaction, state: LoginLearningRecord, at_most: int, *, is_quiet: bool
+        self, tx: Transaction, state: LoginLearningRecord, at_most: int, must_end: MustEnd, *, is_quiet: bool
     ) -> LoginLearningRecord:
         rows = store.list_next_logins(tx, state, limit=at_most)
         is_whole = len(rows) < at_most
         if state.writes_drafts and not is_quiet:  # further rows of the past would come too late for what follows
             rows, is_whole = list(takewhile(lambda row: row.is_past, rows)), False
         if rows:
-            stored = StoredDocuments(tx, state.tenant_id, generation=state.draft, base=state.base)
+            generations = {"generation": state.draft, "base": state.base}
+            stored = StoredDocuments(tx, state.tenant_id, find_digest=read_digest, **generations)
             traces = [unpack_trace(row.trace) for row in rows]
-            documents = learn_traces(stored, traces, self._learnt.find(state))
-            before, state = state, _move_cursor(state, rows, max(trace.at_ms for trace in traces))
+            documents, count = learn_traces(stored, traces, self._learnt.find(state), must_end)
+            before, state = state, _move_cursor(state, rows[:count], max(trace.at_ms for trace in traces[:count]))
+            is_whole = is_whole and count == len(rows)
             tx.after_commit(partial(self._learnt.remember, before, state, documents))
         if state.writes_drafts and is_whole:
             state = state._replace(published=state.draft, has_garbage=True)
@@ -239,24 +251,29 @@ class LoginBackfill:
 
 
 def learn_traces(
-    stored: StoredDocuments, traces: Sequence[LoginTrace], known: Mapping[bytes, DetectorDocument]
-) -> dict[bytes, DetectorDocument]:
-    """Let documents learn traces, one after the other; returns all that were read or written.
+    stored: StoredDocuments,
+    traces: Sequence[LoginTrace],
+    known: Mapping[DocumentKey, DetectorDocument],
+    must_end: MustEnd,
+) -> tuple[dict[DocumentKey, DetectorDocument], int]:
+    """Let documents learn traces in turn; returns all that were read or written, and how many traces they learnt.
 
     Args:
-        known: documents by digest that need not be read.
+        known: documents that need not be read.
     """
-    keys = {bytes.fromhex(key.value): key for trace in traces for key in trace.keys.values()}
-    found = {digest: known[digest] for digest in keys if digest in known}
-    found |= stored.load_digests([digest for digest in keys if digest not in found])
-    documents = {keys[digest]: document for digest, document in found.items()}
+    keys = {key for trace in traces for key in trace.keys.values()}
+    documents = {key: known[key] for key in keys if key in known}
+    documents |= stored.load([key for key in keys if key not in documents])
     changed: dict[DocumentKey, DetectorDocument] = {}
-    for trace in traces:
+    count = 0
+    for count, trace in enumerate(traces, 1):
         new = _learn_trace(trace, documents)
         documents |= new
         changed |= new
-    stored.save_digests((bytes.fromhex(key.value), key.kind, document) for key, document in changed.items())
-    return {bytes.fromhex(key.value): document for key, document in documents.items()}
+        if must_end(count):
+            break
+    stored.save(changed)
+    return documents, count
 
 
 def _learn_trace(

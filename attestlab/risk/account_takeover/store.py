@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, NamedTuple
 from uuid import UUID
@@ -135,31 +135,32 @@ class _StoredDocument(NamedTuple):
 class StoredDocuments:
     """The documents of a tenant, read and written in one transaction: those of a generation, else those of `base`."""
 
-    def __init__(self, tx: Transaction, tenant_id: UUID, *, generation: int = 0, base: int = 0) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        tenant_id: UUID,
+        *,
+        generation: int = 0,
+        base: int = 0,
+        find_digest: Callable[[DocumentKey], bytes] = digest_key,
+    ) -> None:
         self._tx, self._tenant_id = tx, tenant_id
         self._generation, self._base = generation, base
+        self._find_digest = find_digest
 
-    def load(self, keys: tuple[DocumentKey, ...]) -> Mapping[DocumentKey, DetectorDocument]:
+    def load(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DetectorDocument]:
         """Return the documents of those keys that have one."""
-        by_digest = {digest_key(key): key for key in keys}
-        return {by_digest[digest]: document for digest, document in self.load_digests([*by_digest]).items()}
-
-    def load_digests(self, digests: Sequence[bytes]) -> dict[bytes, DetectorDocument]:
-        """Return the documents of those digests that have one."""
-        newest: dict[bytes, _StoredDocument] = {}
+        by_digest = {self._find_digest(key): key for key in keys}
+        digests, newest = [*by_digest], {}
         for start in range(0, len(digests), MAX_DIGESTS_PER_QUERY):
             for row in self._read(digests[start : start + MAX_DIGESTS_PER_QUERY]):
                 if row.digest not in newest or row.generation == self._generation:
                     newest[row.digest] = row
-        return {row.digest: document_from_json(row.kind, orjson.loads(row.document)) for row in newest.values()}
+        return {by_digest[row.digest]: _read_document(row) for row in newest.values()}
 
     def save(self, changed: Mapping[DocumentKey, DetectorDocument]) -> None:
         """Replace these documents in the generation."""
-        self.save_digests((digest_key(key), key.kind, document) for key, document in changed.items())
-
-    def save_digests(self, changed: Iterable[tuple[bytes, str, DetectorDocument]]) -> None:
-        """Replace documents, each with its digest and its kind, in the generation."""
-        rows = [self._record(*each)._asdict() for each in changed]
+        rows = [self._record(*each)._asdict() for each in changed.items()]
         if rows:
             self._tx.flush()
             _SAVE.run_many(self._tx.connection, rows)
@@ -168,9 +169,13 @@ class StoredDocuments:
         values = {"tenant": self._tenant_id, "generations": [self._generation, self._base], "digests": digests}
         return iterate(self._tx.exec(_LOAD, values), _StoredDocument)
 
-    def _record(self, digest: bytes, kind: str, document: DetectorDocument) -> LoginDocumentRecord:
-        text = orjson.dumps(document.to_json()).decode()
-        return LoginDocumentRecord(self._tenant_id, self._generation, digest, kind, text, expires_at(document))
+    def _record(self, key: DocumentKey, document: DetectorDocument) -> LoginDocumentRecord:
+        text, digest = orjson.dumps(document.to_json()).decode(), self._find_digest(key)
+        return LoginDocumentRecord(self._tenant_id, self._generation, digest, key.kind, text, expires_at(document))
+
+
+def _read_document(row: _StoredDocument) -> DetectorDocument:
+    return document_from_json(row.kind, orjson.loads(row.document))
 
 
 def find_learning(execute: Execute, tenant_id: UUID) -> LoginLearningRecord | None:

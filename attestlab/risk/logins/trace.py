@@ -64,9 +64,15 @@ def trace_confirmation(subject_id: str, at_ms: int) -> LoginTrace:
     return LoginTrace(at_ms, TraceEvent.CONFIRMATION, fingerprint(subject_id), None, {}, keys)
 
 
+@lru_cache(maxsize=16_384)  # people come back
 def digest_key(key: DocumentKey) -> bytes:
     """Return the name of a document in a store, which names no user and no address."""
     return hashlib.blake2b(f"{key.kind}\n{key.value}".encode(errors="replace"), digest_size=DIGEST_BYTES).digest()
+
+
+def read_digest(key: DocumentKey) -> bytes:
+    """Return the digest that is the value of a key of `unpack_trace`."""
+    return bytes.fromhex(key.value)
 
 
 def digest_trace(packed: bytes) -> bytes:
