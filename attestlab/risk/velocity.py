@@ -89,7 +89,7 @@ def _score(window: VelocityWindow, count: int) -> Factor:
 
 
 occurrences = table_of(VelocityEvent)
-MAX_COUNTED = 1_000  # of one entity and action within a day; so many take half a millisecond to count
+MAX_COUNTED = 1_000  # of one entity and action within a day; counting 1,000 takes half a millisecond
 _KEY = tuple(occurrences.primary_key)
 _newest = (
     select(occurrences.c.occurred_us)

@@ -49,7 +49,7 @@ class Answers:
 
         Raises:
             AttestLabError: the service refused, or failed.
-            VerbCancelled: `cancel` was called meanwhile.
+            VerbCancelled: `cancel` was called before the answer came.
         """
         key = _key_of(pane, state)
         task = self._loading.get(key)

@@ -21,11 +21,13 @@ MAX_PAGE: Final = 100_000
 NO_ADDRESS: Final = -1.0  # the precedence of a parameter that no address carries
 
 T = TypeVar("T")
+AnyParameter = param.Parameter[Any]
+Picked = tuple[tuple[str, Any], ...]  # parameters of a state by name, each with its value
 S = TypeVar("S", bound="PageState")
 
 
 class Value(param.Parameter[T], Generic[T]):
-    """A parameter with a notation of its own. It accepts a value that it reads again from what it writes.
+    """A parameter with its own notation. It accepts a value that it reads again from what it writes.
 
     `read` raises ValueError or ValidationFailed for a text that it does not accept.
     """
@@ -79,7 +81,7 @@ class PageState(param.Parameterized):
 
     NAMES_IN_ADDRESS: ClassVar[Mapping[str, str]] = {}  # of the parameters that an address names otherwise
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         super().__init__(**values)
 
     __hash__ = None  # type: ignore[assignment]  # its values can be assigned; `pick` makes a key of some
@@ -117,7 +119,7 @@ class PageState(param.Parameterized):
             for name in self.list_changed(addressed)
         }
 
-    def replace(self, **values: Any) -> Self:
+    def replace(self, **values: object) -> Self:
         """Return a copy with other values.
 
         Raises:
@@ -138,7 +140,7 @@ class PageState(param.Parameterized):
         """Find the parameters whose values contradict each other."""
         return []
 
-    def pick(self, *names: str) -> tuple[tuple[str, Any], ...]:
+    def pick(self, *names: str) -> Picked:
         """Return these values with their names, such as the key of what was loaded for them."""
         return tuple((name, getattr(self, name)) for name in names)
 
@@ -148,7 +150,7 @@ class PageState(param.Parameterized):
         return tuple(name for name in names or parameters if getattr(self, name) != parameters[name].default)
 
     @property
-    def _all(self) -> tuple[tuple[str, Any], ...]:
+    def _all(self) -> Picked:
         return self.pick(*_parameters(type(self)))
 
     @classmethod
@@ -166,14 +168,15 @@ class PageState(param.Parameterized):
 
 
 Reducer = Callable[[S, str], S]
+AnyReducer = Reducer[Any]  # of the states of every page
 
 
-def set_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[Any]:
+def set_parameter(name: str, *, resets: Iterable[str] = ()) -> AnyReducer:
     """Make the reducer that sets a parameter, or without a value resets it, and resets these others."""
     return lambda state, value: state.change(**{name: value.strip(), **dict.fromkeys(resets, "")})
 
 
-def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[Any]:
+def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> AnyReducer:
     """Make the reducer that sets a parameter, or resets it if it has this value, and resets these others."""
 
     def toggle(state: S, value: str) -> S:
@@ -226,17 +229,17 @@ def write_time(at: datetime) -> str:
 
 
 @cache
-def _parameters(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
+def _parameters(state: type[PageState]) -> Mapping[str, AnyParameter]:
     """Return the parameters of a state, in the order of their declaration."""
     return {name: each for name, each in state.param.objects(instance=False).items() if name != "name"}
 
 
 @cache
-def _addressed_parameters(state: type[PageState]) -> Mapping[str, param.Parameter[Any]]:
+def _addressed_parameters(state: type[PageState]) -> Mapping[str, AnyParameter]:
     return {name: each for name, each in _parameters(state).items() if each.precedence != NO_ADDRESS}
 
 
-def _read(parameter: param.Parameter[Any], text: str) -> Any:
+def _read(parameter: AnyParameter, text: str) -> object:
     match parameter:
         case Value():
             return parameter.parse(text)
@@ -254,14 +257,14 @@ def _read(parameter: param.Parameter[Any], text: str) -> Any:
             return text
 
 
-def _find(values: Iterable[Any], text: str) -> Any:
+def _find(values: Iterable[T], text: str) -> T:
     found = [value for value in values if _write_plain(value) == text]
     if not found:
         raise ValueError(text)
     return found[0]
 
 
-def _write(parameter: param.Parameter[Any], value: object) -> str:
+def _write(parameter: AnyParameter, value: object) -> str:
     return parameter.write(value) if isinstance(parameter, Value) else _write_plain(value)
 
 

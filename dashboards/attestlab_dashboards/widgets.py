@@ -124,7 +124,7 @@ def option_list(choices: Iterable[tuple[str, str | Markup]], chosen: str = "") -
 
 
 def count_pages(rows: int) -> int:
-    """Return how many pages a table with so many rows has, at least one."""
+    """Return the number of pages of a table with these rows, at least one."""
     return max(1, -(-rows // PAGE_ROWS))
 
 

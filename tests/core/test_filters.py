@@ -81,6 +81,7 @@ scores = st.none() | st.sampled_from([-1, 0, 40, 41, 100])
 times = st.none() | st.sampled_from([NOON, NOON + timedelta(microseconds=1), NOON + timedelta(days=1)])
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(20, many=200), deadline=None)
 @given(
     st.fixed_dictionaries(

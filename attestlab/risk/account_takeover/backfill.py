@@ -42,7 +42,7 @@ LOAD_TTL = timedelta(days=1)  # after the last row; then the load has ended
 MAX_DELAY = timedelta(days=3)  # a login may be reported so much later; its windows reach as far back
 NEWEST_INTERVAL = timedelta(hours=1)  # between two updates of the time of a tenant's newest login
 
-MustEnd = Callable[[int], bool]  # whether a slice must end after so many rows
+MustEnd = Callable[[int], bool]  # whether a slice must end after this number of rows
 
 
 class LearntDocuments:

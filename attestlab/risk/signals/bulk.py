@@ -72,7 +72,7 @@ class BulkRecording:
     ) -> None:
         """Record the next signals of a request, of which `done` are recorded then.
 
-        Those that another process has recorded meanwhile are left out.
+        Those that another process has recorded in the meantime are left out.
         """
         with self.storage.write(tx) as tx:
             if options.progress_id is not None:

@@ -185,7 +185,7 @@ class Routes:
         return iter(self._routes)
 
     def get(self, path: str, *, scope: Access, **options: Unpack[RouteOptions]) -> Declare:
-        """Declares a read. It also answers HEAD, carries a strong ETag and honours If-None-Match."""
+        """Declare a read. It also answers HEAD, carries a strong ETag and honours If-None-Match."""
         return self._declare("GET", path, scope, options)
 
     def post(
@@ -197,21 +197,21 @@ class Routes:
         respond: Respond | None = None,
         **options: Unpack[RouteOptions],
     ) -> Declare:
-        """Declares a write, which honours Idempotency-Key by default."""
+        """Declare a write, which honours Idempotency-Key by default."""
         return self._declare("POST", path, scope, {"idempotency": "honoured", **options}, prepare, respond)
 
     def put(
         self, path: str, *, scope: Access, prepare: Prepare | None = None, **options: Unpack[RouteOptions]
     ) -> Declare:
-        """Declares an idempotent replacement."""
+        """Declare an idempotent replacement."""
         return self._declare("PUT", path, scope, options, prepare)
 
     def patch(self, path: str, *, scope: Access, **options: Unpack[RouteOptions]) -> Declare:
-        """Declares a partial update."""
+        """Declare a partial update."""
         return self._declare("PATCH", path, scope, options)
 
     def delete(self, path: str, *, scope: Access, **options: Unpack[RouteOptions]) -> Declare:
-        """Declares a removal."""
+        """Declare a removal."""
         return self._declare("DELETE", path, scope, options)
 
     def _declare(

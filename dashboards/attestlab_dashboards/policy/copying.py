@@ -50,7 +50,7 @@ def write_options(state: PolicyState) -> str:
 
 
 def write_window(state: PolicyState) -> list[str]:
-    """Write how to find the beginning of a window of so many days, which ends at the newest decision."""
+    """Write how to find the beginning of a window of a number of days, which ends at the newest decision."""
     if state.window == "all":
         return []
     days = int(state.window.removesuffix("d"))

@@ -21,7 +21,7 @@ CONTEXT_EVENT: Final = "at:"  # with the path of an attribute, the name of the e
 
 
 class EventTable(dict[str, Reducer[PolicyState]]):
-    """Events by name; each attribute of the form of one decision has an event of its own, `at:key.age_days`."""
+    """Events by name; each attribute of the form of one decision has its event, such as `at:key.age_days`."""
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and _read_attribute(name) is not None)
@@ -74,7 +74,7 @@ def _load_decision(state: PolicyState, value: str) -> PolicyState:
 
 
 def _try_change(state: PolicyState, value: str) -> PolicyState:
-    """Set several values, each as `path=value` on a line of its own."""
+    """Set several values, each as `path=value` on its line."""
     for line in value.split("\n")[:MAX_CONTEXT_VALUES]:
         path, separator, text = line.partition("=")
         if separator:

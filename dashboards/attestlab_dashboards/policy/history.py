@@ -192,5 +192,5 @@ class Summary(NamedTuple):
 
 def load_summary(lab: Lab, state: PolicyState) -> Summary:
     """Load the replay, and when its flips happened."""
-    history = load_history(lab, state)  # first: the service replays the text for another pane meanwhile
+    history = load_history(lab, state)  # first: while the service replays the text for another pane
     return Summary(load_replay(lab, state), history)

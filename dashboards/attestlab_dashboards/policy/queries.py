@@ -229,7 +229,7 @@ def read_problems(text: str, error: ValidationFailed) -> tuple[DraftProblem, ...
 
 
 def find_window(lab: Lab, state: PolicyState) -> Window:
-    """Find the window; one of so many days ends at the newest decision, and one without bounds has them all."""
+    """Find the window: a number of days ends at the newest decision; without bounds it has all decisions."""
     since = _read_day(state.since) if state.since else None
     until = _read_day(state.until) + timedelta(days=1) if state.until else None
     if state.window != "all":

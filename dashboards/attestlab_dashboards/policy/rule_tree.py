@@ -15,6 +15,7 @@ from attestlab_dashboards.safe import NOTHING, html, join
 
 _JUNCTIONS: Final = {"all": "all of", "any": "any of", "not": "not"}
 _GLYPHS: Final = {"true": ("check", "good"), "false": ("cross", "calm"), "unknown": ("minus", "warn")}
+RuleNode = Mapping[str, Any]  # a condition of a policy as JSON
 
 
 def draw_rule(rule: ExplainedRuleOut, deciding: str | None) -> Markup:
@@ -45,7 +46,7 @@ def _draw_glyph(truth: str) -> Markup:
     )
 
 
-def _draw_node(node: Mapping[str, Any]) -> Markup:
+def _draw_node(node: RuleNode) -> Markup:
     """Draw a node of a condition with its truth; a leaf also with the value that it saw."""
     glyph = _draw_glyph(str(node["truth"]))
     if node["kind"] == "leaf":

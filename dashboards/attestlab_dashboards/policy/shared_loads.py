@@ -29,7 +29,7 @@ class SharedLoads:
         self._answers: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 
     def get(self, key: Hashable, load: Callable[[], Answer], *, is_long: bool = False) -> Answer:
-        """Return the answer of `load` for a key; other threads that ask for it meanwhile wait for it."""
+        """Return the answer of `load` for a key; other threads that ask for it during the load wait for it."""
         with self._lock:
             future = self._answers.get(key)
             is_ours = future is None

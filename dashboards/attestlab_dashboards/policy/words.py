@@ -25,7 +25,7 @@ D = TypeVar("D")
 
 
 def name_decisions(about: PolicyText, number: int) -> str:
-    """Name so many decisions by what was asked for: `1,842 mints`."""
+    """Name a number of decisions by what was asked for: `1,842 mints`."""
     one, many = NOUNS.get(about.category, ("decision", "decisions"))
     return f"{count(number)} {one if number == 1 else many}"
 

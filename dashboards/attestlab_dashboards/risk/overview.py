@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
@@ -16,6 +16,7 @@ from attestlab_dashboards.risk.density import CELLS, DensityCell, read_density
 from attestlab_dashboards.risk.filters import IN_PERIOD, IN_RANGE, bind, condition_of, conditions_of, write_copy
 from attestlab_dashboards.risk.state import PERIOD, RiskState
 from attestlab_dashboards.risk.windows import Period
+from attestlab_dashboards.state import Picked
 
 NAMED_SERIES: Final = 4  # the others are one series together
 FACET_ROWS: Final = 8
@@ -144,7 +145,7 @@ def forget_overview(lab: Lab) -> None:
     _SHARED.forget(lab)
 
 
-def _load(lab: Lab, picked: tuple[tuple[str, Any], ...]) -> RiskOverview:
+def _load(lab: Lab, picked: Picked) -> RiskOverview:
     state = RiskState(**dict(picked))
     period, context = load_period(lab, state, datetime.now(UTC)), load_context(lab)
     parts: dict[str, list[Row]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """Successes and strangers' failures of a crowd, counted by time: the tenant, a country, or a client.
 
 Only whole slots, hours and days before the moment in question are used. So a count does not depend on what happens
-later in the same slot, and a login that arrives late meets the counts of its own time.
+later in the same slot, and a login that arrives late meets the counts of the time when it happened.
 """
 
 from __future__ import annotations

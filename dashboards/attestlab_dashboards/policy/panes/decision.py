@@ -5,10 +5,10 @@ Nothing is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 from pydantic import BaseModel
@@ -34,7 +34,7 @@ from attestlab_dashboards.policy.documents import (
 from attestlab_dashboards.policy.events import CONTEXT_EVENT
 from attestlab_dashboards.policy.exports import refuse, require_link
 from attestlab_dashboards.policy.queries import PolicyText, describe_work, load_text, read_problems
-from attestlab_dashboards.policy.rule_tree import draw_rule
+from attestlab_dashboards.policy.rule_tree import RuleNode, draw_rule
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import draw_problem, name_rule
@@ -180,7 +180,7 @@ def export_decision(lab: Lab, state: PolicyState) -> Records[TestedValue]:
     return Records(rows, TestedValue)
 
 
-def _list_compared(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _list_compared(node: RuleNode) -> Iterator[RuleNode]:
     if node["kind"] == "leaf":
         yield node
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -21,6 +21,7 @@ from attestlab_dashboards.risk.state import PERIOD, RiskState, write_entity_key
 from attestlab_dashboards.risk.windows import Period, write_bounds
 from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_span, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.state import Picked
 
 MIN_TIMES: Final = 3.0  # times the usual; less is an ordinary day
 MIN_ESCALATED: Final = 5
@@ -115,7 +116,7 @@ def forget_answer(lab: Lab) -> None:
     _SHARED.forget(lab)
 
 
-def _load(lab: Lab, picked: tuple[tuple[str, Any], ...]) -> RiskAnswer:
+def _load(lab: Lab, picked: Picked) -> RiskAnswer:
     state = RiskState(**dict(picked))
     period = load_period(lab, state, datetime.now(UTC))
     rows = list(lab.sql(*bind(write_answer_sql(state), state, period)))
