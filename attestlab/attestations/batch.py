@@ -9,12 +9,11 @@ from attestlab.attestations.results import Minted
 from attestlab.attestations.rules import sha256
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.shapes import MintIn
-from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import AttestLabError
 from attestlab.orgs.rules import Caller
-from attestlab.web.validation import validate_body
+from attestlab.web.validation import validate_document
 
 
 def prepare_items(
@@ -35,7 +34,7 @@ def _prepare_item(
     attestations: Attestations, item: object, caller: Caller, client_address: str
 ) -> PreparedAttestation | AttestLabError:
     try:
-        request = _build_request(validate_body(MintIn, canonical(item), item), client_address)
+        request = _build_request(validate_document(MintIn, item), client_address)
         return attestations.prepare(request, caller=caller)
     except AttestLabError as error:
         return error

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails, PydanticKnownError
+from pydantic import BaseModel, BeforeValidator, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.ordered_bounds import find_reversed_bounds
@@ -23,8 +23,9 @@ Model = TypeVar("Model", bound=BaseModel)
 _MAX_PARAMETERS = 50
 _MAX_NAME_CHARS = 64  # of a member's name that a response repeats
 _MAX_ELEMENTS = 1000  # of a list of models; each such list has its own, lower limit
-_SMALL_BYTES = 16 * 1024  # of a body whose faults pydantic may list one by one
-_MISSING = PydanticKnownError("missing").message()
+# Of a body that pydantic may read as text. For each fault it builds Python objects of all that lacks a member or is
+# wrong: up to 0.1 s of 1 MiB, in which no other thread runs.
+_SMALL_BYTES = 16 * 1024
 _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 _BOUNDS = (("from", "to"), ("min_score", "max_score"))
 _OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our own validators
@@ -36,11 +37,32 @@ def validate_body(model: type[Model], text: bytes, document: object) -> Model:
     Raises:
         ValidationFailed: a field is missing, unknown or of the wrong type; fields are JSON Pointers.
     """
-    _reject_many_unknown(model, document)
     if len(text) > _SMALL_BYTES:
-        _reject_missing(model, document)
+        return validate_document(model, document)
+    return _validate(model, document, lambda: model.__pydantic_validator__.validate_json(text, strict=True))
+
+
+def validate_document(model: type[Model], document: object) -> Model:
+    """Validate a part of a body that was parsed already, by the same rules as its text.
+
+    Raises:
+        ValidationFailed: as from `validate_body`.
+    """
+    adapter = _adapt_to_documents(model)
+    return _validate(model, document, lambda: adapter.validate_json(b"null", strict=True, context=document))
+
+
+@cache
+def _adapt_to_documents(model: type[Model]) -> TypeAdapter[Model]:
+    """Return an adapter that validates its context: Pydantic has the strict rules of JSON only where it reads JSON."""
+    read_context = BeforeValidator(lambda _, info: info.context)
+    return TypeAdapter(cast("type[Model]", Annotated[model, read_context]))
+
+
+def _validate(model: type[Model], document: object, validate: Callable[[], Model]) -> Model:
+    _reject_many_unknown(model, document)
     try:
-        body = cast(Model, model.__pydantic_validator__.validate_json(text, strict=True))
+        body = validate()
     except ValidationError as error:
         raise _validation_error("body", model, error) from None
     _require_ordered_bounds("body", body)
@@ -131,27 +153,9 @@ def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
         raise _error_of_faults("body", faults, count)
 
 
-def _reject_missing(model: type[BaseModel], document: object) -> None:
-    """Reject a body that lacks members.
-
-    pydantic would build all Python objects of the body again for each of them: 0.1 s for 1 MiB, in which no other
-    thread runs.
-    """
-    places = [
-        (*place, name)
-        for members, found, place in _walk_objects(model, document, ())
-        for name, member in members.items()
-        if member.is_required and name not in found
-    ]
-    if places:
-        faults = [FieldError(_pointer(place), "missing", _MISSING) for place in places[:MAX_REPORTED_ERRORS]]
-        raise _error_of_faults("body", faults, len(places))
-
-
 class _Member(NamedTuple):
-    """What a model says about one member: the model of its value, or of the elements of the list that it is."""
+    """The model of a member's value, or of the elements of the list that it is."""
 
-    is_required: bool
     model: type[BaseModel] | None
     element: type[BaseModel] | None
 
@@ -177,9 +181,7 @@ def _walk_objects(
 def _members_of(model: type[BaseModel]) -> dict[str, _Member]:
     """Return the JSON members of `model`."""
     return {
-        field.alias or name: _Member(
-            field.is_required(), _find_model(field.annotation), _find_model(_find_element(field.annotation))
-        )
+        field.alias or name: _Member(_find_model(field.annotation), _find_model(_find_element(field.annotation)))
         for name, field in model.model_fields.items()
     }
 
