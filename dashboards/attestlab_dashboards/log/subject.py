@@ -125,6 +125,7 @@ NEWEST_PYTHON: Final = "lab.attestations[0]"
 
 
 def write_attestation_name(state: LogState) -> str:
+    """Write the searched attestation as Python: the newest one, an id, or an expression for it."""
     index = write_entry_name(state)
     return index if index == NEWEST_PYTHON or index.startswith("'") else f"lab.log.entry({index}).entry['id']"
 

@@ -63,5 +63,6 @@ def copy_simulation(state: PolicyState) -> str:
 
 
 def write_simulation(state: PolicyState, by: list[str]) -> list[str]:
+    """Write the simulation, in lines."""
     simulation = f"report = lab.policies.simulate({write_policy(state)}{write_options(state)}, by={by!r})"
     return [*write_window(state), simulation, "assert report.self_check.unexpected_flips == 0"]

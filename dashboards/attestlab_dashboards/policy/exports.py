@@ -25,6 +25,11 @@ def export_part(name: str) -> Callable[[Lab, PolicyState], Records[Any]]:
 
 
 def require_report(lab: Lab, state: PolicyState) -> SimulationHandle:
+    """Return the report of the replay.
+
+    Raises:
+        ValidationFailed: the text has an error, or no link can carry it.
+    """
     require_link(state)
     replay = load_replay(lab, state)
     if replay.report is None:
@@ -33,9 +38,15 @@ def require_report(lab: Lab, state: PolicyState) -> SimulationHandle:
 
 
 def require_link(state: PolicyState) -> None:
+    """Refuse a draft that was too long for its link.
+
+    Raises:
+        ValidationFailed: it was.
+    """
     if state.is_draft_lost:
         raise ValidationFailed("The draft is too long for a link, so it cannot be downloaded by one. Save it first.")
 
 
 def refuse(problems: Sequence[DraftProblem]) -> ValidationFailed:
+    """Make the error that names the first problem of a draft."""
     return ValidationFailed(f"The draft has an error in line {problems[0].line}: {problems[0].message}")

@@ -54,4 +54,5 @@ def _draw_hit(hit: Hit, most: int) -> Markup:
 
 
 def draw_no_hits() -> Markup:
+    """Draw that nothing flips."""
     return html('<p class="po-none muted">No decision changes.</p>')

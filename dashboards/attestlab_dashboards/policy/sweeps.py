@@ -24,6 +24,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 14, 22, 30  # margins of the plot
 
 
 def draw_if_no_sweep(data: Sweep, wanted: int) -> Markup | None:
+    """Draw why there is no sweep of the wanted number of thresholds; None if there is one."""
     missing = draw_if_missing(data.replay)
     if missing is not None:
         return missing
@@ -35,6 +36,7 @@ def draw_if_no_sweep(data: Sweep, wanted: int) -> Markup | None:
 
 
 def draw_threshold_choice(label: str, event: str, choices: Sequence[RuleThreshold], chosen: RuleThreshold) -> Markup:
+    """Draw the list of thresholds to choose from."""
     words = {
         each.key: f"{each.rule}: {each.attribute} {WORDS[each.op]} {describe_number(each.value)}" for each in choices
     }
@@ -42,10 +44,12 @@ def draw_threshold_choice(label: str, event: str, choices: Sequence[RuleThreshol
 
 
 def find_current(rows: Sequence[SweptOut]) -> SweptOut:
+    """Find the row of the values that the draft has, else the last one."""
     return next((row for row in rows if row.is_current), rows[-1])
 
 
 def describe_row(row: SweptOut) -> str:
+    """Describe what is denied and what flips with the values of a row."""
     total = row.allowed + row.denied
     at = " and ".join(map(describe_number, row.values))
     return (
@@ -55,6 +59,11 @@ def describe_row(row: SweptOut) -> str:
 
 
 def export_values(lab: Lab, state: PolicyState, count: int) -> Records[SweptOut]:
+    """Export the results for every value of one threshold, or of two.
+
+    Raises:
+        NotFound: the draft has fewer thresholds.
+    """
     require_report(lab, state)
     values = load_sweep(lab, state, count).values
     if values is None:
@@ -75,6 +84,7 @@ _FIND_THRESHOLDS: Final = """thresholds = [
 
 
 def write_sweep(state: PolicyState, chosen: tuple[str, ...]) -> str:
+    """Write the sweep of the chosen thresholds as Python."""
     lines = [*write_window(state), f"policy = {write_policy(state)}", *_write_thresholds(state, chosen)]
     sweep = f"lab.policies.sweep(policy, *thresholds[:{len(chosen)}], points={POINTS}{write_options(state)})"
     return "\n".join([*lines, f"report = {sweep}", "report.sweep.df()"])

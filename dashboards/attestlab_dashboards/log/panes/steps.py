@@ -30,6 +30,7 @@ def copy_steps_python(state: LogState) -> str:
 
 
 def write_examination(state: LogState, bundle: str) -> str:
+    """Write the offline examination of a bundle as Python."""
     trust = f"{state.trust!r}" if state.trust else "lab.log.vkey().trust_policy"
     return "\n".join(
         (

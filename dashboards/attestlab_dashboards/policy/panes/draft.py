@@ -1,4 +1,4 @@
-"""What the panes of the policy simulator download, as tables: the rules, a decision, and the parts of a report."""
+"""The text of the draft: an editor with line numbers, its errors, and what it changes in words."""
 
 from __future__ import annotations
 

@@ -58,6 +58,7 @@ def describe_examples(data: DraftReplay, _state: PolicyState) -> str:
 
 
 def find_context(report: SimulationHandle, place: int) -> Mapping[str, object]:
+    """Find the values of an example by its place in the report."""
     return report.contexts[place] if place < len(report.contexts) else {}
 
 

@@ -1,4 +1,4 @@
-"""The pages' verbs as Python, to continue in a notebook: each text runs after `lab = attestlab.connect(...)`."""
+"""The rules: how often each matches and decides, what it changes, and what is proved of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of issuers, which signals name by id."""
+"""The row of filters under the answer."""
 
 from __future__ import annotations
 
