@@ -21,7 +21,7 @@ from sqlmodel import Field
 
 from attestlab.core.db.tables import Execute, fetch_all, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
-from attestlab.risk.rules import ENTITY_ID, Entity, names_nothing, spell_id
+from attestlab.risk.rules import ENTITY_ID, ENTITY_MEMBERS, Entity, names_nothing, spell_id
 from attestlab.risk.tallies import make_tally_upsert, tally
 
 
@@ -52,25 +52,8 @@ RiskLink = model_of(
 )
 
 
-MEMBERS = {
-    "user": "user",
-    "user_id": "user",
-    "subject_id": "user",
-    "device": "device",
-    "device_id": "device",
-    "ip": "ip",
-    "ip_address": "ip",
-    "document": "document",
-    "document_id": "document",
-    "session": "session",
-    "session_id": "session",
-    "issuer": "issuer",
-    "issuer_id": "issuer",
-    "attestation": "attestation",
-    "attestation_id": "attestation",
-}
 MAX_ENTITIES = 6  # of one fact, with its own; they make fifteen links
-_MAY_MENTION = re.compile(rf'"(?:{"|".join(MEMBERS)})":')
+_MAY_MENTION = re.compile(rf'"(?:{"|".join(ENTITY_MEMBERS)})":')
 
 
 class LinkKey(NamedTuple):
@@ -129,7 +112,7 @@ def find_links(fact: LinkSource) -> Iterator[LinkKey]:
 def _find_mentions(details: str) -> Iterator[tuple[str, str]]:
     """Yield type and id of the entities in the members of a JSON object; a value that is no id is left out."""
     for name, value in orjson.loads(details).items():
-        kind = MEMBERS.get(name)
+        kind = ENTITY_MEMBERS.get(name)
         if kind is None:
             continue
         if isinstance(value, int) and not isinstance(value, bool):

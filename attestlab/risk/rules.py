@@ -33,6 +33,24 @@ NAME_PATTERN = describe_form(
 _NAME = re.compile(NAME_PATTERN)
 ENTITY_ID = re.compile(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{MAX_ENTITY_ID_LENGTH}}}")
 
+ENTITY_MEMBERS = {  # of a signal's details or of a raw event's data: they name entities of these types
+    "user": "user",
+    "user_id": "user",
+    "subject_id": "user",
+    "device": "device",
+    "device_id": "device",
+    "ip": "ip",
+    "ip_address": "ip",
+    "document": "document",
+    "document_id": "document",
+    "session": "session",
+    "session_id": "session",
+    "issuer": "issuer",
+    "issuer_id": "issuer",
+    "attestation": "attestation",
+    "attestation_id": "attestation",
+}
+
 _LOWER_CASE_ID = re.compile(r"(?:sha256:)?[0-9A-Fa-f]{64}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _LIKE_ADDRESS = re.compile(r"(?=.*[.:/*])[\s0-9A-Fa-f.:/*,%\[\]-]+")  # a hash of an address has no such punctuation
 
