@@ -91,14 +91,14 @@ AttestationPack = model_of(
 
 @short_repr
 class VerificationTallyRecord(NamedTuple):
-    """Count of an issuer's verifications in one minute, by event type; `untold` of them have no event yet."""
+    """Count of an issuer's verifications in one minute, by event type; `unpublished` of them have no event yet."""
 
     issuer_id: Annotated[UUID, Field(primary_key=True)]
     minute: Annotated[datetime, Field(primary_key=True)]
     type: Annotated[str, Field(primary_key=True, max_length=40)]
     tenant_id: UUID
     counted: Annotated[int, Field(sa_type=BigInteger)]
-    untold: Annotated[int, Field(sa_type=BigInteger)]
+    unpublished: Annotated[int, Field(sa_type=BigInteger)]
 
 
 VerificationTally = model_of(VerificationTallyRecord, "verification_tallies")

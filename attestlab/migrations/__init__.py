@@ -36,7 +36,7 @@ from attestlab.core.errors import AttestLabError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0026"  # revision numbers increase, so the greater number is the newer revision
+HEAD = "0027"  # revision numbers increase, so the greater number is the newer revision
 VERSION_TABLE = "alembic_version"
 
 

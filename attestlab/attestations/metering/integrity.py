@@ -44,9 +44,9 @@ def find_inconsistencies(connection: Connection, *, now: datetime) -> Iterator[t
     """
     published, used, newest = _count_published(connection)
     for tally in iterate(connection.execute(select(*tallies.c)), VerificationTallyRecord):
-        used[tally.tenant_id, usage.VERIFICATIONS, tally.minute.date()] += tally.untold
+        used[tally.tenant_id, usage.VERIFICATIONS, tally.minute.date()] += tally.unpublished
         events = published.pop((tally.issuer_id, tally.minute, tally.type), 0)
-        if tally.untold < 0 or tally.counted != events + tally.untold:
+        if tally.unpublished < 0 or tally.counted != events + tally.unpublished:
             yield f"tally {tally.issuer_id} {tally.minute} {tally.type}", "its count differs from the number of events"
     missing = [tally_key for tally_key in published if tally_key[1] + TALLY_INTERVAL > now]
     if missing and newest is not None and newest > now:

@@ -41,7 +41,7 @@ _COUNTED = select(tallies.c.counted).where(*(tallies.c[name] == bindparam(name) 
 _INCREMENT = Upsert(
     tallies,
     key=_KEY,
-    change=lambda new: {name: tallies.c[name] + new[name] for name in ("counted", "untold")},
+    change=lambda new: {name: tallies.c[name] + new[name] for name in ("counted", "unpublished")},
 )
 
 
@@ -174,7 +174,7 @@ def _tally(tx: Transaction, tally_key: TallyKey, group: VerificationGroup) -> No
         _publish_event(
             tx, verified.tenant_id, _build_event(verified), verified.at, is_forged=verified.has_invalid_signature
         )
-    tally = {"tenant_id": group.tenant_id, "counted": group.count, "untold": group.count - len(single)}
+    tally = {"tenant_id": group.tenant_id, "counted": group.count, "unpublished": group.count - len(single)}
     _INCREMENT.run(tx.connection, {**key, **tally})
 
 
@@ -204,16 +204,16 @@ def sweep(tx: Transaction, *, now: datetime) -> int:
     closed = fetch_all(tx.exec(due), VerificationTallyRecord)
     for tally in closed:
         key = (tally.issuer_id, tally.minute, tally.type)
-        if tally.untold:
-            _publish_event(tx, tally.tenant_id, _build_summary(*key, tally.untold), now)
+        if tally.unpublished:
+            _publish_event(tx, tally.tenant_id, _build_summary(*key, tally.unpublished), now)
         is_closed = (tallies.c[name] == value for name, value in zip(_KEY, key, strict=True))
         tx.exec(delete(tallies).where(*is_closed))
     return len(closed)
 
 
 def _build_summary(
-    issuer_id: UUID, minute: datetime, event_type: str, untold: int
+    issuer_id: UUID, minute: datetime, event_type: str, unpublished: int
 ) -> VerificationCompleted | VerificationFailed:
     if event_type == VerificationCompleted.type:
-        return VerificationCompleted(issuer_id, Verdict.VALID.value, count=untold, minute=minute)
-    return VerificationFailed(issuer_id, count=untold, minute=minute)
+        return VerificationCompleted(issuer_id, Verdict.VALID.value, count=unpublished, minute=minute)
+    return VerificationFailed(issuer_id, count=unpublished, minute=minute)
