@@ -20,7 +20,7 @@ from attestlab.lake.datasets import Dataset
 MAX_REMEMBERED_ROWS = 50_000  # of one tenant's data set
 MAX_REMEMBERED_TABLES = 32
 
-Key = tuple[str, UUID | None]
+FactsKey = tuple[str, UUID | None]
 
 
 class _Range(NamedTuple):
@@ -38,7 +38,7 @@ class UnexportedFacts:
     """
 
     def __init__(self) -> None:
-        self._remembered: OrderedDict[Key, _Range] = OrderedDict()  # the least recently used first
+        self._remembered: OrderedDict[FactsKey, _Range] = OrderedDict()  # the least recently used first
         self._lock = threading.Lock()
 
     def read(
@@ -57,7 +57,7 @@ class UnexportedFacts:
         self._remember(key, _Range(first, end, facts))
         return facts
 
-    def _remember(self, key: Key, known: _Range) -> None:
+    def _remember(self, key: FactsKey, known: _Range) -> None:
         with self._lock:
             self._remembered.pop(key, None)
             if known.facts.num_rows <= MAX_REMEMBERED_ROWS:

@@ -8,7 +8,7 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.issuers.service import Issuers
 
-Write = Callable[[Callable[[Transaction], UUID | None]], Awaitable[UUID | None]]
+WriteProfile = Callable[[Callable[[Transaction], UUID | None]], Awaitable[UUID | None]]
 
 
 class ProfileUpgrade:
@@ -24,7 +24,7 @@ class ProfileUpgrade:
         self._after: UUID | None = None
         self._is_done = False
 
-    async def run(self, write: Write) -> None:
+    async def run(self, write: WriteProfile) -> None:
         """Log what is missing; after an error, the next call continues."""
         while not self._is_done:
             self._after = await write(lambda tx: self._issuers.log_missing_profiles(tx, after=self._after))

@@ -44,7 +44,7 @@ _THREADS = 4
 MAX_DISCARDED_BYTES = 8 * MAX_SUBMISSION_BYTES
 CHECKPOINT_PATH = r"/([0-9a-f]{64})/checkpoint"
 
-Submit = Callable[[bytes], Awaitable[str]]
+SubmitCheckpoint = Callable[[bytes], Awaitable[str]]
 ReadLatest = Callable[[str], Awaitable[str]]
 
 
@@ -97,7 +97,7 @@ Argument = TypeVar("Argument")
 class AddCheckpoint(PlainHandler):
     """`POST /add-checkpoint`."""
 
-    def initialize(self, submit: Submit) -> None:
+    def initialize(self, submit: SubmitCheckpoint) -> None:
         self._submit = submit
         self._body = bytearray()
 

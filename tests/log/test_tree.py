@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log.merkle import hashing
-from attestlab.log.merkle.tree import Rows, TileCache, Tree, TreeReader, TreeUpdate
+from attestlab.log.merkle.tree import TileCache, TileHashes, Tree, TreeReader, TreeUpdate
 
 MAX_SIZE = 1000
 LEAVES = [hashing.leaf_hash(str(number).encode()) for number in range(70_000)]
@@ -165,7 +165,7 @@ def test_a_tile_of_a_wrong_length_is_refused() -> None:
 
 def test_the_cache_forgets_the_tiles_used_longest_ago() -> None:
     cache, rows = TileCache(capacity=2), tuple[bytes, ...]((b"x",) * 8)
-    tiles: dict[tuple[int, int], Rows] = {(0, 0): rows, (0, 1): rows}
+    tiles: dict[tuple[int, int], TileHashes] = {(0, 0): rows, (0, 1): rows}
     cache.put(tiles)
     assert cache.get((0, 0)) is not None
     cache.put({(0, 2): rows})

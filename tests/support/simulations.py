@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from attestlab.lake.context_columns import ARROW
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, SetDecision
-from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree
+from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, ConditionTree, Not, Policy, Rule
 from attestlab.policy.language.attributes import AttributeType
 from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.simulation.history import ContextsHistory
@@ -97,7 +97,7 @@ def replace_threshold(policy: Policy, rule_id: str, leaf: Comparison, value: flo
 
 
 def _moved(rule: Rule, leaf: Comparison, value: float) -> Rule:
-    def moved(tree: Tree) -> Tree:
+    def moved(tree: ConditionTree) -> ConditionTree:
         if isinstance(tree, Comparison):
             return replace(tree, value=value) if tree == leaf else tree
         if isinstance(tree, Not):

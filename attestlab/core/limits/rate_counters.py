@@ -85,7 +85,7 @@ class Count(NamedTuple):
     retry_after_s: float  # 0 if allowed
 
 
-Values = dict[str, str | int]
+Bindings = dict[str, str | int]
 CounterRow = Sequence[int]
 """`until` and `used` of a counter, or those of them that the statement returns."""
 
@@ -93,7 +93,7 @@ CounterRow = Sequence[int]
 class CounterStore(Protocol):
     """A database for counters: runs one statement atomically and returns its first row."""
 
-    def run(self, statement: str, values: Values) -> CounterRow | None: ...
+    def run(self, statement: str, values: Bindings) -> CounterRow | None: ...
 
     def close(self) -> None: ...
 
@@ -122,7 +122,7 @@ class Counters:
         """Take `cost` tokens, at most a full bucket, from a bucket that refills at `per_minute` within `refill_s`."""
         at, interval = _moment(now), -(-60 * SECOND // max(per_minute, 1))
         room = max(refill_s * SECOND, interval)
-        values: Values = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
+        values: Bindings = {"key": key, "now": at, "interval": min(cost * interval, room), "room": room}
         values["latest"] = _latest(at, room)
         row = self._engine.run(_TAKE, values) if per_minute > 0 else None
         row = row if row and row[1] else None
@@ -152,7 +152,7 @@ class Counters:
     def count(self, key: str, *, limit: int, window_s: int, now: datetime, cost: int = 1) -> Count:
         """Count `cost` within a window that begins with its first request; a denied request is not counted."""
         at = _moment(now)
-        values: Values = {"key": key, "now": at, "window": window_s * SECOND, "cost": cost, "limit": limit}
+        values: Bindings = {"key": key, "now": at, "window": window_s * SECOND, "cost": cost, "limit": limit}
         latest = values["latest"] = _latest(at, window_s * SECOND)
         row = self._engine.run(_COUNT, values) if cost <= limit else None
         if row is not None:
@@ -169,7 +169,7 @@ class Counters:
         `known` is a lower bound of the count so far, from a durable record; a count that the counters'
         file lost or never had continues from there. After `until` the count may be deleted.
         """
-        values: Values = {"key": key, "until": _moment(until), "known": known, "cost": cost, "limit": limit}
+        values: Bindings = {"key": key, "until": _moment(until), "known": known, "cost": cost, "limit": limit}
         return known + cost <= limit and self._engine.run(_SPEND, values) is not None
 
     def blocked_for_s(self, key: str, *, now: datetime) -> float:
@@ -208,7 +208,7 @@ class _MemoryStore:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def run(self, statement: str, values: Values) -> CounterRow | None:
+    def run(self, statement: str, values: Bindings) -> CounterRow | None:
         with self._lock:
             if self._connection is None:
                 self._connection = _connect(Path(":memory:"))
@@ -235,7 +235,7 @@ class _FileStore:
         self._fallback = _MemoryStore()
         self._is_failing = False
 
-    def run(self, statement: str, values: Values) -> CounterRow | None:
+    def run(self, statement: str, values: Bindings) -> CounterRow | None:
         with self._lock:
             try:
                 if self._connection is None:
@@ -284,7 +284,7 @@ class _FileStore:
         self._fallback.close()
 
 
-def _run_on_sqlite(connection: sqlite3.Connection, statement: str, values: Values) -> CounterRow | None:
+def _run_on_sqlite(connection: sqlite3.Connection, statement: str, values: Bindings) -> CounterRow | None:
     row: CounterRow | None = connection.execute(statement, values).fetchone()
     return row
 
@@ -323,13 +323,13 @@ class _TableStore:
         self._table_exists = False
         self._fallback = _MemoryStore()
 
-    def run(self, statement: str, values: Values) -> CounterRow | None:
+    def run(self, statement: str, values: Bindings) -> CounterRow | None:
         try:
             return self._run(statement, values)
         except (DBAPIError, PoolTimeout, Unavailable):
             return self._fallback.run(statement, values)
 
-    def _run(self, statement: str, values: Values) -> CounterRow | None:
+    def _run(self, statement: str, values: Bindings) -> CounterRow | None:
         with self._database.connect() as connection:
             if not self._table_exists:
                 with suppress(DBAPIError):  # another process creates it at the same time

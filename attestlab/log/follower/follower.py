@@ -110,7 +110,7 @@ def entry_as_json(seen: VerifiedEntry) -> dict[str, object]:
     }
 
 
-Deliver = Callable[[Sequence[VerifiedEntry]], None]
+DeliverEntries = Callable[[Sequence[VerifiedEntry]], None]
 
 
 class Follower:
@@ -136,7 +136,7 @@ class Follower:
         self._witnesses = witnesses
         self.progress = FollowerState.load(state, vkey)
 
-    def advance(self, deliver: Deliver) -> FollowerState:
+    def advance(self, deliver: DeliverEntries) -> FollowerState:
         """Verify and deliver the new entries; returns the new state.
 
         `deliver` gets the entries in order, in batches; when it returns, the batch counts as taken.
@@ -154,7 +154,7 @@ class Follower:
                     raise
         return self._advance_once(deliver)
 
-    def _advance_once(self, deliver: Deliver) -> FollowerState:
+    def _advance_once(self, deliver: DeliverEntries) -> FollowerState:
         witnessed = self._source.witnessed_checkpoint() if self._witnesses else None
         note = self._source.checkpoint()
         newest = self._verify_newest(note)
@@ -222,7 +222,7 @@ class Follower:
         if tree is not None:
             self._require_root(self._root_at(tree, accepted.size, note), accepted.root, accepted.size, note)
 
-    def _deliver_entries(self, tree: RemoteTree, size: int, end: int, note: str, deliver: Deliver) -> None:
+    def _deliver_entries(self, tree: RemoteTree, size: int, end: int, note: str, deliver: DeliverEntries) -> None:
         """Deliver the entries up to `end` of a tree of `size`, a bundle at a time, and save the state after each.
 
         Entries that an earlier version delivered without auditing are audited first, and not delivered again.

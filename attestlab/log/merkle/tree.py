@@ -19,15 +19,15 @@ from threading import Lock
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log.merkle.hashing import EMPTY_ROOT, HASH_BYTES, TILE_BYTES, TILE_HEIGHT, TILE_WIDTH, node_hash
 
-Rows = tuple[bytes, ...]
-Place = tuple[int, int]  # level and index of a tile
+TileHashes = tuple[bytes, ...]
+TilePlace = tuple[int, int]  # level and index of a tile
 FetchTile = Callable[[int, int], bytes]
 
-NO_ROWS: Rows = (b"",) * TILE_HEIGHT
+NO_ROWS: TileHashes = (b"",) * TILE_HEIGHT
 CACHED_TILES = 4096  # about 16 KB each
 
 
-def append_hashes(rows: Rows, hashes: bytes) -> tuple[Rows, bytes]:
+def append_hashes(rows: TileHashes, hashes: bytes) -> tuple[TileHashes, bytes]:
     """Append `hashes` to a tile's rows; returns the rows, and the tile's root, empty while the tile is not full."""
     grown = list(rows)
     for height, row in enumerate(rows):
@@ -45,11 +45,11 @@ class Tree:
     """A tree of `size` leaves; `edge` has the rows of the partial tile of each level, lowest first."""
 
     size: int = 0
-    edge: tuple[Rows, ...] = field(default=(), repr=False)
+    edge: tuple[TileHashes, ...] = field(default=(), repr=False)
 
     def with_leaves(self, leaf_hashes: Sequence[bytes]) -> TreeUpdate:
         """Return the tree with the leaves appended, and the tiles that became full."""
-        edge, full = list(self.edge), dict[Place, Rows]()
+        edge, full = list(self.edge), dict[TilePlace, TileHashes]()
         size, at = self.size, 0
         while at < len(leaf_hashes):
             chunk = leaf_hashes[at : at + TILE_WIDTH - size % TILE_WIDTH]
@@ -79,10 +79,12 @@ class TreeUpdate:
     """A tree with leaves appended, and the tiles that became full by that."""
 
     tree: Tree
-    full_tiles: dict[Place, Rows]
+    full_tiles: dict[TilePlace, TileHashes]
 
 
-def _append_to_edge(edge: list[Rows], full: dict[Place, Rows], index: int, hashes: bytes, level: int = 0) -> None:
+def _append_to_edge(
+    edge: list[TileHashes], full: dict[TilePlace, TileHashes], index: int, hashes: bytes, level: int = 0
+) -> None:
     """Append to the partial tile `index` of a level, carrying its root upwards when it becomes full."""
     if level == len(edge):
         edge.append(NO_ROWS)
@@ -98,7 +100,7 @@ def tile_root(data: bytes) -> bytes:
     return _compute_rows(data)[1]
 
 
-def _compute_rows(data: bytes) -> tuple[Rows, bytes]:
+def _compute_rows(data: bytes) -> tuple[TileHashes, bytes]:
     if len(data) != TILE_BYTES:
         raise IntegrityFailed(f"A stored tile has {len(data)} bytes instead of {TILE_BYTES}; run `attestlab log fsck`.")
     return append_hashes(NO_ROWS, data)
@@ -108,11 +110,11 @@ class TileCache:
     """LRU cache of full tiles, shared by all threads of a process. Callers must put tiles of committed trees only."""
 
     def __init__(self, capacity: int = CACHED_TILES) -> None:
-        self._tiles: OrderedDict[Place, Rows] = OrderedDict()
+        self._tiles: OrderedDict[TilePlace, TileHashes] = OrderedDict()
         self._capacity = capacity
         self._lock = Lock()
 
-    def get(self, place: Place) -> Rows | None:
+    def get(self, place: TilePlace) -> TileHashes | None:
         """Return the rows of a cached tile; None if it is not cached."""
         with self._lock:
             rows = self._tiles.get(place)
@@ -120,7 +122,7 @@ class TileCache:
                 self._tiles.move_to_end(place)
             return rows
 
-    def put(self, tiles: Mapping[Place, Rows]) -> None:
+    def put(self, tiles: Mapping[TilePlace, TileHashes]) -> None:
         """Cache tiles, evicting the least recently used ones."""
         with self._lock:
             self._tiles.update(tiles)
@@ -142,7 +144,13 @@ class TreeReader:
     """
 
     def __init__(
-        self, tree: Tree, size: int, *, cache: TileCache, fetch: FetchTile, fresh: Mapping[Place, Rows] | None = None
+        self,
+        tree: Tree,
+        size: int,
+        *,
+        cache: TileCache,
+        fetch: FetchTile,
+        fresh: Mapping[TilePlace, TileHashes] | None = None,
     ) -> None:
         if not 0 <= size <= tree.size:
             raise ValueError(f"a tree of {tree.size} leaves never had {size}")
@@ -226,13 +234,13 @@ class TreeReader:
         height = (end - start - 1).bit_length()
         return self.node(height, start >> height) if end - start == 1 << height else self._right[height]
 
-    def _rows(self, level: int, index: int) -> Rows:
+    def _rows(self, level: int, index: int) -> TileHashes:
         if index == self._tree.size >> TILE_HEIGHT * (level + 1):
             return self._tree.edge[level]
         rows = self._fresh.get((level, index)) or self._cache.get((level, index))
         return rows or self._fetch_verified(level, index)
 
-    def _fetch_verified(self, level: int, index: int) -> Rows:
+    def _fetch_verified(self, level: int, index: int) -> TileHashes:
         rows, root = _compute_rows(self._fetch(level, index))
         if root != self.node(TILE_HEIGHT * (level + 1), index):
             raise IntegrityFailed(f"The stored tile {level}/{index} was changed; run `attestlab log fsck`.")

@@ -47,7 +47,7 @@ MAX_PAUSE_S = 60.0
 MAX_ATTEMPTS = 3
 LOCK_NAME = "feeder.lock"
 
-Write = Callable[[Callable[[Transaction], object]], Coroutine[object, None, object]]
+WriteJob = Callable[[Callable[[Transaction], object]], Coroutine[object, None, object]]
 OnOutcome = Callable[[str, str, int | None], None]  # witness, outcome, size that was cosigned
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -90,7 +90,7 @@ class Feeder:
         log: Log,
         storage: Storage,
         *,
-        write: Write,
+        write: WriteJob,
         clock: Clock,
         folder: Path,
         on_outcome: OnOutcome | None = None,

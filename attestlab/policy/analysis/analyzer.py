@@ -14,7 +14,16 @@ from time import monotonic
 from attestlab.core.errors import IntegrityFailed
 from attestlab.policy.analysis.smt_encoding import BUDGET_S, SmtEncoding
 from attestlab.policy.evaluation.evaluator import Evaluator, compile_form
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, iterate_literals, to_normal_form
+from attestlab.policy.language.ast import (
+    And,
+    Effect,
+    Literal,
+    NormalForm,
+    Policy,
+    Rule,
+    iterate_literals,
+    to_normal_form,
+)
 from attestlab.policy.language.context import Values
 
 
@@ -213,7 +222,7 @@ def _rule_ids(rules: Sequence[Rule]) -> tuple[str, ...]:
     return tuple(rule.id for rule in rules)
 
 
-def _conjuncts(form: Form) -> Iterator[Literal]:
+def _conjuncts(form: NormalForm) -> Iterator[Literal]:
     """Yield the literals that are true whenever the form is."""
     if isinstance(form, Literal):
         yield form

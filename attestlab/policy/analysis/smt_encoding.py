@@ -20,7 +20,7 @@ from attestlab.core.errors import Unavailable
 from attestlab.core.extras import naming_extras
 from attestlab.policy.analysis.partitions import class_index, partition
 from attestlab.policy.evaluation.evaluator import compile_form
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, Rule, to_normal_form
+from attestlab.policy.language.ast import And, Effect, Literal, NormalForm, Policy, Rule, to_normal_form
 from attestlab.policy.language.attributes import AttributeValue
 from attestlab.policy.language.context import Values
 
@@ -178,7 +178,7 @@ class SmtEncoding:
         found = class_index(value, self._cells[path])
         return 0 if found is None else found + 1
 
-    def _form(self, form: Form) -> _Formula:
+    def _form(self, form: NormalForm) -> _Formula:
         if isinstance(form, Literal):
             return self._atom(form)
         parts = [self._form(part) for part in form.parts]

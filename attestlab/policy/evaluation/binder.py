@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
-from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Not, Policy, Rule, Tree, decision_order
+from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, ConditionTree, Not, Policy, Rule, decision_order
 from attestlab.policy.language.attributes import (
     OPERATORS,
     Attribute,
@@ -28,7 +28,7 @@ from attestlab.policy.language.document import (
     json_pointer,
 )
 
-Place = tuple[int | str, ...]
+DocumentPath = tuple[int | str, ...]
 
 
 def bind(document: Document, registry: Registry) -> Policy:
@@ -59,7 +59,7 @@ class _Binder:
         reason = written.reason or f"Rule {written.id} matched."
         return Rule(written.id, written.effect, written.priority, written.mode, reason, when)
 
-    def _tree(self, written: Condition, place: Place) -> Tree:
+    def _tree(self, written: Condition, place: DocumentPath) -> ConditionTree:
         match written:
             case AllDoc():
                 return AllOf(self._parts(written.all, (*place, "all")))
@@ -70,10 +70,10 @@ class _Binder:
             case ComparisonDoc():
                 return self._leaf(written, place)
 
-    def _parts(self, written: Iterable[Condition], place: Place) -> tuple[Tree, ...]:
+    def _parts(self, written: Iterable[Condition], place: DocumentPath) -> tuple[ConditionTree, ...]:
         return tuple(self._tree(part, (*place, index)) for index, part in enumerate(written))
 
-    def _leaf(self, written: ComparisonDoc, place: Place) -> Tree:
+    def _leaf(self, written: ComparisonDoc, place: DocumentPath) -> ConditionTree:
         path, op, value = written.attr, written.op, written.value
         attribute = self._registry.get(path)
         if attribute is None:
@@ -90,7 +90,7 @@ class _Binder:
         return Comparison(attribute, op, self._value(attribute, op, value, (*place, "value")))
 
     def _value(
-        self, attribute: Attribute, op: Op, raw: object, place: Place
+        self, attribute: Attribute, op: Op, raw: object, place: DocumentPath
     ) -> AttributeValue | tuple[AttributeValue, ...]:
         operand = OPERATORS[op].operand
         if not _is_of_kind(raw, operand):
@@ -103,7 +103,7 @@ class _Binder:
             return tuple(dict.fromkeys(read))
         return self._constant(attribute, raw, place)
 
-    def _constant(self, attribute: Attribute, raw: object, place: Place) -> AttributeValue:
+    def _constant(self, attribute: Attribute, raw: object, place: DocumentPath) -> AttributeValue:
         value = attribute.parse(raw)
         if isinstance(value, ValueProblem):
             self._refuse(place, value.code, f"{attribute.path}: {value.explain(suggest=self._suggests)}")
@@ -118,7 +118,7 @@ class _Binder:
         close = find_nearest(path, self._registry) if self._suggests else None
         return f"No attribute {path[:64]!r} is registered" + (f"; did you mean {close}?" if close else ".")
 
-    def _refuse(self, place: Place, code: str, message: str) -> None:
+    def _refuse(self, place: DocumentPath, code: str, message: str) -> None:
         self.count += 1
         if len(self.faults) < MAX_REPORTED_ERRORS:
             self.faults.append(FieldError(json_pointer(*place), code, message))

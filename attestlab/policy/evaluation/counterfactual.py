@@ -13,7 +13,7 @@ from itertools import combinations
 from attestlab.policy.analysis.partitions import EquivalenceClass, class_index, partition
 from attestlab.policy.evaluation.evaluator import Test, compile_form
 from attestlab.policy.evaluation.policy_set import PolicySet
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
+from attestlab.policy.language.ast import And, Effect, Literal, NormalForm, Policy, to_normal_form
 from attestlab.policy.language.attributes import Attribute, AttributeValue
 from attestlab.policy.language.context import Values
 
@@ -150,7 +150,7 @@ class _Junction:
     parts: tuple[_CompiledLiteral | _Junction, ...]
 
 
-def _prepare(form: Form) -> _CompiledLiteral | _Junction:
+def _prepare(form: NormalForm) -> _CompiledLiteral | _Junction:
     if isinstance(form, Literal):
         return _CompiledLiteral(form.leaf.attribute.path, compile_form(form))
     return _Junction(isinstance(form, And), tuple(_prepare(part) for part in form.parts))

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
+from attestlab.policy.language.ast import And, Effect, Literal, NormalForm, Policy, to_normal_form
 from attestlab.policy.language.attributes import OPERATORS, AttributeValue, Op
 from attestlab.policy.language.context import Values
 
@@ -53,7 +53,7 @@ class Evaluator:
         return Decision(self._effects[matched[0]] if matched else self.policy.default, matched, monitored)
 
 
-def compile_form(form: Form) -> Test:
+def compile_form(form: NormalForm) -> Test:
     """Compile a whole condition into one closure."""
     if isinstance(form, Literal):
         return _compile_literal(form)

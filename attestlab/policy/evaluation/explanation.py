@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from attestlab.policy.language.ast import AllOf, Comparison, Effect, Not, Policy, Rule, Tree, holds_when_missing
+from attestlab.policy.language.ast import (
+    AllOf,
+    Comparison,
+    ConditionTree,
+    Effect,
+    Not,
+    Policy,
+    Rule,
+    holds_when_missing,
+)
 from attestlab.policy.language.attributes import OPERATORS, AttributeValue
 from attestlab.policy.language.context import Values
 
@@ -68,7 +77,7 @@ def find_missing(policy: Policy, values: Values) -> tuple[str, ...]:
     return tuple(sorted(path for path in policy.attributes() if path not in values))
 
 
-def explain_tree(tree: Tree, values: Values, effect: Effect) -> ExplainedNode:
+def explain_tree(tree: ConditionTree, values: Values, effect: Effect) -> ExplainedNode:
     """Explain one node: DENY in classical logic, ALLOW in Kleene's."""
     if isinstance(tree, Comparison):
         actual = values.get(tree.attribute.path)

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.json_types import JsonValue
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
+from attestlab.policy.language.ast import And, Effect, Literal, NormalForm, Policy, to_normal_form
 from attestlab.policy.language.attributes import Attribute, AttributeType, AttributeValue, Op
 from attestlab.policy.language.context import Values
 
@@ -53,7 +53,7 @@ def _permit(name: str, action: str, condition: str) -> str:
     return f"@id({_quote(name)})\n{head}\nwhen {{ {condition} }};\n"
 
 
-def _format_form(form: Form) -> str:
+def _format_form(form: NormalForm) -> str:
     if isinstance(form, Literal):
         return _format_literal(form)
     joint = " && " if isinstance(form, And) else " || "

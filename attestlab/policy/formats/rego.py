@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from attestlab.policy.language.ast import And, Effect, Form, Literal, Policy, to_normal_form
+from attestlab.policy.language.ast import And, Effect, Literal, NormalForm, Policy, to_normal_form
 from attestlab.policy.language.attributes import AttributeValue, Op
 
 PACKAGE = "attestlab"
@@ -47,7 +47,7 @@ class _Writer:
             yield f"matched contains {_format_constant(rule.id)} if {{\n\t{self._body(to_normal_form(rule))}\n}}\n"
         yield from self._choices
 
-    def _body(self, form: Form) -> str:
+    def _body(self, form: NormalForm) -> str:
         """Return the conditions of a body, one per line."""
         if isinstance(form, Literal):
             return self._atom(form)

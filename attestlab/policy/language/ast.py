@@ -39,20 +39,20 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    parts: tuple[Tree, ...]
+    parts: tuple[ConditionTree, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    parts: tuple[Tree, ...]
+    parts: tuple[ConditionTree, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    part: Tree
+    part: ConditionTree
 
 
-Tree = Comparison | AllOf | AnyOf | Not
+ConditionTree = Comparison | AllOf | AnyOf | Not
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Rule:
     priority: int
     mode: Mode
     reason: str
-    when: Tree
+    when: ConditionTree
 
     @property
     def is_enforced(self) -> bool:
@@ -99,7 +99,7 @@ def decision_order(rule: Rule) -> tuple[int, bool, str]:
     return (rule.priority, rule.effect is not Effect.DENY, rule.id)
 
 
-def iterate_comparisons(tree: Tree) -> Iterator[Comparison]:
+def iterate_comparisons(tree: ConditionTree) -> Iterator[Comparison]:
     """Yield the leaves of a tree from left to right."""
     if isinstance(tree, Comparison):
         yield tree
@@ -121,18 +121,18 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    parts: tuple[Form, ...]
+    parts: tuple[NormalForm, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    parts: tuple[Form, ...]
+    parts: tuple[NormalForm, ...]
 
 
-Form = Literal | And | Or
+NormalForm = Literal | And | Or
 
 
-def to_normal_form(rule: Rule) -> Form:
+def to_normal_form(rule: Rule) -> NormalForm:
     """Return the rule's condition in negation normal form, with negations only at literals.
 
     DENY rules use classical logic: if the value is missing, a positive comparison is false and its negation true.
@@ -143,7 +143,7 @@ def to_normal_form(rule: Rule) -> Form:
     return _to_normal_form(rule.when, rule.effect is Effect.DENY, False)
 
 
-def _to_normal_form(tree: Tree, is_deny: bool, negated: bool) -> Form:
+def _to_normal_form(tree: ConditionTree, is_deny: bool, negated: bool) -> NormalForm:
     if isinstance(tree, Comparison):
         return Literal(tree, negated, is_deny and holds_when_missing(tree) is not negated)
     if isinstance(tree, Not):
@@ -157,7 +157,7 @@ def holds_when_missing(leaf: Comparison) -> bool:
     return not leaf.value if leaf.op is Op.EXISTS else OPERATORS[leaf.op].holds_when_missing
 
 
-def iterate_literals(form: Form) -> Iterator[Literal]:
+def iterate_literals(form: NormalForm) -> Iterator[Literal]:
     """Yield the literals of a form from left to right."""
     if isinstance(form, Literal):
         yield form

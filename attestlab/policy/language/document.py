@@ -90,23 +90,25 @@ Name = Annotated[str, Field(min_length=1, max_length=128)]
 RuleId = Annotated[str, Field(pattern=_ID, max_length=64)]
 # A word of JSON or TOML is a text; it becomes the enum's member.
 Word = Field(strict=False)
-Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
+WrittenValue = StrictBool | StrictInt | StrictFloat | StrictStr
 
 
-Values = Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=MAX_VALUES, strict=False, fail_fast=True)]
-Parts = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MAX_OPERANDS, strict=False)]
+WrittenValues = Annotated[
+    tuple[WrittenValue, ...], Field(min_length=1, max_length=MAX_VALUES, strict=False, fail_fast=True)
+]
+Operands = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MAX_OPERANDS, strict=False)]
 
 
 class AllDoc(SourceModel):
     """Holds if each of the conditions holds."""
 
-    all: Parts
+    all: Operands
 
 
 class AnyDoc(SourceModel):
     """Holds if one of the conditions holds."""
 
-    any: Parts
+    any: Operands
 
 
 class NotDoc(SourceModel):
@@ -122,7 +124,7 @@ class ComparisonDoc(SourceModel):
 
     attr: Annotated[str, Field(json_schema_extra=describe_path)]
     op: Annotated[Op, Word]
-    value: Scalar | Values
+    value: WrittenValue | WrittenValues
 
 
 def _find_form(written: object) -> str | None:

@@ -13,7 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, Effect, Not, Policy, Rule, Tree, holds_when_missing
+from attestlab.policy.language.ast import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    ConditionTree,
+    Effect,
+    Not,
+    Policy,
+    Rule,
+    holds_when_missing,
+)
 from attestlab.policy.language.attributes import PATH, AttributeType, AttributeValue, Op
 
 WORD_BITS = 64
@@ -143,7 +153,7 @@ def _bitwise_or(terms: list[str]) -> str:
     return f"({_bitwise_or(terms[:half])} | {_bitwise_or(terms[half:])})"
 
 
-def _tree_sql(tree: Tree, leaf: Callable[[Comparison, bool], str], *, negated: bool = False) -> str:
+def _tree_sql(tree: ConditionTree, leaf: Callable[[Comparison, bool], str], *, negated: bool = False) -> str:
     """Compile a tree; `negated` is true under a NOT."""
     if isinstance(tree, Comparison):
         return leaf(tree, negated)

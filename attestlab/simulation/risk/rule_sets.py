@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.evaluation.policy_set import PolicySetMember
-from attestlab.policy.language.ast import Comparison, Effect, Mode, Policy, Rule, Tree, iterate_comparisons
+from attestlab.policy.language.ast import Comparison, ConditionTree, Effect, Mode, Policy, Rule, iterate_comparisons
 from attestlab.policy.language.attributes import Attribute, AttributeType, Op
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.simulation.risk.attributes import REGISTRY, SCORE
@@ -60,6 +60,6 @@ def _require_few_leaves(rules: Sequence[Rule]) -> None:
         raise ValidationFailed.of("/rules", "comparisons", message)
 
 
-def _single_rule(name: str, rule_id: str, when: Tree) -> PolicySetMember:
+def _single_rule(name: str, rule_id: str, when: ConditionTree) -> PolicySetMember:
     rule = Rule(rule_id, Effect.DENY, 0, Mode.ENFORCE, f"Rule {rule_id} matched.", when)
     return PolicySetMember(name, name, Policy(name, Effect.ALLOW, Mode.ENFORCE, (rule,)))
