@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ bodies = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.more_in_soak
 @settings(max_examples=examples(20, many=1000), deadline=None)
 @given(bodies | json_values)
 def test_a_parsed_document_is_judged_as_its_text(document: Any) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+import orjson
 import pytest
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.logins.login import Login
-from attestlab.risk.logins.parameters import MAX_DOCUMENT_BYTES
+from attestlab.risk.logins.login import Login, count_ms
+from attestlab.risk.logins.parameters import HOUR_MS, MAX_DOCUMENT_BYTES
 from attestlab.risk.logins.state.documents import KINDS, MemoryDocuments, document_from_json, expires_at
+from attestlab.risk.logins.state.failure_history import FailureHistory, FlaggedSuccess, StrangeFailure
 from support.logins import CHROME, FAILURE, MONDAY, SUCCESS, Tenant, people
 
 
@@ -52,6 +54,18 @@ def test_documents_stay_bounded_however_many_logins_there_are(number: int):
         sizes[key.kind] = max(sizes.get(key.kind, 0), len(json.dumps(document.to_json(), separators=(",", ":"))))
     assert set(sizes) == set(KINDS)
     assert {kind: size for kind, size in sizes.items() if size > MAX_DOCUMENT_BYTES} == {}
+
+
+@pytest.mark.parametrize("in_an_hour", [1, 2, 3, 50])
+def test_failures_in_every_hour_stay_bounded(in_an_hour: int):
+    history, largest = FailureHistory(), 2**32 - 1
+    for number in range(300 * in_an_hour):
+        hour, nth = divmod(number, in_an_hour)
+        at_ms = count_ms(MONDAY) + (hour + 1) * HOUR_MS - 1 - nth
+        history = history.with_failure(at_ms, StrangeFailure(at_ms, largest, largest - nth, largest, largest, largest))
+        history = history.with_flagged(FlaggedSuccess(at_ms, largest, largest, 99))
+
+    assert len(orjson.dumps(history.to_json())) <= MAX_DOCUMENT_BYTES
 
 
 def test_documents_survive_json_between_any_two_logins():

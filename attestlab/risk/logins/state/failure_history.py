@@ -3,7 +3,8 @@
 The times of failures keep the ladder exact in bounded memory: of each hour, the first 20 and the last 20 are kept. A
 window of one hour covers parts of at most two such hours: the end of one and the beginning of the next. So the number
 of failures in any window is exact up to 20, which is all that the ladder distinguishes, whatever the order in which
-they arrived. Beyond `MAX_TIMES`, the oldest hours are dropped; three full hours always remain.
+they arrived. Beyond `MAX_NUMBERS`, the oldest hours are dropped; three full hours always remain, and four days with one
+failure in each hour.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from attestlab.core.json_types import JsonObject
 from attestlab.risk.logins.parameters import FAILURES_TTL_MS, HOUR_MS, LADDER_WINDOW_MS
 
 MAX_OF_EACH_END = 20
-MAX_TIMES = 4 * 2 * MAX_OF_EACH_END
+MAX_NUMBERS = 200  # hours and times together: below 2 kB of JSON, however few times each hour has
 
 
 class FailureTimes:
@@ -54,7 +55,7 @@ class FailureTimes:
 
 
 def _drop_oldest(hours: dict[int, list[int]]) -> dict[int, list[int]]:
-    while sum(map(len, hours.values())) > MAX_TIMES:
+    while len(hours) + sum(map(len, hours.values())) > MAX_NUMBERS:
         del hours[min(hours)]
     return hours
 
