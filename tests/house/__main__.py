@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from house import measures, structure, words
+from house.everyday_changes import read_changes
 
 SHOWN = 20
 """Places printed of each measure; `--all` prints every one."""
@@ -53,6 +54,8 @@ def list_figures() -> Iterator[tuple[str, object]]:
     for word, count in words.count_private_words().most_common():
         yield f"  {word!r}", count
     yield from _list_documents()
+    for change in read_changes():
+        yield f"files of {change.row}", f"{len(change.files)} ({len(change.named_files)} without tests)"
 
 
 def _list_dashboards() -> Iterator[tuple[str, object]]:

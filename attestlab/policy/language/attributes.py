@@ -46,7 +46,7 @@ NUMERIC = frozenset({AttributeType.NUMBER, AttributeType.INTEGER})
 
 
 class Op(StrEnum):
-    """The operator of a comparison; `OPERATORS` has the meaning of each."""
+    """The operator of a comparison."""
 
     EQ = "eq"
     NE = "ne"
