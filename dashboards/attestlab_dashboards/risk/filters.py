@@ -7,8 +7,7 @@ from typing import Final
 
 import orjson
 
-from attestlab.risk.links.mentions import MEMBERS
-from attestlab.risk.rules import Entity
+from attestlab.risk.rules import ENTITY_MEMBERS, Entity
 from attestlab_dashboards.lake_query import PARAMETER, LakeQuery, write_literal
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 from attestlab_dashboards.risk.windows import Period, to_us
@@ -39,7 +38,7 @@ def conditions_of(state: RiskState, *, without: Iterable[str] = ()) -> str:
 def about_condition(key: str) -> str:
     """Return the condition of the signals about an entity, or whose details name it, as in the entity graph."""
     kind = read_entity_key(key).type.value
-    members = ", ".join(f"'{member}'" for member, named in MEMBERS.items() if named == kind)
+    members = ", ".join(f"'{member}'" for member, named in ENTITY_MEMBERS.items() if named == kind)
     found = f"list_contains(json_extract_string(details, [{members}]), $about_id)"
     named = f"contains(details, $about_json) AND {found}"
     return f"((entity_type = $about_kind AND entity_id = $about_id) OR ({named}))"
@@ -53,8 +52,8 @@ def parameters_about(entity: Entity) -> dict[str, object]:
 
 def mentions(table: str) -> str:
     """Return SQL of what signals name: the columns `kind`, `name` and `signal`, each of a signal once."""
-    kinds = ", ".join(f"'{kind}'" for kind in MEMBERS.values())
-    members = ", ".join(f"'{member}'" for member in MEMBERS)
+    kinds = ", ".join(f"'{kind}'" for kind in ENTITY_MEMBERS.values())
+    members = ", ".join(f"'{member}'" for member in ENTITY_MEMBERS)
     return f"""SELECT DISTINCT * FROM (
         SELECT id AS signal, unnest(list_concat([entity_type], [{kinds}])) AS kind,
             unnest(list_concat([entity_id], json_extract_string(details, [{members}]))) AS name
