@@ -21,9 +21,10 @@ MAX_PAGE: Final = 100_000
 NO_ADDRESS: Final = -1.0  # the precedence of a parameter that no address carries
 
 T = TypeVar("T")
-AnyParameter = param.Parameter[Any]
-Picked = tuple[tuple[str, Any], ...]  # parameters of a state by name, each with its value
 S = TypeVar("S", bound="PageState")
+AnyParameter = param.Parameter[Any]
+Picked = tuple[tuple[str, object], ...]
+"""Values with their names."""
 
 
 class Value(param.Parameter[T], Generic[T]):
@@ -168,15 +169,14 @@ class PageState(param.Parameterized):
 
 
 Reducer = Callable[[S, str], S]
-AnyReducer = Reducer[Any]  # of the states of every page
 
 
-def set_parameter(name: str, *, resets: Iterable[str] = ()) -> AnyReducer:
+def set_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[S]:
     """Make the reducer that sets a parameter, or without a value resets it, and resets these others."""
     return lambda state, value: state.change(**{name: value.strip(), **dict.fromkeys(resets, "")})
 
 
-def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> AnyReducer:
+def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[S]:
     """Make the reducer that sets a parameter, or resets it if it has this value, and resets these others."""
 
     def toggle(state: S, value: str) -> S:
@@ -257,7 +257,7 @@ def _read(parameter: AnyParameter, text: str) -> object:
             return text
 
 
-def _find(values: Iterable[T], text: str) -> T:
+def _find(values: Iterable[object], text: str) -> object:
     found = [value for value in values if _write_plain(value) == text]
     if not found:
         raise ValueError(text)
