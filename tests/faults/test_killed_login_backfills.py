@@ -35,7 +35,7 @@ def read_progress(client: httpx.Client) -> tuple[int, int]:
 
 
 def wait_until_learnt(client: httpx.Client, count: int) -> None:
-    """Wait until so many logins are learnt; each slice may take as long as other tests wait for anything."""
+    """Wait until this number of logins is learnt; each slice may take as long as other tests wait for anything."""
     learnt = -1
     while learnt != count:
         wait_until(lambda before=learnt: read_progress(client)[1] != before, True)
