@@ -10,7 +10,8 @@ from tornado.iostream import StreamClosedError
 
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
-from attestlab.core.errors import AttestLabError, NotFound
+from attestlab.core.encoding import quote
+from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
 from attestlab.core.spreadsheet_cells import protect_cell
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.sessions import BrowserSession
@@ -95,11 +96,18 @@ def _export(session: BrowserSession, path: str, query: dict[str, str]) -> tuple[
 
     Raises:
         NotFound: there is no such page, pane or format.
+        ValidationFailed: the page knows no such filter or value, so the file would have rows that it excludes.
     """
     media_type, encode = FORMATS.get(query.get("format", ""), (None, None))
     page: Any = next((page for page in PAGES if page.path == path), None)
     pane = next((pane for pane in page.panes if pane.key == query.get("pane")), None) if page else None
     if pane is None or pane.export is None or media_type is None or encode is None:
         raise NotFound("export", f"{path}/{query.get('pane', '')[:40]}.{query.get('format', '')[:10]}")
-    state, _ = page.state.from_query(query)
+    filters = {name: value for name, value in query.items() if name not in ("pane", "format")}
+    state, ignored = page.state.from_query(filters)
+    if ignored:
+        names = ", ".join(quote(name) for name in ignored)
+        raise ValidationFailed(
+            f"The page cannot filter by {names} any more. Open the page, and download the rows again."
+        )
     return media_type, encode(pane.export(session.door.lab(), state))

@@ -195,6 +195,17 @@ def test_downloads_name_their_length_so_that_a_part_is_no_whole(browser: httpx.C
     assert (found.status_code, found.headers["content-length"]) == (200, str(len(found.content)))
 
 
+def test_a_download_with_a_filter_that_the_page_does_not_know_is_refused(
+    browser: httpx.Client, server: ServerProcess
+) -> None:
+    """Its file would look filtered, and have all rows."""
+    sign_in(browser, server)
+    found = browser.get("/dash/log/export?pane=entries&format=csv&tipe=attestation.mint")
+
+    assert found.status_code == 400
+    assert "tipe" in found.text
+
+
 def test_public_pages_lead_to_the_dashboards(browser: httpx.Client) -> None:
     assert 'href="dash/"' in browser.get("/").text
     assert browser.get("/dash/").headers["location"] == START
