@@ -15,3 +15,8 @@ def undo_revision_26(connection: Connection) -> None:
     )
     connection.exec_driver_sql("DROP TABLE risk_login_documents")
     connection.exec_driver_sql("ALTER TABLE documents_of_before RENAME TO risk_login_documents")
+
+
+def undo_revision_27(connection: Connection) -> None:
+    """Give the tallies of verifications back the name that their column had."""
+    connection.exec_driver_sql("ALTER TABLE verification_tallies RENAME COLUMN unpublished TO untold")
