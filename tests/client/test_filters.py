@@ -30,7 +30,9 @@ def test_the_filters_of_a_list_are_the_parameters_of_its_route(noun: str) -> Non
     fields = {} if route.query is None else route.query.model_fields
     of_route = {field.alias or name for name, field in fields.items()} - PAGING
 
-    assert {_WIRE_NAMES.get(name, name) for name in names_of_filters(kind)} == of_route
+    assert {_WIRE_NAMES.get(name, name) for name in names_of_filters(kind)} == of_route, (
+        "correct its class in attestlab/client/collections/filters.py"
+    )
 
 
 def test_the_filters_of_decisions_are_those_of_its_query() -> None:

@@ -19,6 +19,7 @@ from attestlab.orgs.plans import ADJUSTABLE, PLANS
 from attestlab.orgs.rules import Scope
 from attestlab.server.app import all_routes
 from attestlab.settings import Settings
+from attestlab.web.paging import OffsetPageQuery, PageQuery
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -61,6 +62,23 @@ def test_every_route_is_documented():
 
     assert len(answered) > 20
     assert [route for route in answered if f"`{route}`" not in page] == [], "add a line to docs/http.md"
+
+
+def test_every_filter_of_a_list_is_documented():
+    """The row of a list in docs/http.md names its filters as clients send them."""
+    rows = dict(re.findall(r"^\| `(GET [^`]+)` (.*)", (DOCS / "http.md").read_text(), re.MULTILINE))
+    queries = {f"{route.method} {route.path}": route.query for route in all_routes()}
+    lists = {path: query for path, query in queries.items() if query and issubclass(query, PageQuery)}
+
+    filters = [
+        (path, field.alias or name)
+        for path, query in lists.items()
+        for name, field in query.model_fields.items()
+        if name not in OffsetPageQuery.model_fields
+    ]
+    assert len(filters) > 30
+    missing = [f"{path} {name}" for path, name in filters if f"`{name}`" not in rows[path]]
+    assert missing == [], f"name the filter in its row of docs/http.md: {missing}"
 
 
 def test_access_table_matches_the_routes():

@@ -1,6 +1,6 @@
 """The table of everyday changes in CONTRIBUTING is complete: a file that is forgotten fails a test that names it.
 
-A filter, a column and a pane have rows, and no edits here yet.
+A column and a pane have rows, and no edits here yet.
 """
 
 from __future__ import annotations
