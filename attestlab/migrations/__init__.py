@@ -11,10 +11,10 @@ To create the next revision, change the tables and run
     python -m attestlab.migrations "what changes"
 
 which compares the tables with the schema that the existing revisions create, and writes
-`versions/NNNN_what_changes.py`. Review it, and set `HEAD` to its number. Added tables,
-columns, indexes and triggers are generated completely; write changes of triggers by
-hand, and use `op.batch_alter_table` on SQLite for most changes of a column. A revision is frozen: it
-imports no model, and once released it never changes. To regenerate an unreleased revision,
+`versions/NNNN_what_changes.py`, whose number is then `HEAD`. Review it. Added tables, columns,
+indexes and triggers are generated completely; write changes of triggers by hand, and use
+`op.batch_alter_table` on SQLite for most changes of a column. A revision is frozen: it imports no
+model, and once released it never changes. To regenerate an unreleased revision,
 remove its file and run the command again.
 `tests/core/test_migrations.py` fails while revisions and tables differ on either engine.
 
@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, create_engine, inspect
@@ -36,7 +37,8 @@ from attestlab.core.errors import AttestLabError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0027"  # revision numbers increase, so the greater number is the newer revision
+VERSIONS = Path(__file__).parent / "versions"
+HEAD = max(path.name[:4] for path in VERSIONS.glob("[0-9]*.py"))  # the greater number is the newer revision
 VERSION_TABLE = "alembic_version"
 
 

@@ -19,10 +19,9 @@ from sqlmodel.sql.sqltypes import AutoString, UTCDateTime
 
 from attestlab.core.db.storage import Storage
 from attestlab.log.tables import IMMUTABILITY_DDL
-from attestlab.migrations import alembic_config, upgrade
+from attestlab.migrations import VERSIONS, alembic_config, upgrade
 from attestlab.migrations.models import metadata
 
-VERSIONS = Path(__file__).parent / "versions"
 _GUARDED = re.compile(r" ON (\w+) ")
 _WIDTH = 96
 
