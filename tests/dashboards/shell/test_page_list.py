@@ -1,0 +1,24 @@
+"""The pages of the dashboards show every pane that has a file."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import attestlab_dashboards
+from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.pages import AnyPage
+
+ROOT = Path(attestlab_dashboards.__file__).parent
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_every_file_of_a_pane_is_on_its_page(page: AnyPage) -> None:
+    names = [path.stem for path in (ROOT / page.path / "panes").glob("[a-z]*.py")]
+    panes = {name: import_module(f"attestlab_dashboards.{page.path}.panes.{name}").PANE for name in names}
+
+    missing = [name for name, pane in panes.items() if pane not in page.panes]
+    assert missing == [], f"list the panes in dashboards/attestlab_dashboards/{page.path}/page.py: {missing}"
+    assert len(names) == len(page.panes)
