@@ -1,4 +1,4 @@
-"""The typed filters of the facade are those of the routes, and an editor sees them."""
+"""The typed filters of the facade are those of the routes, and its options of a mint those of the body."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import inspect
 
 import pytest
 
+from attestlab.attestations.shapes import MintIn
 from attestlab.cli.python_reference import NOUNS
 from attestlab.client.collections import filters
+from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.base import _WIRE_NAMES, Collection
 from attestlab.client.collections.decisions import _CONDITIONS
 from attestlab.server.app import all_routes
@@ -37,3 +39,10 @@ def test_the_filters_of_a_list_are_the_parameters_of_its_route(noun: str) -> Non
 
 def test_the_filters_of_decisions_are_those_of_its_query() -> None:
     assert names_of_filters(NOUNS["decisions"]) == set(_CONDITIONS)
+
+
+def test_the_options_of_a_mint_are_the_members_of_its_body() -> None:
+    """Issuer, schema and claims are arguments; the facade hashes a document and does not send it."""
+    members = MintIn.model_fields.keys() - {"issuer_id", "schema_id", "claims", "payload_b64url"}
+
+    assert set(MintOptions.__annotations__) == members, "correct it in attestlab/client/collections/attestations.py"

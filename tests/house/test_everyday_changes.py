@@ -1,7 +1,4 @@
-"""The table of everyday changes in CONTRIBUTING is complete: a file that is forgotten fails a test that names it.
-
-A column has a row, and no edits here yet.
-"""
+"""The table of everyday changes in CONTRIBUTING is complete: a file that is forgotten fails a test that names it."""
 
 from __future__ import annotations
 
