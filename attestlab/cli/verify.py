@@ -92,16 +92,18 @@ def verify(
             content = bundle.read_bytes()  # once, because it may be a pipe
         badge = _check_badge(content, issuer, is_plain=not (file or payload or policies or as_of))
         if badge is not None:
-            emit(json.dumps(badge.as_json()) if as_json else badge.as_text())
-            return VALID if badge.verdict is Verdict.VALID else OTHER_VERDICT
-        parsed, report = _check(content, file=file, trust=trust, payload=payload, policies=policies)
-        shown = json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report)
+            shown = json.dumps(badge.as_json()) if as_json else badge.as_text()
+            status = VALID if badge.verdict is Verdict.VALID else OTHER_VERDICT
+        else:
+            parsed, report = _check(content, file=file, trust=trust, payload=payload, policies=policies)
+            shown = json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report)
+            status = _exit_status(report, as_of)
     except _NotChecked as error:
         return _fail(str(error), error.exit_status, as_json)
     except Exception as error:
         return _fail(f"{UNFORESEEN} {type(error).__name__}: {error}", COULD_NOT_CHECK, as_json)
     emit(shown)
-    return _exit_status(report, as_of)
+    return status
 
 
 class _NotChecked(Exception):

@@ -162,11 +162,16 @@ def read_target(wanted: str, root: str) -> str:
 
     >>> [read_target(each, "/lab/dash") for each in ("/lab/dash/log?entry=7", "//evil.example", "/lab/dash/%2e%2E/x")]
     ['/lab/dash/log?entry=7', '/lab/dash/risk', '/lab/dash/risk']
+    >>> read_target("//[", "/lab/dash")
+    '/lab/dash/risk'
     """
     start = f"{root}/{START}"
     if not (wanted.isascii() and wanted.isprintable()):
         return start
-    parts = urlsplit(wanted)
+    try:
+        parts = urlsplit(wanted)
+    except ValueError:  # brackets that hold no IPv6 address
+        return start
     path = unquote(parts.path)  # browsers leave a folder for `%2e%2e`, too
     is_ours = not parts.scheme and not parts.netloc and path.startswith(f"{root}/")
     is_plain = path.isprintable() and not {".", ".."} & {*path.split("/")} and "\\" not in path
