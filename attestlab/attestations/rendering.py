@@ -8,6 +8,17 @@ from datetime import datetime
 
 from attestlab.attestations.bundle.reader import BUNDLE_FORMAT
 from attestlab.attestations.lifecycle import StatusChanged
+from attestlab.attestations.proof_shapes import (
+    ChainOut,
+    ChunkOut,
+    IssuerChainOut,
+    LogEntryOut,
+    LoggedOut,
+    ProofOut,
+    StatusListOut,
+    StatusProofOut,
+    TreeHeadOut,
+)
 from attestlab.attestations.results import Minted, VerificationOutcome
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.shapes import (
@@ -15,27 +26,15 @@ from attestlab.attestations.shapes import (
     BundleIssuerOut,
     BundleKeyOut,
     BundleOut,
-    ChainOut,
-    ChunkOut,
-    GovernanceOut,
-    IssuerChainOut,
-    LogEntryOut,
-    LoggedOut,
-    LogOut,
     MintOut,
-    ProofOut,
     RevokedOut,
-    StatusListOut,
-    StatusProofOut,
     SupersededOut,
-    TreeHeadOut,
-    VerifyDetailsOut,
-    VerifyOut,
 )
 from attestlab.attestations.store import AttestationEvidence, CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
+from attestlab.attestations.verification.shapes import GovernanceOut, LogOut, VerifyDetailsOut, VerifyOut
 from attestlab.core.encoding import b64_encode, b64url_encode
 from attestlab.core.errors import IntegrityFailed
 from attestlab.core.row_rendering import RowRenderer

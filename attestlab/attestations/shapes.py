@@ -1,4 +1,4 @@
-"""Wire models of attestations (SPEC, Resources; CONTRACT sections 5 and 6)."""
+"""Wire models of attestations (SPEC, Resources; CONTRACT section 5)."""
 
 from typing import Annotated, Literal
 
@@ -6,12 +6,13 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, Str
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from attestlab.attestations.rules import Reason, Status, Verdict
+from attestlab.attestations.proof_shapes import LogEntryOut, ProofOut, StatusProofOut, TreeHeadOut
+from attestlab.attestations.rules import Status
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import Email, In, Moment, Out, SecretText, Sha256Hex, Uuid, one_of
-from attestlab.issuers.shapes import AlgorithmName, CustodyName, IssuerStatusName, RiskRatingName, TrustTierName
+from attestlab.issuers.shapes import AlgorithmName, CustodyName, TrustTierName
 from attestlab.web.paging import OffsetPageQuery
 from attestlab.web.problems import ErrorEnvelope
 
@@ -26,7 +27,6 @@ def _require_known_schema(name: str) -> str:
 
 SchemaId = Annotated[str, one_of(CATALOGUE)]
 KnownSchema = Annotated[SchemaId, AfterValidator(_require_known_schema)]
-ReasonCode = Annotated[str, one_of(Reason)]
 ContentTypeName = Annotated[str, one_of(ContentType)]
 
 
@@ -73,16 +73,6 @@ class RevokedOut(Out):
     revoked_at: Moment
     revocation_reason: str
     log_index: int
-
-
-class ProofOut(Out):
-    """An inclusion proof; `hashes` are ordered from leaf to root, each `sha256:<hex>`."""
-
-    log_index: int
-    tree_size: int
-    leaf_hash: str
-    root_hash: str
-    hashes: list[str]
 
 
 class MintOut(Out):
@@ -178,72 +168,6 @@ class BundleKeyOut(Out):
     public_key: str
 
 
-class TreeHeadOut(Out):
-    """A signed tree head; a verifier must trust only the `checkpoint` note."""
-
-    tree_size: int
-    root_hash: str
-    signature: str
-    checkpoint: str
-    timestamp: Moment
-    cosignatures: list[str]
-
-
-class LogEntryOut(Out):
-    """The log entry (standard base64) and the nonce (hex) that opens its commitment."""
-
-    entry_b64: str
-    nonce: str
-
-
-class LoggedOut(Out):
-    """A log entry (standard base64) and its path to the root of the bundle's checkpoint, leaf to root."""
-
-    entry_b64: str
-    log_index: int
-    hashes: list[str]
-
-
-class ChainOut(Out):
-    """The first and the newest status entry of a key or an issuer, which are the same until the first change.
-
-    For a revoked issuer, `newest` is the entry that revoked it.
-    """
-
-    first: LoggedOut
-    newest: LoggedOut
-
-
-class IssuerChainOut(ChainOut):
-    """The status entries of an issuer; `profile` is an entry after the one that revoked it, and names the issuer."""
-
-    profile: LoggedOut | None
-
-
-class ChunkOut(Out):
-    """A chunk of a status list (standard base64) and its path to the list's digest."""
-
-    number: int
-    data_b64: str
-    hashes: list[str]
-
-
-class StatusListOut(Out):
-    """A status list that is in the log, with its chunks that cover the attestation, its key and its issuer."""
-
-    entry: LoggedOut
-    chunks: list[ChunkOut]
-
-
-class StatusProofOut(Out):
-    """Status entries of the attestation, its key and its issuer, and the newest status list."""
-
-    attestation: LoggedOut | None
-    key: ChainOut
-    issuer: IssuerChainOut
-    list: StatusListOut | None
-
-
 class BundleOut(Out):
     """Everything needed to verify an attestation offline."""
 
@@ -307,73 +231,6 @@ class BatchOut(Out):
     """Results of a batch, in the order of the request's items."""
 
     items: list[BatchItemOut]
-
-
-class VerifyIn(In):
-    """The attestation to verify, and the payload and document hash that the verifier holds."""
-
-    attestation_id: Uuid
-    payload_b64url: str | None = None
-    document_hash_hex: Sha256Hex | None = None
-    verification_profile_id: Uuid | None = None
-
-
-class VerifyQuery(In):
-    """Whether to follow a superseded attestation to its latest successor."""
-
-    follow: Literal["latest"] | None = None
-
-
-class LogOut(Out):
-    """Position of an attestation in the log, and whether its inclusion proof was verified."""
-
-    log_id: str
-    leaf_index: int
-    proof_checked: bool
-
-
-class GovernanceOut(Out):
-    """The issuer's status and ratings now and at the mint (SPEC, Governance object)."""
-
-    issuer_status: IssuerStatusName
-    issuer_trust_tier: TrustTierName
-    issuer_risk_rating: RiskRatingName
-    issuer_jurisdiction: str | None
-    issuer_display_name: str | None
-    primary_color: str | None
-    accent_color: str | None
-    logo_url: str | None
-    snapshot_status: IssuerStatusName
-    snapshot_trust_tier: TrustTierName
-    snapshot_risk_rating: RiskRatingName
-    snapshot_jurisdiction: str | None
-
-
-class VerifyDetailsOut(Out):
-    """The second documented shape of a verification response."""
-
-    issuer_id: str
-    issuer_name: str
-    log_index: int | None
-
-
-class VerifyOut(Out):
-    """A verification: exactly one verdict, and a reason code for every check that ran."""
-
-    verdict: Verdict
-    valid: bool
-    reasons: list[ReasonCode]
-    attestation_id: Uuid
-    issuer_id: str
-    kid: str
-    alg: str
-    payload_hash: str
-    document_hash: str
-    log: LogOut | None
-    governance: GovernanceOut | None
-    superseded_by_attestation_id: Uuid | None = None
-    latest_attestation_id: Uuid | None = None
-    details: VerifyDetailsOut
 
 
 class SchemaOut(Out):

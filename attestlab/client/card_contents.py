@@ -24,11 +24,13 @@ from attestlab.client.cards import (
 )
 
 if TYPE_CHECKING:
-    from attestlab.attestations.shapes import AttestationOut, LogOut, MintOut, VerifyOut
+    from attestlab.attestations.shapes import AttestationOut, MintOut
+    from attestlab.attestations.verification.shapes import LogOut, VerifyOut
     from attestlab.exports.shapes import OpenBadgeVerifyOut
     from attestlab.issuers.shapes import IssuerOut
     from attestlab.log.shapes import HeadOut
-    from attestlab.policy.shapes import DecisionOut, EvaluateOut, PolicyOut, PolicySummaryOut
+    from attestlab.policy.decision_shapes import DecisionOut, EvaluateOut
+    from attestlab.policy.shapes import PolicyOut, PolicySummaryOut
     from attestlab.simulation.shapes import SimulationOut
     from attestlab.webhooks.delivery_shapes import WebhookDeliveryOut
     from attestlab.webhooks.shapes import WebhookEndpointOut

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.shapes import VerifyOut
+from attestlab.attestations.verification.shapes import VerifyOut
 from attestlab.core.shapes import In, Moment, Out
 from attestlab.issuers.shapes import JwksOut
 

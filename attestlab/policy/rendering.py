@@ -9,6 +9,15 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from attestlab.core.row_rendering import RowRenderer
+from attestlab.policy.decision_shapes import (
+    ChangeOut,
+    CounterfactualOut,
+    DecisionOut,
+    DiagnosticOut,
+    EvaluateOut,
+    ExplainedPolicyOut,
+    ExplainedRuleOut,
+)
 from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Explanation
 from attestlab.policy.evaluation.counterfactual import Counterfactual, ValueChange
 from attestlab.policy.evaluation.policy_set import SetDecision
@@ -21,14 +30,7 @@ from attestlab.policy.shapes import (
     AnalysisOut,
     AttributeOut,
     AttributesOut,
-    ChangeOut,
-    CounterfactualOut,
-    DecisionOut,
-    DiagnosticOut,
     Effects,
-    EvaluateOut,
-    ExplainedPolicyOut,
-    ExplainedRuleOut,
     FindingOut,
     PolicyOut,
     PolicySummaryOut,

@@ -14,6 +14,7 @@ from attestlab.policy import jobs, rendering
 from attestlab.policy.active_policies import PendingDecision, PolicyQuery
 from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.checked_input import CheckedAttributes, CheckedDocument
+from attestlab.policy.decision_shapes import DecisionOut, EvaluateIn, EvaluateOut
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.formats.toml import parse_body, parse_body_or_id
 from attestlab.policy.jobs import CHECK_TIMEOUT_S, LARGE_BYTES
@@ -27,9 +28,6 @@ from attestlab.policy.shapes import (
     AnalyzeIn,
     AttributesIn,
     AttributesOut,
-    DecisionOut,
-    EvaluateIn,
-    EvaluateOut,
     PolicyIn,
     PolicyOut,
     PolicySummaryOut,

@@ -8,7 +8,8 @@ from pydantic import ConfigDict
 from attestlab.attestations import rendering as attestation_rendering
 from attestlab.attestations.decision_recording import record_decisions
 from attestlab.attestations.service import Attestations
-from attestlab.attestations.shapes import BundleOut, VerifyOut
+from attestlab.attestations.shapes import BundleOut
+from attestlab.attestations.verification.shapes import VerifyOut
 from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In

@@ -11,9 +11,11 @@ from typing import Final, get_args
 
 from pydantic import BaseModel
 
+from attestlab.attestations import proof_shapes
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations import shapes as attestation_shapes
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
+from attestlab.attestations.verification import shapes as verification_shapes
 from attestlab.audit import shapes as audit_shapes
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.delivery.service import DeliveryState
@@ -32,6 +34,7 @@ from attestlab.log.entries import EntryType
 from attestlab.orgs import rules as org_rules
 from attestlab.orgs import shapes as org_shapes
 from attestlab.orgs.role_rules import UserStatus
+from attestlab.policy import decision_shapes
 from attestlab.policy import routes as policy_routes
 from attestlab.policy import rules as policy_rules
 from attestlab.policy import shapes as policy_shapes
@@ -81,24 +84,24 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "supersession": attestation_shapes.SupersededOut,
     "attestation_pack_input": attestation_shapes.PackIn,
     "attestation_pack": attestation_shapes.PackOut,
-    "verification_input": attestation_shapes.VerifyIn,
-    "verification_query": attestation_shapes.VerifyQuery,
-    "verification_response": attestation_shapes.VerifyOut,
-    "verification_log": attestation_shapes.LogOut,
-    "verification_details": attestation_shapes.VerifyDetailsOut,
-    "governance": attestation_shapes.GovernanceOut,
+    "verification_input": verification_shapes.VerifyIn,
+    "verification_query": verification_shapes.VerifyQuery,
+    "verification_response": verification_shapes.VerifyOut,
+    "verification_log": verification_shapes.LogOut,
+    "verification_details": verification_shapes.VerifyDetailsOut,
+    "governance": verification_shapes.GovernanceOut,
     "proof_bundle": attestation_shapes.BundleOut,
     "bundle_issuer": attestation_shapes.BundleIssuerOut,
     "bundle_key": attestation_shapes.BundleKeyOut,
-    "bundle_log_entry": attestation_shapes.LogEntryOut,
-    "status_proof": attestation_shapes.StatusProofOut,
-    "entry_chain": attestation_shapes.ChainOut,
-    "issuer_entry_chain": attestation_shapes.IssuerChainOut,
-    "logged_entry": attestation_shapes.LoggedOut,
-    "status_list": attestation_shapes.StatusListOut,
-    "status_chunk": attestation_shapes.ChunkOut,
-    "inclusion_proof": attestation_shapes.ProofOut,
-    "signed_tree_head": attestation_shapes.TreeHeadOut,
+    "bundle_log_entry": proof_shapes.LogEntryOut,
+    "status_proof": proof_shapes.StatusProofOut,
+    "entry_chain": proof_shapes.ChainOut,
+    "issuer_entry_chain": proof_shapes.IssuerChainOut,
+    "logged_entry": proof_shapes.LoggedOut,
+    "status_list": proof_shapes.StatusListOut,
+    "status_chunk": proof_shapes.ChunkOut,
+    "inclusion_proof": proof_shapes.ProofOut,
+    "signed_tree_head": proof_shapes.TreeHeadOut,
     "claim_schema": attestation_shapes.SchemaOut,
     "share_link_query": portal_routes.LinkQuery,
     "share_link_badge_query": portal_routes.BadgeLinkQuery,
@@ -197,14 +200,14 @@ OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
     "policy_attribute": policy_shapes.AttributeOut,
     "verification_profile_input": policy_shapes.VerificationProfileIn,
     "verification_profile": policy_shapes.ProfileOut,
-    "policy_evaluation_input": policy_shapes.EvaluateIn,
-    "policy_evaluation": policy_shapes.EvaluateOut,
-    "policy_diagnostic": policy_shapes.DiagnosticOut,
-    "policy_decision": policy_shapes.DecisionOut,
-    "policy_explained": policy_shapes.ExplainedPolicyOut,
-    "policy_explained_rule": policy_shapes.ExplainedRuleOut,
-    "policy_counterfactual": policy_shapes.CounterfactualOut,
-    "policy_change": policy_shapes.ChangeOut,
+    "policy_evaluation_input": decision_shapes.EvaluateIn,
+    "policy_evaluation": decision_shapes.EvaluateOut,
+    "policy_diagnostic": decision_shapes.DiagnosticOut,
+    "policy_decision": decision_shapes.DecisionOut,
+    "policy_explained": decision_shapes.ExplainedPolicyOut,
+    "policy_explained_rule": decision_shapes.ExplainedRuleOut,
+    "policy_counterfactual": decision_shapes.CounterfactualOut,
+    "policy_change": decision_shapes.ChangeOut,
     "policy_analysis_input": policy_shapes.AnalyzeIn,
     "policy_analysis": policy_shapes.AnalysisOut,
     "policy_finding": policy_shapes.FindingOut,

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.policy.decision_shapes import CounterfactualOut
 from attestlab.policy.language.attributes import PATH_LENGTH
-from attestlab.policy.shapes import Categories, CounterfactualOut, Effects, SentPolicy, Targets
+from attestlab.policy.shapes import Categories, Effects, SentPolicy, Targets
 
 Paths = Annotated[list[Annotated[str, Field(max_length=PATH_LENGTH)]], Field(max_length=3, default_factory=list)]
 

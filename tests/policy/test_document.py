@@ -15,7 +15,8 @@ from attestlab.policy.evaluation.binder import bind
 from attestlab.policy.language.ast import Effect
 from attestlab.policy.language.attributes import PLATFORM, Attribute, AttributeType
 from attestlab.policy.language.context import ContextNormalizer
-from attestlab.policy.language.document import MAX_JSON_DEPTH, MAX_RULES, Document
+from attestlab.policy.language.document import MAX_RULES, Document
+from attestlab.policy.language.document_bounds import MAX_JSON_DEPTH
 from support.policies.documents import REGISTRY, bind_document, make_condition, make_document, make_rule
 
 PLAIN = make_condition("trust_tier", "eq", "BASIC")

@@ -7,7 +7,7 @@ from attestlab.attestations.decision_recording import record_verification
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.policy_enforcement import Profile
 from attestlab.attestations.service import Attestations
-from attestlab.attestations.shapes import VerifyIn, VerifyOut, VerifyQuery
+from attestlab.attestations.verification.shapes import VerifyIn, VerifyOut, VerifyQuery
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.errors import AuthInvalid, AuthRequired, BillingLimit, NotFound
 from attestlab.log.service import Log

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, PrivateAttr
 
-from attestlab.attestations.shapes import AttestationOut, MintOut, RevokedOut, VerifyOut
+from attestlab.attestations.shapes import AttestationOut, MintOut, RevokedOut
+from attestlab.attestations.verification.shapes import VerifyOut
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File

@@ -11,11 +11,12 @@ from attestlab.client.handles.base import Handle
 from attestlab.client.handles.replays import bind_policy, read_registry
 from attestlab.client.json_values import read_facts
 from attestlab.client.service_client import ServiceClient
+from attestlab.policy.decision_shapes import CounterfactualOut, DiagnosticOut, ExplainedRuleOut
 from attestlab.policy.evaluation.counterfactual import find_counterfactual
 from attestlab.policy.evaluation.explanation import ExplainedRule, explain, find_missing
 from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.context import ContextNormalizer
-from attestlab.policy.shapes import CounterfactualOut, DiagnosticOut, Effects, ExplainedRuleOut
+from attestlab.policy.shapes import Effects
 
 
 class DraftDecisionHandle(Handle):

@@ -17,13 +17,10 @@ from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.extras import naming_extras
+from attestlab.policy.decision_shapes import DecisionOut, DiagnosticOut, EvaluateOut, ExplainedPolicyOut
 from attestlab.policy.shapes import (
     AnalysisOut,
     AttributeOut,
-    DecisionOut,
-    DiagnosticOut,
-    EvaluateOut,
-    ExplainedPolicyOut,
     FindingOut,
     PolicyOut,
     PolicySummaryOut,

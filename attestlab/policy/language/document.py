@@ -36,6 +36,7 @@ from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.core.text_forms import describe_form, explain_form
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import Op
+from attestlab.policy.language.document_bounds import require_bounded
 from attestlab.policy.language.document_schema import (
     COMBINATION,
     describe_comparison,
@@ -47,8 +48,6 @@ MAX_RULES = 1_000
 MAX_TESTS = 1_000
 MAX_OPERANDS = 200  # of one `all` or `any`
 MAX_VALUES = 1_000  # of one `in` or `not_in`
-MAX_JSON_VALUES = 50_000  # JSON values of a whole document
-MAX_JSON_DEPTH = 32  # JSON levels of a whole document; each level of a condition takes two
 MAX_DOCUMENT_BYTES = 1_048_576  # of its canonical form
 _ID = describe_form(
     r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$",
@@ -221,7 +220,7 @@ class Document(SourceModel):
             ValidationFailed: the document is too large, too deep, or of the wrong shape; every error has its JSON
                 Pointer.
         """
-        _require_bounded(raw)
+        require_bounded(raw)
         try:
             document = cls.model_validate(raw)
         except ValidationError as faults:
@@ -246,27 +245,6 @@ class Document(SourceModel):
     def content(self) -> dict[str, object]:
         """Return the content as JSON values; a condition has only the members of its form."""
         return self.model_dump(mode="json", by_alias=True, exclude={"version", "status"}, exclude_none=True)
-
-
-def _require_bounded(raw: object) -> None:
-    """Reject a document with too many values or levels, without recursion, before any recursive code reads it."""
-    level, depth, nodes = [raw], 0, 0
-    while level:
-        nodes, depth = nodes + len(level), depth + 1
-        if nodes > MAX_JSON_VALUES or depth > MAX_JSON_DEPTH:
-            raise ValidationFailed.of(
-                "",
-                "too_large",
-                f"A policy has at most {MAX_JSON_VALUES:,} values in at most {MAX_JSON_DEPTH} levels.",
-            )
-        level = [inner for value in level for inner in _children(value)]
-
-
-def _children(value: object) -> Iterator[object]:
-    if isinstance(value, Mapping):
-        yield from value.values()
-    elif isinstance(value, list | tuple):
-        yield from value
 
 
 def _require_unique_names(document: Document) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from attestlab.policy.shapes import ExplainedRuleOut
+from attestlab.policy.decision_shapes import ExplainedRuleOut
 from attestlab_dashboards import icons
 from attestlab_dashboards.policy.documents import describe_leaf, describe_value
 from attestlab_dashboards.policy.words import effect_pill

@@ -18,7 +18,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.policies import AttributeHandle, ExplanationHandle
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.shapes import ChangeOut
+from attestlab.policy.decision_shapes import ChangeOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import utc
 from attestlab_dashboards.pages import Pane
