@@ -6,6 +6,7 @@ parsed by the strict parsers of `core.encoding`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -105,11 +106,26 @@ def omit_default(schema: JsonDict) -> None:
     del schema["default"]
 
 
-class Shape(BaseModel):
-    """A wire model.
+_WIRE_NAMES: dict[type, str] = {}
+_SOURCES: dict[type, str] = {}
+_WORD_START = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 
-    Its `repr` is one line with the values of its set fields, cut short; those of type `SecretText` are left out.
+
+class Shape(BaseModel):
+    """A wire model: `class NewKeyOut(Out, wire_name="replacement_key", source="CONTRACT 4")`.
+
+    `wire_name` is its name in OpenAPI and in the data dictionary, where `find_wire_name` derives another one from the
+    class. `source` is the document that specifies its fields. The line under a field is its meaning.
+
+    The `repr` of a value is one line with its set fields, cut short; those of type `SecretText` are left out.
     """
+
+    def __init_subclass__(cls, *, wire_name: str | None = None, source: str | None = None) -> None:
+        super().__init_subclass__()
+        if wire_name is not None:
+            _WIRE_NAMES[cls] = wire_name
+        if source is not None:
+            _SOURCES[cls] = source
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={show_value(value)}" for name, value in self._list_shown())
@@ -142,3 +158,22 @@ class Out(Shape):
     """A response body; later versions may add fields but never remove one."""
 
     model_config = ConfigDict(frozen=True, serialize_by_alias=True)
+
+
+def find_wire_name(model: type[BaseModel]) -> str:
+    """Return the name of a model's object: the one that its class declares, or one that is derived from the class.
+
+    >>> class KeyPairIn(In):
+    ...     kid: str
+    >>> find_wire_name(KeyPairIn)
+    'key_pair_input'
+    """
+    if (declared := _WIRE_NAMES.get(model)) is not None:
+        return declared
+    name = re.sub("In$", "Input", model.__name__.removesuffix("Out"))
+    return _WORD_START.sub("_", name).lower()
+
+
+def find_source(model: type) -> str | None:
+    """Return the document that specifies the fields of a model, if its class names one."""
+    return _SOURCES.get(model)

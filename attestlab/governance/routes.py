@@ -47,10 +47,12 @@ _render_month_count = RowRenderer(MonthCountOut, MonthCount, month=lambda row: f
 _render_recipient_count = RowRenderer(RecipientCountOut, RecipientCount)
 
 
-class RadiusQuery(In):
+class RadiusQuery(In, wire_name="blast_radius_query", source="CONTRACT 4"):
     """The key of a blast radius; without one, it covers the issuer with all its keys."""
 
     kid: str | None = None
+    """Only attestations of this key; by default those of all keys of the issuer. Format: 1-64 of A-Z a-z 0-9 . _ : -.
+    """
 
 
 async def _count_impact(body: IssuerRequestIn, caller: Caller, governance: Governance, executor: Executor) -> str:

@@ -16,67 +16,95 @@ PlanName = Annotated[str, one_of(Plan)]
 Token = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
-class LoginIn(In):
+class LoginIn(In, source="CONTRACT 3"):
     """An e-mail address and its password."""
 
     email: Email
+    """The address of the account. Format: e-mail address."""
     password: Password
+    """Its password. Format: text."""
 
 
-class RefreshIn(In):
+class RefreshIn(In, source="CONTRACT 3"):
     """A refresh token; this request uses it up."""
 
     refresh_token: Token
+    """The refresh token; this request uses it up. Format: as in tokens."""
 
 
-class LogoutIn(In):
+class LogoutIn(In, source="CONTRACT 3"):
     """The refresh token of another session to end as well."""
 
     refresh_token: Token | None = None
+    """The refresh token of another session to end as well. Format: as in tokens."""
 
 
-class PasswordIn(In):
+class PasswordIn(In, source="CONTRACT 3"):
     """A person's current password and the new one."""
 
     current_password: Password
+    """The present password. Format: text."""
     new_password: Password
+    """The password from now on. Format: text, at least 12 characters."""
 
 
-class TokensOut(Out):
+class TokensOut(Out, source="CONTRACT 3"):
     """The tokens of a session; times are in seconds."""
 
     access_token: SecretText
+    """The token for a person's requests. Format: JWT, compact JWS, RFC 7519."""
     token_type: Literal["Bearer"] = "Bearer"
+    """The scheme of the Authorization header. Format: Bearer."""
     expires_in: int
+    """The lifetime of the access token. Format: 3600 seconds."""
     refresh_token: SecretText
+    """The token for the next refresh; it can be used once. Format: prefix, r_ and 43 base64url characters."""
     refresh_expires_in: int
+    """The lifetime of the refresh token. Format: 2592000 seconds."""
 
 
-class CredentialOut(Out):
+class CredentialOut(Out, wire_name="me_credential", source="CONTRACT 3"):
     """The credential of this request; `service` is a lab in the service's own process, with its tenant's id."""
 
     type: Literal["api_key", "jwt", "service"]
+    """Its kind. Format: api_key, jwt, or service: a lab in the service's own process."""
     id: Uuid
+    """The key; for a person the session. Format: UUID, 36 characters."""
     scopes: list[ScopeName]
+    """Its current permissions. Format: scopes, see docs/access.md."""
     expires_at: Moment | None
+    """From this moment on it is invalid; null if it does not expire. Format: RFC 3339 date-time, UTC, milliseconds."""
 
 
-class MeOut(Out):
+class MeOut(Out, source="CONTRACT 3"):
     """The user or API key of this request; `email` is null for an API key."""
 
     id: Uuid
+    """The person; for an API key the key. Format: UUID, 36 characters."""
     tenant_id: Uuid
+    """The tenant of the caller. Format: UUID, 36 characters."""
     tenant_name: str
+    """The tenant's name. Format: text, 1-200 characters."""
     org_id: Uuid | None
+    """The organization they belong to; for an API key the tenant's first. Format: UUID, 36 characters."""
     email: str | None
+    """Their e-mail address; null for an API key. Format: e-mail address, lower case."""
     name: str
+    """The name of the person or the key. Format: text, at most 200 characters."""
     realm: RealmName
+    """The kind of account. Format: tenant, consumer or platform."""
     roles: list[RoleName]
+    """Their current roles in the tenant and on the platform; none for API keys and consumers.
+    Format: owner, admin, analyst, member, super_admin, content_admin, reviewer.
+    """
     plan: PlanName
+    """The tenant's plan. Format: FREE, STARTER, PROFESSIONAL or ENTERPRISE."""
     credential: CredentialOut
+    """The credential of the request."""
 
 
-class TokenKeysOut(Out):
+class TokenKeysOut(Out, source="CONTRACT 3"):
     """The keys that sign access tokens, as a JSON Web Key Set (RFC 7517)."""
 
     keys: list[dict[str, object]]
+    """The keys that sign access tokens. Format: JWK, RFC 7517."""

@@ -48,10 +48,11 @@ _TOML = "application/toml"
 _PEOPLE = users_with(ACTIVATORS)
 
 
-class FormatQuery(In):
+class FormatQuery(In, wire_name="policy_query", source="CONTRACT 9"):
     """Selects the newest document alone: as JSON, as `PUT` accepts it, or as TOML, for its `{"toml": "..."}`."""
 
     format: Literal["json", "toml"] | None = None
+    """Answers the newest document alone, in this format. Format: json or toml."""
 
 
 @routes.get("/v1/policies/attributes", scope=Scope.POLICIES_READ)

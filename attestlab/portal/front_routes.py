@@ -34,19 +34,24 @@ _HTML_BODY = {"text/html": str}
 _TEXT_BODY = {"text/plain": str}
 
 
-class SearchQuery(In):
+class SearchQuery(In, wire_name="page_search_query", source="UX First page"):
     """The query parameters of a search; parameters that other programs add are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
     q: str = ""
+    """What to find. Format: an id, a link, an index of the log or a SHA-256; at most 500 characters are read."""
     file: str | None = None
+    """Present if the SHA-256 is that of a file that a browser hashed; it changes the words only.
+    Format: any text, such as 1.
+    """
 
 
-class BadgeForm(In):
+class BadgeForm(In, wire_name="page_badge_form", source="UX First page"):
     """What the form of the first page sends: a picture that holds an Open Badge."""
 
     content_b64url: str = ""
+    """The picture, PNG or SVG, whose Open Badge to verify. Format: base64url, at most 768,000 bytes decoded."""
 
 
 @routes.get("/", scope=PUBLIC, cache_control="no-store", page=True, produces=_HTML_BODY)

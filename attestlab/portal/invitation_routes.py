@@ -22,20 +22,24 @@ _HTML_BODY = {"text/html": str}
 _FORM_LIMIT_BYTES = 16 * 1024
 
 
-class InvitationQuery(In):
+class InvitationQuery(In, source="CONTRACT 11.0"):
     """The token of an invitation's link; parameters that mail programs add are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
     token: str = Field(default="", max_length=256, repr=False)
+    """The token of the mailed link. Format: 43 base64url characters."""
 
 
-class InvitationForm(In):
+class InvitationForm(In, source="CONTRACT 11.0"):
     """What the form of an invitation sends; the page states what is wrong with it."""
 
     token: str = Field(default="", repr=False)
+    """The token of the mailed link, which the page repeats. Format: 43 base64url characters."""
     name: str = ""
+    """How the person is called. Format: one line, 1-200 characters."""
     password: str = Field(default="", repr=False)
+    """The password that the person chooses. Format: at least 12 characters, at most 1024 bytes."""
 
 
 @routes.get(

@@ -34,18 +34,20 @@ _SVG = "image/svg+xml"
 _VARY_ACCEPT = {"Vary": "Accept"}
 
 
-class LinkQuery(In):
+class LinkQuery(In, wire_name="share_link_query", source="CONTRACT 5"):
     """Query parameters of a shared link; parameters that mail programs and networks add are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
     k: str | None = None
+    """The key of the shared link, which shows the claims. Format: base64url."""
 
 
-class BadgeLinkQuery(LinkQuery):
+class BadgeLinkQuery(LinkQuery, wire_name="share_link_badge_query", source="UX First page"):
     """Query parameters of the link to an Open Badge: the key, and the format of the picture."""
 
     format: PictureFormat = PictureFormat.PNG
+    """The format of the picture. Format: png or svg; default png."""
 
 
 @routes.get(

@@ -19,16 +19,20 @@ Check = Callable[[], Awaitable[None] | None]
 CheckResult = Literal["ok", "failed"]
 
 
-class Health(Out):
+class Health(Out, source="CONTRACT 11"):
     """The process runs."""
 
     status: Literal["ok"]
+    """The process answers. Format: ok."""
 
 
-class Readiness(Health):
+class Readiness(Health, source="CONTRACT 11"):
     """Readiness of the process; each check is `ok` or `failed`."""
 
+    status: Literal["ok"]
+    """The process can serve requests. Format: ok."""
     checks: dict[str, CheckResult]
+    """The result of each check. Format: ok or failed by name."""
 
 
 def health_routes(checks: Mapping[str, Check]) -> Routes:

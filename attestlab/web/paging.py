@@ -30,11 +30,13 @@ _SEPARATOR = "."  # between a position and the digest of its filters; base64url 
 _MAX_NUMBER = 2**63 - 1
 
 
-class PageQuery(In):
+class PageQuery(In, source="CONTRACT 2"):
     """The query of a list."""
 
     limit: Annotated[int, Field(ge=1, le=100), NO_CONDITION] = 50
+    """The number of rows on a page. Format: 1-100, by default 50."""
     cursor: Annotated[str | None, NO_CONDITION] = None
+    """Next_cursor of the page before; left out for the first page. Format: opaque."""
 
     @property
     def given_filters(self) -> set[str]:
@@ -42,10 +44,11 @@ class PageQuery(In):
         return self.model_fields_set - OffsetPageQuery.model_fields.keys()
 
 
-class OffsetPageQuery(PageQuery):
+class OffsetPageQuery(PageQuery, source="CONTRACT 2"):
     """The query of a list that also takes an offset; a cursor takes precedence over an offset."""
 
     offset: Annotated[int, Field(ge=0, le=2**31), NO_CONDITION] = 0
+    """The number of rows to skip, where no cursor is given. Format: from 0."""
 
     @property
     def rows_to_skip(self) -> int:
@@ -53,11 +56,13 @@ class OffsetPageQuery(PageQuery):
         return 0 if self.cursor is not None else self.offset
 
 
-class Page(Out, Generic[Item]):
+class Page(Out, Generic[Item], source="CONTRACT 2"):
     """One page; `next_cursor` is null at the end."""
 
     items: list[Item]
+    """The rows of this page. Format: newest first."""
     next_cursor: str | None
+    """The cursor of the next page; null at the end. Format: opaque."""
 
 
 def split_page(

@@ -49,14 +49,19 @@ def list_codes() -> list[str]:
     return sorted({kind.code for kind in STATUS_OF})
 
 
-class ErrorEnvelope(Out):
+class ErrorEnvelope(Out, wire_name="error", source="CONTRACT 1"):
     """Every error of every route; `details.request_id` equals the X-Request-Id header."""
 
     code: Annotated[str, one_of(list_codes())]
+    """The stable code of the error, for programs. Format: a code of CONTRACT section 1."""
     message: str
+    """What is wrong and what to do, for people. Format: text."""
     http_status: int
+    """The HTTP status of the response. Format: 400-599."""
     retry_after_ms: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    """How long to wait before the next attempt. Format: milliseconds; left out if a retry is no remedy."""
     details: dict[str, object]
+    """Details for programs; request_id equals the X-Request-Id header. Format: request_id, and more by code."""
 
 
 class PageOfError(Protocol):

@@ -98,32 +98,41 @@ WrittenValues = Annotated[
 Operands = Annotated[tuple["Condition", ...], Field(min_length=1, max_length=MAX_OPERANDS, strict=False)]
 
 
-class AllDoc(SourceModel):
+class AllDoc(SourceModel, wire_name="policy_all", source="CONTRACT 9"):
     """Holds if each of the conditions holds."""
 
     all: Operands
+    """The conditions that must all hold. Format: 1-200 conditions."""
 
 
-class AnyDoc(SourceModel):
+class AnyDoc(SourceModel, wire_name="policy_any", source="CONTRACT 9"):
     """Holds if one of the conditions holds."""
 
     any: Operands
+    """The conditions of which one must hold. Format: 1-200 conditions."""
 
 
-class NotDoc(SourceModel):
+class NotDoc(SourceModel, wire_name="policy_not", source="CONTRACT 9"):
     """Holds if the condition does not."""
 
     not_: Condition = Field(alias="not")
+    """The condition that must not hold. Format: a condition."""
 
 
-class ComparisonDoc(SourceModel):
+class ComparisonDoc(SourceModel, wire_name="policy_comparison", source="CONTRACT 9"):
     """Compares an attribute with a value; the operator determines which values it takes."""
 
     model_config = ConfigDict(json_schema_extra=describe_comparison)
 
     attr: Annotated[str, Field(json_schema_extra=describe_path)]
+    """The attribute that is compared. Format: a path, see GET /v1/policies/attributes."""
     op: Annotated[Op, Word]
+    """The operator, which the type of the attribute must have. Format: eq, ne, in, not_in, lt, lte, gt, gte or exists.
+    """
     value: WrittenValue | WrittenValues
+    """The value that the attribute is compared with.
+    Format: a list for in and not_in, a number for lt lte gt gte, true or false for exists.
+    """
 
 
 def _find_form(written: object) -> str | None:
@@ -157,25 +166,36 @@ _FORMS = {frozenset(list_members(form)): form.__name__ for form in (ComparisonDo
 _CONDITION_MEMBERS = sorted(member for form in _FORMS for member in form)
 
 
-class RuleDoc(SourceModel):
+class RuleDoc(SourceModel, wire_name="policy_rule", source="CONTRACT 9"):
     """A rule; without a `reason` a denial names the rule's id."""
 
     id: RuleId
+    """Its name in decisions, used once in the policy. Format: 1-64 of A-Z a-z 0-9 _ . : -."""
     effect: Annotated[Effect, Word]
+    """The decision if it is the first that matches. Format: ALLOW or DENY."""
     priority: Annotated[int, Field(ge=0, le=1_000_000)]
+    """Its place: a lower number comes first, then DENY before ALLOW. Format: 0-1000000."""
     enabled: bool = True
+    """Whether it is evaluated. Format: true or false, by default true."""
     mode: Annotated[Mode, Word] = Mode.ENFORCE
+    """MONITOR is evaluated and reported, without effect. Format: ENFORCE or MONITOR, by default ENFORCE."""
     reason: Annotated[str, Field(max_length=500)] = ""
+    """What a denial says to people; without one it names the rule. Format: at most 500 characters."""
     when: Condition
+    """The condition under which it matches. Format: a condition, see docs/policies.md."""
 
 
-class PolicyTest(SourceModel):
+class PolicyTest(SourceModel, source="CONTRACT 9"):
     """The expected result of the policy alone for a context; without `matched_rules` only `allowed` is compared."""
 
     name: Name
+    """Its name, used once in the policy. Format: 1-128 characters."""
     context: dict[str, object]
+    """The values that the rules compare. Format: attributes, nested or with dotted names."""
     allowed: bool
+    """The expected decision. Format: true or false."""
     matched_rules: Annotated[tuple[RuleId, ...], Field(strict=False)] | None = None
+    """The rules that are expected to match; null compares only allowed. Format: rule ids."""
 
 
 def _describe_document(schema: JsonSchemaValue) -> None:
@@ -188,21 +208,31 @@ def _describe_document(schema: JsonSchemaValue) -> None:
     schema["examples"] = [{**head, "default_effect": "DENY", "rules": [rule]}]
 
 
-class Document(SourceModel):
+class Document(SourceModel, wire_name="policy_document", source="CONTRACT 9"):
     """A complete policy. The service sets `version` and `status`, which are not part of its meaning."""
 
     model_config = ConfigDict(json_schema_extra=_describe_document)
 
     name: Name
+    """Its name, for people. Format: 1-128 characters."""
     category: Annotated[Category, Word]
+    """The action that it decides. Format: MINT, VERIFY or BUNDLE_EXPORT."""
     target_type: Annotated[TargetType, Word]
+    """The type of its target. Format: ISSUER, VERIFICATION_PROFILE or TENANT_DEFAULT."""
     target_id: Uuid | None = None
+    """The issuer or profile; none for TENANT_DEFAULT. Format: UUID, 36 characters."""
     version: Annotated[int, Field(ge=1)] | None = None
+    """The number of the version; the service sets it, and ignores it here. Format: from 1."""
     status: Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"] | None = None
+    """The status; the service sets it, and ignores it here. Format: DRAFT, SHADOW, ACTIVE or ARCHIVED."""
     mode: Annotated[Mode, Word] = Mode.ENFORCE
+    """MONITOR is evaluated and reported, without effect. Format: ENFORCE or MONITOR, by default ENFORCE."""
     default_effect: Annotated[Effect, Word]
+    """Its effect if no rule matches. Format: ALLOW or DENY."""
     rules: Annotated[tuple[RuleDoc, ...], Field(min_length=1, max_length=MAX_RULES, strict=False)]
+    """Its rules, each with a different id. Format: 1-1000."""
     tests: Annotated[tuple[PolicyTest, ...], Field(min_length=1, max_length=MAX_TESTS, strict=False)] | None = None
+    """Its tests: the expected decisions of this policy alone. Format: 1-1000."""
 
     @model_validator(mode="after")
     def _names_a_target(self) -> Document:

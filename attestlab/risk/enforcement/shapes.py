@@ -15,110 +15,160 @@ from attestlab.web.paging import PageQuery
 Lists = Literal["allow", "deny"]
 
 
-class SettingsIn(In):
+class SettingsIn(In, wire_name="risk_settings_input", source="CONTRACT 8"):
     """The settings of risk."""
 
     escalation_threshold: Annotated[float, Field(ge=0, le=100)]
+    """The score from which later signals are escalated. Format: 0-100."""
 
 
-class SettingsOut(Out):
+class SettingsOut(Out, wire_name="risk_settings", source="CONTRACT 8"):
     """The settings of risk: the score from which a signal is escalated."""
 
     escalation_threshold: float
+    """The score from which signals are escalated. Format: 0-100, by default 80."""
 
 
-class ChallengeIn(In):
+class ChallengeIn(In, wire_name="risk_challenge_input", source="SPEC Challenge"):
     """A decision to challenge a subject."""
 
     subject_id: EntityId
+    """The subject to challenge. Format: 1-256 characters."""
     subject_type: Name = "user"
+    """The type of the subject. Format: 1-64 of a-z 0-9 _."""
     reason: Reason
+    """Why it is challenged. Format: text, 10-1024 characters."""
     risk_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    """The score that led to it. Format: 0-100."""
 
 
-class ChallengeOut(Out):
+class ChallengeOut(Out, wire_name="risk_challenge", source="SPEC Challenge decision"):
     """A challenge decision; `challenge_required` is false for a subject on the allow list."""
 
     decision_id: UUID
+    """The decision. Format: UUID, 36 characters."""
     subject_id: str
+    """The subject. Format: at most 256 characters."""
     subject_type: str
+    """The kind of subject. Format: a-z, 0-9 and _, at most 64."""
     action: Literal["challenge"] = "challenge"
+    """The action. Format: challenge."""
     reason: str
+    """Why it was decided. Format: at most 1024 characters."""
     risk_score: int | None
+    """The score that the caller gave. Format: from 0 to 100."""
     challenge_required: bool
+    """False for a subject on the allow list. Format: true or false."""
     created_by: str
+    """The user or key that decided. Format: id. Source: CONTRACT 8."""
     created_at: Moment
+    """When it was decided. Format: RFC 3339."""
 
 
-class ChallengesQuery(PageQuery, Filters):
+class ChallengesQuery(PageQuery, Filters, wire_name="risk_challenges_query", source="CONTRACT 8"):
     """Filters of the list of challenge decisions."""
 
     subject_type: Annotated[Name | None, Where("subject_type")] = None
+    """Only subjects of this type. Format: 1-64 of a-z 0-9 _."""
     subject_id: Annotated[EntityId | None, Where("subject_id")] = None
+    """Only this subject. Format: 1-256 characters."""
 
 
-class CaseOut(Out):
+class CaseOut(Out, wire_name="risk_case", source="CONTRACT 8"):
     """A case: the escalated signals of one entity until a person resolves it."""
 
     id: UUID
+    """The case. Format: UUID, 36 characters."""
     entity_type: EntityTypeName
+    """What the case is about. Format: user, device, ip, document, session, issuer or attestation."""
     entity_id: str
+    """The id of that entity. Format: at most 256 characters."""
     status: Literal["open", "resolved"]
+    """Whether a person has resolved it. Format: open or resolved."""
     signal_count: int
+    """The number of its escalated signals. Format: from 1."""
     max_score: float
+    """The highest of their scores. Format: from 0 to 100."""
     opened_at: Moment
+    """When the first of them was recorded. Format: RFC 3339."""
     outcome: Literal["fraud", "legitimate", "inconclusive"] | None
+    """What it turned out to be. Format: fraud, legitimate or inconclusive."""
     note: str | None
+    """What the person wrote. Format: at most 2000 characters."""
     resolved_at: Moment | None
+    """When it was resolved. Format: RFC 3339."""
     resolved_by: str | None
+    """The user or key that resolved it. Format: id."""
 
 
-class CasesQuery(PageQuery, Filters):
+class CasesQuery(PageQuery, Filters, wire_name="risk_cases_query", source="CONTRACT 8"):
     """Filters of the list of cases."""
 
     status: Annotated[Literal["open", "resolved"] | None, Where("status")] = None
+    """Only cases with this status. Format: open or resolved."""
     outcome: Annotated[Literal["fraud", "legitimate", "inconclusive"] | None, Where("outcome")] = None
+    """Only cases with this outcome. Format: fraud, legitimate or inconclusive."""
     entity_type: Annotated[EntityTypes | None, Where("entity_type")] = None
+    """Only cases of entities of this type. Format: user, device, ip, document, session, issuer or attestation."""
     entity_id: Annotated[EntityId | None, Where("entity_id")] = None
+    """Only cases of this entity. Format: 1-256 characters."""
 
     _spell_id = field_validator("entity_id")(spell_filtered_id)
 
 
-class ResolveIn(In):
+class ResolveIn(In, wire_name="risk_case_outcome_input", source="CONTRACT 8"):
     """The outcome of a case."""
 
     outcome: Literal["fraud", "legitimate", "inconclusive"]
+    """What the case turned out to be. Format: fraud, legitimate or inconclusive."""
     note: Annotated[str, Field(max_length=2_000)] | None = None
+    """A note for colleagues. Format: text, at most 2000 characters."""
 
 
-class ListEntryIn(In):
+class ListEntryIn(In, wire_name="risk_list_entry_input", source="CONTRACT 8"):
     """An entity to put on a list, with the reason and perhaps an end."""
 
     list: Lists
+    """The list. Format: allow or deny."""
     entity_type: EntityTypes
+    """The type of the entity. Format: user, device, ip, document, session, issuer or attestation."""
     entity_id: EntityId
+    """The id of the entity. Format: 1-256 characters."""
     reason: Annotated[str, Field(min_length=1, max_length=1_024)]
+    """Why it is on the list. Format: text, 1-1024 characters."""
     expires_at: Moment | None = None
+    """When the entry ends; null if it does not. Format: RFC 3339 date-time with an offset."""
 
 
-class ListEntryOut(Out):
+class ListEntryOut(Out, wire_name="risk_list_entry", source="CONTRACT 8"):
     """An entity on a list."""
 
     id: UUID
+    """The entry. Format: UUID, 36 characters."""
     list: Lists
+    """The list. Format: allow or deny."""
     entity_type: EntityTypeName
+    """The kind of entity. Format: user, device, ip, document, session, issuer or attestation."""
     entity_id: str
+    """The entity. Format: at most 256 characters."""
     reason: str
+    """Why it is on the list. Format: at most 1024 characters."""
     expires_at: Moment | None
+    """When it ends by itself. Format: RFC 3339."""
     created_at: Moment
+    """When it was added. Format: RFC 3339."""
     created_by: str
+    """The user or key that added it. Format: id."""
 
 
-class ListsQuery(PageQuery, Filters):
+class ListsQuery(PageQuery, Filters, wire_name="risk_lists_query", source="CONTRACT 8"):
     """Filters of the lists."""
 
     list: Annotated[Lists | None, Where("list")] = None
+    """Only entries of this list. Format: allow or deny."""
     entity_type: Annotated[EntityTypes | None, Where("entity_type")] = None
+    """Only entities of this type. Format: user, device, ip, document, session, issuer or attestation."""
     entity_id: Annotated[EntityId | None, Where("entity_id")] = None
+    """Only this entity. Format: 1-256 characters."""
 
     _spell_id = field_validator("entity_id")(spell_filtered_id)

@@ -37,10 +37,11 @@ BULK_LIMIT_BYTES = 50 * 1024 * 1024
 SIGNALS_PER_WRITE_IN_TURN = 50  # while writes of other requests wait
 
 
-class BulkQuery(In):
+class BulkQuery(In, wire_name="risk_bulk_query", source="CONTRACT 8"):
     """`backfill=true` records history: it publishes no event and escalates nothing."""
 
     backfill: bool = False
+    """Records history: no event is published and nothing is escalated. Format: true or false."""
 
 
 @routes.post("/v1/risk/signals", scope=Scope.RISK_WRITE, status=201, headers=("Location",))
