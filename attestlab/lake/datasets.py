@@ -1,4 +1,4 @@
-"""The data sets: the sequence that numbers each one's facts, their columns, and the conversion of rows to facts.
+"""The data sets: the sequence that numbers each one's facts, and their columns.
 
 A fact never changes, so it is exported once. A later status of an attestation is an entry of the log and a fact of its
 own (`ends`); the view joins both. Ids are texts (Spark rejects Parquet's UUID), times are UTC. Loaded with pyarrow by
@@ -7,27 +7,30 @@ the first export or query.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import lru_cache
-from typing import NamedTuple
 from uuid import UUID
 
-import orjson
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from attestlab.attestations.rules import Verdict
-from attestlab.core.encoding import parse_time
-from attestlab.lake import context_columns, store
+from attestlab.lake import context_columns
+from attestlab.lake.facts import (
+    Fact,
+    read_audit,
+    read_decisions,
+    read_deliveries,
+    read_ends,
+    read_entries,
+    read_mints,
+    read_risk_events,
+    read_signals,
+    read_verifications,
+)
 from attestlab.lake.store import Numbering
 
 TEXT, WHOLE, NUMBER, BOOL, TEXTS = pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.list_(pa.string())
 TIME = pa.timestamp("us", tz="UTC")
-
-Fact = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -87,116 +90,6 @@ class Dataset:
         return table.sort_by([(name, "ascending") for name in self.order])
 
 
-def _read_entries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.select_entries(connection, first, end, tenant_id):
-        entry = json.loads(row.entry)
-        fields = {name: entry.get(name) for name in ("type", "issuer_id", "kid", "alg", "status")}
-        attestation_id = entry.get("id")
-        yield {
-            **fields,
-            "log_index": row.index,
-            "at": parse_time(entry["at"]),
-            "attestation_id": attestation_id,
-            "leaf_hash": row.leaf_hash.hex(),
-            "entry": row.entry.decode(),
-        }
-
-
-def _read_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    return map(_to_fact, store.select_mints(connection, first, end, tenant_id))
-
-
-def _read_ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    entries = [(row.index, json.loads(row.entry)) for row in store.select_status_entries(connection, first, end)]
-    owners = store.find_tenants(connection, {UUID(entry["id"]) for _, entry in entries})
-    for index, entry in entries:
-        owner = owners[UUID(entry["id"])]
-        if tenant_id in (None, owner):
-            yield {
-                "log_index": index,
-                "tenant_id": str(owner),
-                "attestation_id": entry["id"],
-                "status": entry["status"],
-                "superseded_by": entry["superseded_by"],
-                "at": parse_time(entry["at"]),
-            }
-
-
-def _read_verifications(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.select_verifications(connection, first, end, tenant_id):
-        data = json.loads(row.body)["data"]
-        minute = data.get("minute")
-        yield {
-            "seq": row.seq,
-            "id": str(row.id),
-            "tenant_id": str(row.tenant_id),
-            "at": row.created_at,
-            "issuer_id": data["issuer_id"],
-            "attestation_id": data.get("attestation_id"),
-            "valid": data.get("verdict") == Verdict.VALID,
-            "verdict": data.get("verdict"),
-            "count": data["count"],
-            "minute": None if minute is None else parse_time(minute),
-        }
-
-
-def _read_audit(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.select_audit_lines(connection, first, end, tenant_id):
-        record = orjson.loads(row.record)
-        record["seq"] = row.seq
-        record["timestamp"] = datetime.fromisoformat(record["timestamp"])
-        record["metadata"] = orjson.dumps(record["metadata"]).decode()
-        record["integrity_hash"] = row.integrity_hash.hex()
-        record["prev_hash"] = row.prev_hash.hex()
-        yield record
-
-
-def _read_decisions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.select_decisions(connection, first, end, tenant_id):
-        fact = _to_fact(row)
-        fact["matched_rules"] = _parse_rules(row.matched_rules)
-        del fact["input"]
-        yield fact | _parse_context(row.input)
-
-
-def _read_signals(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    return map(_to_unchained_fact, store.select_signals(connection, first, end, tenant_id))
-
-
-def _read_risk_events(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    return map(_to_unchained_fact, store.select_risk_events(connection, first, end, tenant_id))
-
-
-def _read_deliveries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
-    for row in store.select_attempts(connection, first, end, tenant_id):
-        yield _to_fact(row) | {"success": row.error is None}
-
-
-@lru_cache(maxsize=1_024)  # many decisions share few contexts
-def _parse_context(canonical_input: str) -> Fact:
-    return context_columns.to_columns(json.loads(canonical_input)["context"])
-
-
-@lru_cache(maxsize=1_024)
-def _parse_rules(rules_json: str) -> list[str]:
-    rules: list[str] = json.loads(rules_json)
-    return rules
-
-
-def _to_fact(record: NamedTuple) -> Fact:
-    """Return a record by column, with ids as texts."""
-    return {
-        name: str(value) if type(value) is UUID else value for name, value in zip(record._fields, record, strict=True)
-    }
-
-
-def _to_unchained_fact(record: NamedTuple) -> Fact:
-    """Return a record by column, without the link of its chain."""
-    fact = _to_fact(record)
-    del fact["hash"]
-    return fact
-
-
 def make_columns(kind: pa.DataType, names: str) -> dict[str, pa.DataType]:
     """Return columns of one type; `names` are separated by spaces."""
     return dict.fromkeys(names.split(), kind)
@@ -211,7 +104,7 @@ LOG_ENTRIES = Dataset(
         **make_columns(TEXT, "type issuer_id attestation_id kid alg status leaf_hash entry"),
     },
     "at",
-    _read_entries,
+    read_entries,
     time_alias="logged_at",
 )
 ATTESTATIONS = Dataset(
@@ -226,14 +119,14 @@ ATTESTATIONS = Dataset(
         **make_columns(TIME, "key_created_at expiry_at created_at"),
     },
     "created_at",
-    _read_mints,
+    read_mints,
 )
 ENDS = Dataset(
     "ends",
     Numbering.LOG,
     {"log_index": WHOLE, **make_columns(TEXT, "tenant_id attestation_id status superseded_by"), "at": TIME},
     "at",
-    _read_ends,
+    read_ends,
 )
 VERIFICATIONS = Dataset(
     "verifications",
@@ -246,7 +139,7 @@ VERIFICATIONS = Dataset(
         **make_columns(TIME, "minute at"),
     },
     "at",
-    _read_verifications,
+    read_verifications,
     time_alias="verified_at",
 )
 AUDIT = Dataset(
@@ -259,7 +152,7 @@ AUDIT = Dataset(
         **make_columns(TEXT, "integrity_hash prev_hash"),
     },
     "timestamp",
-    _read_audit,
+    read_audit,
 )
 DECISIONS = Dataset(
     "decisions",
@@ -272,7 +165,7 @@ DECISIONS = Dataset(
         "matched_rules": TEXTS,
     },
     "created_at",
-    _read_decisions,
+    read_decisions,
     typed=True,
 )
 SIGNALS = Dataset(
@@ -287,7 +180,7 @@ SIGNALS = Dataset(
         "created_at": TIME,
     },
     "occurred_at",
-    _read_signals,
+    read_signals,
 )
 RAW_EVENTS = Dataset(
     "raw_events",
@@ -298,7 +191,7 @@ RAW_EVENTS = Dataset(
         **make_columns(TIME, "occurred_at created_at"),
     },
     "occurred_at",
-    _read_risk_events,
+    read_risk_events,
     older_name="risk_events",
 )
 DELIVERIES = Dataset(
@@ -315,7 +208,7 @@ DELIVERIES = Dataset(
         **make_columns(BOOL, "test manual"),
     },
     "at",
-    _read_deliveries,
+    read_deliveries,
     time_alias="attempted_at",
 )
 ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RAW_EVENTS, DELIVERIES)
