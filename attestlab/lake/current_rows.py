@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from tempfile import NamedTemporaryFile
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from sqlalchemy import Connection
 
 from attestlab.core.errors import Unavailable
 from attestlab.lake import store
-from attestlab.lake.datasets import BOOL, NUMBER, TEXT, TIME, WHOLE, make_columns
+from attestlab.lake.columns import BOOL, NUMBER, TEXT, TIME, WHOLE, Column, list_types
 
 MAX_BATCH_ROWS = 2_000
 MAX_BATCH_CHARS = 1 << 22  # of texts; a batch ends with the row that reaches it
@@ -26,11 +27,16 @@ MAX_BATCH_CHARS = 1 << 22  # of texts; a batch ends with the row that reaches it
 
 @dataclass(frozen=True)
 class CurrentRows:
-    """Rows of one type as they are now; `read` returns those of a tenant as records, whose fields are `columns`."""
+    """Rows of one type as they are now; `read` returns those of a tenant as records, whose fields are the columns."""
 
     name: str
-    columns: dict[str, pa.DataType]
+    declared: dict[str, Column]
     read: Callable[[Connection, UUID], Iterator[NamedTuple]]
+
+    @cached_property
+    def columns(self) -> dict[str, pa.DataType]:
+        """The types of the columns in Arrow."""
+        return list_types(self.declared)
 
     def table(self, connection: Connection, tenant_id: UUID) -> pa.Table:
         """Return the rows of a tenant, in memory that is mapped from a file without a name.
@@ -79,39 +85,111 @@ def _map_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Tab
 ISSUERS = CurrentRows(
     "issuers",
     {
-        **make_columns(TEXT, "id tenant_id name domain legal_name display_name"),
-        **make_columns(TEXT, "status trust_tier risk_rating jurisdiction"),
-        "revoked_index": WHOLE,
-        **make_columns(TIME, "domain_proven_at created_at updated_at"),
+        "id": Column(TEXT, "The issuer. Format: UUID, 36 characters."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "name": Column(TEXT, "Its name. Format: 1-200 characters. Source: SPEC Issuer."),
+        "domain": Column(TEXT, "Its domain. Format: a host name. Source: SPEC Issuer."),
+        "legal_name": Column(TEXT, "The name in law. Format: 1-200 characters. Source: SPEC Issuer.", nullable=True),
+        "display_name": Column(
+            TEXT, "The name that people see. Format: 1-200 characters. Source: SPEC Issuer.", nullable=True
+        ),
+        "status": Column(TEXT, "Its status now. Format: an issuer status."),
+        "trust_tier": Column(TEXT, "How well it is known now. Format: a trust tier."),
+        "risk_rating": Column(TEXT, "Its rating now. Format: a risk rating."),
+        "jurisdiction": Column(TEXT, "Its country. Format: ISO 3166-1 alpha-2. Source: SPEC Issuer.", nullable=True),
+        "revoked_index": Column(WHOLE, "The log entry that revoked it. Format: from 0.", nullable=True),
+        "domain_proven_at": Column(
+            TIME, "When its present domain was proven. Format: UTC, microseconds.", nullable=True
+        ),
+        "created_at": Column(TIME, "When it was registered. Format: UTC, microseconds."),
+        "updated_at": Column(TIME, "When it last changed. Format: UTC, microseconds."),
     },
     store.select_issuers,
 )
 POLICIES = CurrentRows(
     "policies",
     {
-        **make_columns(TEXT, "id tenant_id name category target_type target_id status digest document"),
-        **make_columns(WHOLE, "version active_version shadow_version"),
-        **make_columns(TIME, "created_at updated_at"),
+        "id": Column(TEXT, "The policy. Format: UUID, 36 characters. Source: docs/policies.md."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "name": Column(TEXT, "Its name. Format: 1-128 characters. Source: docs/policies.md."),
+        "category": Column(
+            TEXT, "The action that it decides about. Format: MINT, VERIFY or BUNDLE_EXPORT. Source: docs/policies.md."
+        ),
+        "target_type": Column(
+            TEXT,
+            "The type of the target. Format: ISSUER, VERIFICATION_PROFILE or TENANT_DEFAULT. Source: docs/policies.md.",
+        ),
+        "target_id": Column(
+            TEXT, "The id of the target. Format: UUID, 36 characters. Source: docs/policies.md.", nullable=True
+        ),
+        "status": Column(TEXT, "Its status now. Format: DRAFT, SHADOW, ACTIVE or ARCHIVED. Source: docs/policies.md."),
+        "digest": Column(
+            TEXT, "Digest of the newest version. Format: SHA-256, 64 lowercase hex digits. Source: docs/policies.md."
+        ),
+        "document": Column(TEXT, "The newest version. Format: canonical JSON. Source: docs/policies.md."),
+        "version": Column(WHOLE, "The number of the newest version. Format: from 1. Source: docs/policies.md."),
+        "active_version": Column(
+            WHOLE, "The version that decides. Format: from 1. Source: docs/policies.md.", nullable=True
+        ),
+        "shadow_version": Column(
+            WHOLE, "The version that is only observed. Format: from 1. Source: docs/policies.md.", nullable=True
+        ),
+        "created_at": Column(TIME, "When it was created. Format: UTC, microseconds."),
+        "updated_at": Column(TIME, "When it last changed. Format: UTC, microseconds."),
     },
     store.select_policies,
 )
 CASES = CurrentRows(
     "cases",
     {
-        **make_columns(TEXT, "id tenant_id entity_type entity_id status outcome note resolved_by"),
-        "signal_count": WHOLE,
-        "max_score": NUMBER,
-        **make_columns(TIME, "opened_at resolved_at"),
+        "id": Column(TEXT, "The case. Format: UUID, 36 characters. Source: docs/risk.md."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "entity_type": Column(
+            TEXT,
+            "What the case is about. "
+            "Format: user, device, ip, document, session, issuer or attestation. "
+            "Source: docs/risk.md.",
+        ),
+        "entity_id": Column(TEXT, "The id of that entity. Format: at most 256 characters. Source: docs/risk.md."),
+        "status": Column(TEXT, "Its status now. Format: open or resolved. Source: docs/risk.md."),
+        "outcome": Column(
+            TEXT,
+            "What it turned out to be. Format: fraud, legitimate or inconclusive. Source: docs/risk.md.",
+            nullable=True,
+        ),
+        "note": Column(
+            TEXT,
+            "What the person who resolved it wrote. Format: at most 2000 characters. Source: docs/risk.md.",
+            nullable=True,
+        ),
+        "resolved_by": Column(TEXT, "Who resolved it. Format: an id. Source: docs/risk.md.", nullable=True),
+        "signal_count": Column(WHOLE, "Its signals. Format: from 1. Source: docs/risk.md."),
+        "max_score": Column(NUMBER, "The highest score of its signals. Format: from 0 to 100. Source: docs/risk.md."),
+        "opened_at": Column(TIME, "When it was opened. Format: UTC, microseconds. Source: docs/risk.md."),
+        "resolved_at": Column(
+            TIME, "When it was resolved. Format: UTC, microseconds. Source: docs/risk.md.", nullable=True
+        ),
     },
     store.select_cases,
 )
 CHALLENGES = CurrentRows(
     "challenges",
     {
-        **make_columns(TEXT, "id tenant_id subject_type subject_id reason created_by"),
-        "risk_score": WHOLE,
-        "challenge_required": BOOL,
-        "created_at": TIME,
+        "id": Column(TEXT, "The decision. Format: UUID, 36 characters. Source: docs/risk.md."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "subject_type": Column(
+            TEXT, "The type of the subject. Format: a-z, 0-9 and _, at most 64. Source: docs/risk.md."
+        ),
+        "subject_id": Column(TEXT, "The subject. Format: at most 256 characters. Source: docs/risk.md."),
+        "reason": Column(TEXT, "Why it was challenged. Format: at most 1024 characters. Source: docs/risk.md."),
+        "created_by": Column(TEXT, "Who decided. Format: an id. Source: docs/risk.md."),
+        "risk_score": Column(
+            WHOLE, "The score that led to it. Format: from 0 to 100. Source: docs/risk.md.", nullable=True
+        ),
+        "challenge_required": Column(
+            BOOL, "False if an allow entry names the subject. Format: true or false. Source: docs/risk.md."
+        ),
+        "created_at": Column(TIME, "When it was recorded. Format: UTC, microseconds."),
     },
     store.select_challenges,
 )

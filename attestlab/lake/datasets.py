@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from uuid import UUID
 
 import pyarrow as pa
 from sqlalchemy import Connection
 
 from attestlab.lake import context_columns
+from attestlab.lake.columns import BOOL, NUMBER, TEXT, TEXTS, TIME, WHOLE, Column, list_types
 from attestlab.lake.facts import (
     Fact,
     read_audit,
@@ -29,13 +31,10 @@ from attestlab.lake.facts import (
 )
 from attestlab.lake.store import Numbering
 
-TEXT, WHOLE, NUMBER, BOOL, TEXTS = pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.list_(pa.string())
-TIME = pa.timestamp("us", tz="UTC")
-
 
 @dataclass(frozen=True)
 class Dataset:
-    """Facts of one type. `columns` begin with the fact's number; parts are sorted by `time`.
+    """Facts of one type. The columns begin with the fact's number; parts are sorted by `time`.
 
     `read` returns the facts of a range, all of them or one tenant's; `typed` adds one column per context attribute to
     `columns`. The parts are in `folder`, which is `name` unless the data set was renamed. `time_alias` is a second name
@@ -44,12 +43,17 @@ class Dataset:
 
     name: str
     numbering: Numbering
-    columns: dict[str, pa.DataType]
+    declared: dict[str, Column]
     time: str
     read: Callable[[Connection, int, int, UUID | None], Iterator[Fact]]
     typed: bool = False
     time_alias: str | None = None
     older_name: str | None = None
+
+    @cached_property
+    def columns(self) -> dict[str, pa.DataType]:
+        """The types of the columns in Arrow."""
+        return list_types(self.declared)
 
     @property
     def folder(self) -> str:
@@ -90,18 +94,20 @@ class Dataset:
         return table.sort_by([(name, "ascending") for name in self.order])
 
 
-def make_columns(kind: pa.DataType, names: str) -> dict[str, pa.DataType]:
-    """Return columns of one type; `names` are separated by spaces."""
-    return dict.fromkeys(names.split(), kind)
-
-
 LOG_ENTRIES = Dataset(
     "log_entries",
     Numbering.LOG,
     {
-        "log_index": WHOLE,
-        "at": TIME,
-        **make_columns(TEXT, "type issuer_id attestation_id kid alg status leaf_hash entry"),
+        "log_index": Column(WHOLE, "Its index in the log. Format: from 0."),
+        "at": Column(TIME, "The time in the entry. Format: UTC, microseconds."),
+        "type": Column(TEXT, "The type of the entry. Format: an entry type."),
+        "issuer_id": Column(TEXT, "The issuer it names. Format: UUID, 36 characters.", nullable=True),
+        "attestation_id": Column(TEXT, "The attestation it names. Format: UUID, 36 characters.", nullable=True),
+        "kid": Column(TEXT, "The key it names. Format: a key id.", nullable=True),
+        "alg": Column(TEXT, "The algorithm it names. Format: a signature algorithm.", nullable=True),
+        "status": Column(TEXT, "The status it gives. Format: a status.", nullable=True),
+        "leaf_hash": Column(TEXT, "RFC 6962 hash of the entry. Format: 64 lowercase hex digits."),
+        "entry": Column(TEXT, "The entry's exact text. Format: canonical JSON."),
     },
     "at",
     read_entries,
@@ -111,12 +117,35 @@ ATTESTATIONS = Dataset(
     "attestations",
     Numbering.LOG,
     {
-        "log_index": WHOLE,
-        **make_columns(TEXT, "id tenant_id issuer_id kid alg schema_id content_type document_hash custody"),
-        **make_columns(TEXT, "snapshot_status snapshot_trust_tier snapshot_risk_rating snapshot_jurisdiction"),
-        **make_columns(TEXT, "pack_id supersedes decision_id"),
-        "payload_size": WHOLE,
-        **make_columns(TIME, "key_created_at expiry_at created_at"),
+        "log_index": Column(WHOLE, "Its first entry in the log. Format: from 0."),
+        "id": Column(TEXT, "The attestation. Format: UUID, 36 characters."),
+        "tenant_id": Column(TEXT, "The tenant of the issuer. Format: UUID, 36 characters."),
+        "issuer_id": Column(TEXT, "The issuer that attests. Format: UUID, 36 characters."),
+        "kid": Column(TEXT, "The key that signed. Format: a key id."),
+        "alg": Column(TEXT, "The algorithm of that key. Format: a signature algorithm."),
+        "schema_id": Column(TEXT, "The schema of the claims in the payload. Format: a schema id of the catalogue."),
+        "content_type": Column(TEXT, "The type of the attested file. Format: a MIME type."),
+        "document_hash": Column(
+            TEXT, "Hash of the original file. Format: SHA-256, 64 lowercase hex digits.", nullable=True
+        ),
+        "custody": Column(TEXT, "Who holds the private key. Format: managed or external."),
+        "snapshot_status": Column(TEXT, "The issuer's status at the mint. Format: an issuer status."),
+        "snapshot_trust_tier": Column(TEXT, "The issuer's tier at the mint. Format: a trust tier."),
+        "snapshot_risk_rating": Column(TEXT, "The issuer's rating at the mint. Format: a risk rating."),
+        "snapshot_jurisdiction": Column(
+            TEXT, "The issuer's country at the mint. Format: ISO 3166-1 alpha-2.", nullable=True
+        ),
+        "pack_id": Column(TEXT, "The verification pack it belongs to. Format: UUID, 36 characters.", nullable=True),
+        "supersedes": Column(TEXT, "The attestation that it replaced. Format: UUID, 36 characters.", nullable=True),
+        "decision_id": Column(
+            TEXT,
+            "The policy decision that allowed the mint; null if no policy applied. Format: dec_ and a ULID.",
+            nullable=True,
+        ),
+        "payload_size": Column(WHOLE, "Size of the file. Format: bytes.", nullable=True),
+        "key_created_at": Column(TIME, "When the signing key was registered. Format: UTC, microseconds."),
+        "expiry_at": Column(TIME, "From this moment on it is expired. Format: UTC, microseconds.", nullable=True),
+        "created_at": Column(TIME, "When it was minted. Format: UTC, microseconds."),
     },
     "created_at",
     read_mints,
@@ -124,7 +153,14 @@ ATTESTATIONS = Dataset(
 ENDS = Dataset(
     "ends",
     Numbering.LOG,
-    {"log_index": WHOLE, **make_columns(TEXT, "tenant_id attestation_id status superseded_by"), "at": TIME},
+    {
+        "log_index": Column(WHOLE, "The index of the status entry. Format: from 0."),
+        "tenant_id": Column(TEXT, "The tenant of the attestation. Format: UUID, 36 characters."),
+        "attestation_id": Column(TEXT, "The attestation that ended. Format: UUID, 36 characters."),
+        "status": Column(TEXT, "Its final status. Format: REVOKED, SUPERSEDED or EXPIRED."),
+        "superseded_by": Column(TEXT, "The attestation that replaced it. Format: UUID, 36 characters.", nullable=True),
+        "at": Column(TIME, "When the entry was made. Format: UTC, microseconds."),
+    },
     "at",
     read_ends,
 )
@@ -132,11 +168,20 @@ VERIFICATIONS = Dataset(
     "verifications",
     Numbering.OUTBOX,
     {
-        "seq": WHOLE,
-        **make_columns(TEXT, "id tenant_id issuer_id attestation_id verdict"),
-        "valid": BOOL,
-        "count": WHOLE,
-        **make_columns(TIME, "minute at"),
+        "seq": Column(WHOLE, "Its position in the outbox. Format: from 0."),
+        "id": Column(TEXT, "The event. Format: UUID, 36 characters."),
+        "tenant_id": Column(TEXT, "The issuer's tenant. Format: UUID, 36 characters."),
+        "issuer_id": Column(TEXT, "The issuer of the verified attestations. Format: UUID, 36 characters."),
+        "attestation_id": Column(
+            TEXT, "The attestation; null if the row is aggregated. Format: UUID, 36 characters.", nullable=True
+        ),
+        "verdict": Column(
+            TEXT, "The verdict; null if the row is aggregated and not VALID. Format: a verdict.", nullable=True
+        ),
+        "valid": Column(BOOL, "Whether the verdict is VALID. Format: true or false."),
+        "count": Column(WHOLE, "The number of verifications in the row. Format: from 1."),
+        "minute": Column(TIME, "The minute of an aggregated row. Format: UTC, microseconds.", nullable=True),
+        "at": Column(TIME, "When the event was published. Format: UTC, microseconds."),
     },
     "at",
     read_verifications,
@@ -146,10 +191,19 @@ AUDIT = Dataset(
     "audit",
     Numbering.TRAIL,
     {
-        "seq": WHOLE,
-        "timestamp": TIME,
-        **make_columns(TEXT, "id tenant_id actor_type actor_id action resource_type resource_id outcome metadata"),
-        **make_columns(TEXT, "integrity_hash prev_hash"),
+        "seq": Column(WHOLE, "Its line in the tenant's audit trail. Format: from 0."),
+        "timestamp": Column(TIME, "When it happened. Format: UTC, microseconds."),
+        "id": Column(TEXT, "The line. Format: UUID, 36 characters."),
+        "tenant_id": Column(TEXT, "The tenant of the audit trail. Format: UUID, 36 characters."),
+        "actor_type": Column(TEXT, "The type of the actor. Format: USER, API_KEY or SERVICE."),
+        "actor_id": Column(TEXT, "The actor. Format: an id, or the name of a part of the service."),
+        "action": Column(TEXT, "The action that was done or attempted. Format: <kind>.<verb>."),
+        "resource_type": Column(TEXT, "The type of the resource. Format: 1-40 characters."),
+        "resource_id": Column(TEXT, "The id of the resource. Format: 1-128 characters."),
+        "outcome": Column(TEXT, "Whether it succeeded. Format: SUCCESS or FAILURE."),
+        "metadata": Column(TEXT, "Further details. Format: JSON."),
+        "integrity_hash": Column(TEXT, "Its link in the hash chain. Format: 64 lowercase hex digits."),
+        "prev_hash": Column(TEXT, "The previous link. Format: 64 lowercase hex digits."),
     },
     "timestamp",
     read_audit,
@@ -158,11 +212,26 @@ DECISIONS = Dataset(
     "decisions",
     Numbering.TRAIL,
     {
-        "seq": WHOLE,
-        **make_columns(TEXT, "id tenant_id action target_type target_id policy_set_digest members input_sha256"),
-        "created_at": TIME,
-        "allowed": BOOL,
-        "matched_rules": TEXTS,
+        "seq": Column(WHOLE, "Its line in the tenant's audit trail. Format: from 0."),
+        "id": Column(TEXT, "The decision. Format: dec_ and a ULID."),
+        "tenant_id": Column(TEXT, "The tenant of the decision. Format: UUID, 36 characters."),
+        "action": Column(TEXT, "The action. Format: MINT, VERIFY or BUNDLE_EXPORT."),
+        "target_type": Column(TEXT, "The type of the target. Format: ISSUER, VERIFICATION_PROFILE or TENANT_DEFAULT."),
+        "target_id": Column(TEXT, "The id of the target. Format: UUID, 36 characters.", nullable=True),
+        "policy_set_digest": Column(
+            TEXT, "Digest of the evaluated versions. Format: SHA-256, 64 lowercase hex digits."
+        ),
+        "members": Column(
+            TEXT, "The versions that policy_set_digest covers. Format: JSON array of [policy id, version, in shadow]."
+        ),
+        "input_sha256": Column(
+            TEXT, "Digest of action, target and typed context. Format: SHA-256, 64 lowercase hex digits."
+        ),
+        "created_at": Column(TIME, "When it was made. Format: UTC, microseconds."),
+        "allowed": Column(BOOL, "The decision. Format: true or false."),
+        "matched_rules": Column(
+            TEXTS, "Ids of all enforced rules that matched. Format: if a rule decided, it is first."
+        ),
     },
     "created_at",
     read_decisions,
@@ -172,12 +241,41 @@ SIGNALS = Dataset(
     "signals",
     Numbering.SIGNALS,
     {
-        "seq": WHOLE,
-        **make_columns(TEXT, "id tenant_id source signal_type entity_type entity_id"),
-        "score": NUMBER,
-        "occurred_at": TIME,
-        **make_columns(TEXT, "details case_id event_id replaces"),
-        "created_at": TIME,
+        "seq": Column(WHOLE, "Its number among the signals of all tenants. Format: from 0."),
+        "id": Column(TEXT, "The signal. Format: UUID, 36 characters."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "source": Column(TEXT, "What produced the signal. Format: a-z, 0-9 and _, at most 64. Source: docs/risk.md."),
+        "signal_type": Column(
+            TEXT, "What kind of risk it states. Format: a-z, 0-9 and _, at most 64. Source: docs/risk.md."
+        ),
+        "entity_type": Column(
+            TEXT,
+            "What the signal is about. "
+            "Format: user, device, ip, document, session, issuer or attestation. "
+            "Source: docs/risk.md.",
+        ),
+        "entity_id": Column(TEXT, "The id of that entity. Format: at most 256 characters. Source: docs/risk.md."),
+        "score": Column(NUMBER, "How risky the entity looked. Format: from 0 to 100. Source: docs/risk.md."),
+        "occurred_at": Column(TIME, "When it happened. Format: UTC, microseconds. Source: docs/risk.md."),
+        "details": Column(
+            TEXT, "Its details; with factors if the service scored it. Format: a JSON object. Source: docs/risk.md."
+        ),
+        "case_id": Column(
+            TEXT, "The case that it opened or joined. Format: UUID, 36 characters. Source: docs/risk.md.", nullable=True
+        ),
+        "event_id": Column(
+            TEXT,
+            "The raw event that it was normalized from. Format: UUID, 36 characters. Source: docs/risk.md.",
+            nullable=True,
+        ),
+        "replaces": Column(
+            TEXT,
+            "The signal that an earlier mapping had made of that event. "
+            "Format: UUID, 36 characters. "
+            "Source: docs/risk.md.",
+            nullable=True,
+        ),
+        "created_at": Column(TIME, "When it was recorded. Format: UTC, microseconds. Source: docs/risk.md."),
     },
     "occurred_at",
     read_signals,
@@ -186,9 +284,22 @@ RAW_EVENTS = Dataset(
     "raw_events",
     Numbering.RISK_EVENTS,
     {
-        "seq": WHOLE,
-        **make_columns(TEXT, "id tenant_id event_type entity_type entity_id data"),
-        **make_columns(TIME, "occurred_at created_at"),
+        "seq": Column(WHOLE, "Its number among the raw events of all tenants. Format: from 0."),
+        "id": Column(TEXT, "The event. Format: UUID, 36 characters."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "event_type": Column(
+            TEXT, "What happened. Format: a dotted name, at most 128 characters. Source: docs/risk.md."
+        ),
+        "entity_type": Column(
+            TEXT,
+            "What it happened to. "
+            "Format: user, device, ip, document, session, issuer or attestation. "
+            "Source: docs/risk.md.",
+        ),
+        "entity_id": Column(TEXT, "The id of that entity. Format: at most 256 characters. Source: docs/risk.md."),
+        "data": Column(TEXT, "What the sender added. Format: a JSON object. Source: docs/risk.md."),
+        "occurred_at": Column(TIME, "When it happened. Format: UTC, microseconds. Source: docs/risk.md."),
+        "created_at": Column(TIME, "When it was recorded. Format: UTC, microseconds. Source: docs/risk.md."),
     },
     "occurred_at",
     read_risk_events,
@@ -198,14 +309,22 @@ DELIVERIES = Dataset(
     "deliveries",
     Numbering.ATTEMPTS,
     {
-        "seq": WHOLE,
-        "at": TIME,
-        **make_columns(TEXT, "tenant_id endpoint_id delivery_id event_id event_type"),
-        "number": WHOLE,
-        "success": BOOL,
-        **make_columns(WHOLE, "http_status response_time_ms"),
-        "error": TEXT,
-        **make_columns(BOOL, "test manual"),
+        "seq": Column(WHOLE, "Its number among the attempts of all tenants. Format: from 0."),
+        "at": Column(TIME, "When the attempt began. Format: UTC, microseconds."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "endpoint_id": Column(TEXT, "The webhook endpoint. Format: UUID, 36 characters."),
+        "delivery_id": Column(TEXT, "The delivery. Format: UUID, 36 characters."),
+        "event_id": Column(TEXT, "The event that was delivered. Format: UUID, 36 characters."),
+        "event_type": Column(TEXT, "The type of that event. Format: a type of the event catalogue."),
+        "number": Column(WHOLE, "Which attempt of the delivery it is. Format: from 1."),
+        "success": Column(BOOL, "Whether the receiver accepted the event. Format: true or false."),
+        "http_status": Column(
+            WHOLE, "The status of the response; null if there was none. Format: 100-599.", nullable=True
+        ),
+        "response_time_ms": Column(WHOLE, "How long the receiver took. Format: milliseconds."),
+        "error": Column(TEXT, "Why it failed; null if it succeeded. Format: at most 400 characters.", nullable=True),
+        "test": Column(BOOL, "Whether it was a test delivery. Format: true or false."),
+        "manual": Column(BOOL, "Whether a person or program had it sent again. Format: true or false."),
     },
     "at",
     read_deliveries,

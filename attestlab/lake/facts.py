@@ -23,6 +23,7 @@ Fact = dict[str, object]
 
 
 def read_entries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the log's entries."""
     for row in store.select_entries(connection, first, end, tenant_id):
         entry = json.loads(row.entry)
         fields = {name: entry.get(name) for name in ("type", "issuer_id", "kid", "alg", "status")}
@@ -38,10 +39,12 @@ def read_entries(connection: Connection, first: int, end: int, tenant_id: UUID |
 
 
 def read_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the mints."""
     return map(_to_fact, store.select_mints(connection, first, end, tenant_id))
 
 
 def read_ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the final statuses of attestations."""
     entries = [(row.index, json.loads(row.entry)) for row in store.select_status_entries(connection, first, end)]
     owners = store.find_tenants(connection, {UUID(entry["id"]) for _, entry in entries})
     for index, entry in entries:
@@ -58,6 +61,7 @@ def read_ends(connection: Connection, first: int, end: int, tenant_id: UUID | No
 
 
 def read_verifications(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the verifications."""
     for row in store.select_verifications(connection, first, end, tenant_id):
         data = json.loads(row.body)["data"]
         minute = data.get("minute")
@@ -76,6 +80,7 @@ def read_verifications(connection: Connection, first: int, end: int, tenant_id: 
 
 
 def read_audit(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the lines of tenants' audit trails."""
     for row in store.select_audit_lines(connection, first, end, tenant_id):
         record = orjson.loads(row.record)
         record["seq"] = row.seq
@@ -87,6 +92,7 @@ def read_audit(connection: Connection, first: int, end: int, tenant_id: UUID | N
 
 
 def read_decisions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the decisions, with a column for each attribute of their contexts."""
     for row in store.select_decisions(connection, first, end, tenant_id):
         fact = _to_fact(row)
         fact["matched_rules"] = _parse_rules(row.matched_rules)
@@ -95,14 +101,17 @@ def read_decisions(connection: Connection, first: int, end: int, tenant_id: UUID
 
 
 def read_signals(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the risk signals."""
     return map(_to_unchained_fact, store.select_signals(connection, first, end, tenant_id))
 
 
 def read_risk_events(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the raw events."""
     return map(_to_unchained_fact, store.select_risk_events(connection, first, end, tenant_id))
 
 
 def read_deliveries(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the attempts to deliver webhooks."""
     for row in store.select_attempts(connection, first, end, tenant_id):
         yield _to_fact(row) | {"success": row.error is None}
 

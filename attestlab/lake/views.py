@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.lake import current_rows, datasets
+from attestlab.lake.columns import TEXT, TIME, WHOLE, Column
 from attestlab.lake.current_rows import CurrentRows
 from attestlab.lake.datasets import Dataset
 from attestlab.log.entries import EntryType
@@ -23,16 +25,32 @@ from attestlab.risk.rules import CaseOutcome, CaseStatus
 
 Source = Dataset | CurrentRows
 
+
+class StatusColumn(NamedTuple):
+    """A column that a view adds: its SQL, and its declaration."""
+
+    sql: str
+    declared: Column
+
+
 STATUS_COLUMNS = {
-    "status": "coalesce(ended.status, 'VALID')",
-    "ended_at": "ended.at",
-    "ended_index": "ended.log_index",
-    "superseded_by": "ended.superseded_by",
+    "status": StatusColumn(
+        "coalesce(ended.status, 'VALID')",
+        Column(TEXT, "Its status in the log. Format: VALID, REVOKED, SUPERSEDED or EXPIRED."),
+    ),
+    "ended_at": StatusColumn("ended.at", Column(TIME, "When it ended. Format: UTC, microseconds.", nullable=True)),
+    "ended_index": StatusColumn(
+        "ended.log_index", Column(WHOLE, "The log entry of its end. Format: from 0.", nullable=True)
+    ),
+    "superseded_by": StatusColumn(
+        "ended.superseded_by",
+        Column(TEXT, "The attestation that replaced it. Format: UUID, 36 characters.", nullable=True),
+    ),
 }
 """The columns that the view of attestations adds to those of their mints."""
 
 _ATTESTATIONS = (
-    f"SELECT minted.*, {', '.join(f'{source} AS {name}' for name, source in STATUS_COLUMNS.items())} "
+    f"SELECT minted.*, {', '.join(f'{column.sql} AS {name}' for name, column in STATUS_COLUMNS.items())} "
     "FROM {attestations} AS minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
     "FROM {ends} AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id"
 )
