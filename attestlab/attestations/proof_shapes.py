@@ -1,4 +1,6 @@
-"""Wire models of proofs: of inclusion in the log, and of a status (CONTRACT section 7)."""
+"""Wire models of proofs: of inclusion in the log, and of a status; the signed statement (CONTRACT sections 5 and 7)."""
+
+from pydantic import Field
 
 from attestlab.core.shapes import Moment, Out
 
@@ -109,3 +111,34 @@ class StatusProofOut(Out, source="CONTRACT 7"):
     """The entries of the issuer."""
     list: StatusListOut | None
     """The newest status list that covers all three; null if none does yet."""
+
+
+class StatementMembers(Out, wire_name="statement", source="CONTRACT 5"):
+    """The statement that an issuer's key signs, as RFC 8785 canonical JSON; for the data dictionary."""
+
+    v: int
+    """Version of the statement. Format: 1."""
+    id: str
+    """The attestation. Format: UUID, 36 characters."""
+    issuer_id: str
+    """The issuer that attests. Format: UUID, 36 characters."""
+    kid: str
+    """The key that signs. Format: 1-64 of A-Z a-z 0-9 . _ : -."""
+    alg: str
+    """The specification's name of the algorithm; the JWS header has EdDSA for Ed25519.
+    Format: Ed25519, ES256, ES384, ES512, RS256, RS384, RS512, PS256, PS384 or PS512.
+    """
+    schema_id: str = Field(serialization_alias="schema")
+    """The schema of the attested claims. Format: a schema id of the catalogue."""
+    content_type: str
+    """The type of the attested file. Format: a MIME type of the content type list."""
+    payload_hash: str
+    """Hash of the payload's bytes. Format: base64url SHA-256, 43 characters."""
+    document_hash: str | None
+    """Hash of the original file. Format: SHA-256, 64 lowercase hex digits."""
+    claims_hash: str
+    """Hash of the claims as RFC 8785 canonical JSON. Format: base64url SHA-256, 43 characters."""
+    expiry_at: str | None
+    """When it expires. Format: RFC 3339 date-time, UTC, milliseconds."""
+    created_at: str
+    """When it was minted. Format: RFC 3339 date-time, UTC, milliseconds."""

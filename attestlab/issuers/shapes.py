@@ -20,7 +20,7 @@ RiskRatingName = Annotated[str, one_of(RiskRating)]
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
-class IssuerProfileIn(In, wire_name="issuer_profile", source="SPEC Governance object"):
+class IssuerProfileIn(In, source="SPEC Governance object"):
     """Optional fields of an issuer's profile."""
 
     legal_name: Name | None = None

@@ -17,6 +17,7 @@ from attestlab.policy.sql.compiler import quote_column
 
 COLLISION_PREFIX = "@"  # no path begins with it
 ARROW = {"text": pa.string(), "number": pa.float64(), "truth": pa.bool_()}
+MEANING = "Its typed value in the context; null if it is missing. Format: named by the attribute's path."
 
 _KIND_OF_VALUE = {str: "text", int: "number", float: "number", bool: "truth"}
 _SQL = {"text": "VARCHAR", "number": "DOUBLE", "truth": "BOOLEAN"}

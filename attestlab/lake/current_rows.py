@@ -30,13 +30,13 @@ class CurrentRows:
     """Rows of one type as they are now; `read` returns those of a tenant as records, whose fields are the columns."""
 
     name: str
-    declared: dict[str, Column]
+    declarations: dict[str, Column]
     read: Callable[[Connection, UUID], Iterator[NamedTuple]]
 
     @cached_property
     def columns(self) -> dict[str, pa.DataType]:
         """The types of the columns in Arrow."""
-        return list_types(self.declared)
+        return list_types(self.declarations)
 
     def table(self, connection: Connection, tenant_id: UUID) -> pa.Table:
         """Return the rows of a tenant, in memory that is mapped from a file without a name.

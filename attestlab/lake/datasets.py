@@ -43,7 +43,7 @@ class Dataset:
 
     name: str
     numbering: Numbering
-    declared: dict[str, Column]
+    declarations: dict[str, Column]
     time: str
     read: Callable[[Connection, int, int, UUID | None], Iterator[Fact]]
     typed: bool = False
@@ -53,7 +53,7 @@ class Dataset:
     @cached_property
     def columns(self) -> dict[str, pa.DataType]:
         """The types of the columns in Arrow."""
-        return list_types(self.declared)
+        return list_types(self.declarations)
 
     @property
     def folder(self) -> str:

@@ -30,7 +30,7 @@ class StatusColumn(NamedTuple):
     """A column that a view adds: its SQL, and its declaration."""
 
     sql: str
-    declared: Column
+    declaration: Column
 
 
 STATUS_COLUMNS = {
@@ -74,6 +74,12 @@ class LakeView:
     def name(self) -> str:
         """The name in SQL, in paths and in Python."""
         return self.sources[0].name
+
+    @property
+    def declarations(self) -> dict[str, Column]:
+        """The columns with their meanings, without those of a decision's context."""
+        added = STATUS_COLUMNS if self.joined else {}
+        return self.sources[0].declarations | {name: column.declaration for name, column in added.items()}
 
     @property
     def key(self) -> str:

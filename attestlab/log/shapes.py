@@ -126,7 +126,7 @@ class EntryOut(Out, wire_name="log_record", source="CONTRACT 7"):
     entry_b64: str
     """The entry's exact bytes. Format: standard base64."""
     entry: object
-    """The same bytes, parsed as JSON."""
+    """The same bytes, parsed as JSON. Format: see log_entry:<type>."""
 
 
 class EntriesOut(Out, wire_name="log_records", source="CONTRACT 7"):

@@ -1,19 +1,17 @@
-"""The words of the API reference: groups, meanings from the data dictionary, examples that a test has sent.
+"""The words of the API reference that no model has: groups, path parameters, examples that a test has sent.
 
-Both files are read when the first client asks for the description. `dictionary.csv` is `data/dictionary.csv`;
-`make examples` writes `examples.json` from the responses of a real server (`tests/support/api_tour`).
+`make examples` writes `examples.json` from the responses of a real server (`tests/support/api_tour`); it is read when
+the first client asks for the description.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
 import orjson
 
-from attestlab.server.api_vocabulary import ENUMS, OBJECTS
+from attestlab.server.api_vocabulary import ENUMS, PATH_PARAMETERS
 from attestlab.web.openapi.vocabulary import Vocabulary
 from attestlab.webhooks import openapi as webhook_events
 
@@ -49,23 +47,10 @@ def load_vocabulary() -> Vocabulary:
     """Load the words of the API."""
     examples = orjson.loads(files("attestlab.server").joinpath("examples.json").read_bytes())
     return Vocabulary(
-        objects=OBJECTS,
         enums=ENUMS,
-        meanings=_read_meanings(),
+        path_parameters=PATH_PARAMETERS,
         tags=TAGS,
         examples=examples,
         info=INFO,
         webhooks=webhook_events.describe_webhooks(),
     )
-
-
-def _read_meanings() -> Mapping[tuple[str, str], str]:
-    """Read the meaning of each field of each object from the data dictionary."""
-    lines = files("attestlab.server").joinpath("dictionary.csv").read_text(encoding="utf-8").splitlines()
-    return {(row["object"], row["field"]): _describe(row) for row in csv.DictReader(lines, strict=True)}
-
-
-def _describe(row: Mapping[str, str]) -> str:
-    """Write a meaning as a sentence, with the format where that is no mere reference."""
-    meaning = f"{row['meaning'][:1].upper()}{row['meaning'][1:]}."
-    return meaning if row["format"].startswith("see ") else f"{meaning} Format: {row['format']}."

@@ -1,7 +1,4 @@
-"""The names of the objects and codes of the HTTP API, for OpenAPI and the data dictionary.
-
-An object is a body, a part of one, or a query. `data/dictionary.csv` gives its fields their meanings under this name.
-"""
+"""The names of the closed sets of codes of the HTTP API, and the meanings of its path parameters."""
 
 from __future__ import annotations
 
@@ -9,317 +6,31 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, get_args
 
-from pydantic import BaseModel
-
-from attestlab.attestations import proof_shapes
 from attestlab.attestations import rules as attestation_rules
-from attestlab.attestations import shapes as attestation_shapes
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
-from attestlab.attestations.verification import shapes as verification_shapes
-from attestlab.audit import shapes as audit_shapes
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.delivery.service import DeliveryState
-from attestlab.delivery.shapes import DeliveryOut
-from attestlab.exports import shapes as export_shapes
 from attestlab.exports.baking.pictures import PictureFormat
-from attestlab.governance import routes as governance_routes
 from attestlab.governance import rules as governance_rules
-from attestlab.governance import shapes as governance_shapes
-from attestlab.identity import shapes as identity_shapes
 from attestlab.issuers import rules as issuer_rules
-from attestlab.issuers import shapes as issuer_shapes
-from attestlab.lake import shapes as lake_shapes
-from attestlab.log import shapes as log_shapes
 from attestlab.log.entries import EntryType
 from attestlab.orgs import rules as org_rules
-from attestlab.orgs import shapes as org_shapes
 from attestlab.orgs.role_rules import UserStatus
-from attestlab.policy import decision_shapes
-from attestlab.policy import routes as policy_routes
 from attestlab.policy import rules as policy_rules
-from attestlab.policy import shapes as policy_shapes
 from attestlab.policy.analysis.analyzer import FindingKind
-from attestlab.policy.language import document as policy_document
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import AttributeType, Op
 from attestlab.policy.language.document import Category, TargetType
-from attestlab.portal import front_routes, invitation_routes
-from attestlab.portal import routes as portal_routes
 from attestlab.risk import rules as risk_rules
-from attestlab.risk import shapes as risk_shapes
 from attestlab.risk.activity.rules import DriftLevel
-from attestlab.risk.enforcement import shapes as enforcement_shapes
-from attestlab.risk.entities import shapes as entity_shapes
 from attestlab.risk.logins.login import LoginOutcome
 from attestlab.risk.logins.scoring import RiskLevel
 from attestlab.risk.media.assessment import ScanVerdict
-from attestlab.risk.normalization import shapes as normalization_shapes
-from attestlab.risk.shapes import FactorOut
-from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.signals import shapes as signal_shapes
-from attestlab.simulation import shapes as simulation_shapes
 from attestlab.simulation.risk import shapes as risk_simulation_shapes
-from attestlab.web import health, paging, problems
-from attestlab.webhooks import delivery_shapes as webhook_delivery_shapes
+from attestlab.web import health, problems
 from attestlab.webhooks import rules as webhook_rules
-from attestlab.webhooks import shapes as webhook_shapes
 
-OBJECTS: Final[Mapping[str, type[BaseModel]]] = {
-    "error": problems.ErrorEnvelope,
-    "health": health.Health,
-    "readiness": health.Readiness,
-    "page": paging.Page,
-    "page_query": paging.PageQuery,
-    "offset_page_query": paging.OffsetPageQuery,
-    "attestation": attestation_shapes.AttestationOut,
-    "attestations_query": attestation_shapes.AttestationsQuery,
-    "mint_input": attestation_shapes.MintIn,
-    "supersede_input": attestation_shapes.SupersedeIn,
-    "mint_response": attestation_shapes.MintOut,
-    "mint_batch_input": attestation_shapes.BatchIn,
-    "mint_batch": attestation_shapes.BatchOut,
-    "mint_batch_item": attestation_shapes.BatchItemOut,
-    "revocation_input": attestation_shapes.RevokeIn,
-    "revocation": attestation_shapes.RevokedOut,
-    "supersession": attestation_shapes.SupersededOut,
-    "attestation_pack_input": attestation_shapes.PackIn,
-    "attestation_pack": attestation_shapes.PackOut,
-    "verification_input": verification_shapes.VerifyIn,
-    "verification_query": verification_shapes.VerifyQuery,
-    "verification_response": verification_shapes.VerifyOut,
-    "verification_log": verification_shapes.LogOut,
-    "verification_details": verification_shapes.VerifyDetailsOut,
-    "governance": verification_shapes.GovernanceOut,
-    "proof_bundle": attestation_shapes.BundleOut,
-    "bundle_issuer": attestation_shapes.BundleIssuerOut,
-    "bundle_key": attestation_shapes.BundleKeyOut,
-    "bundle_log_entry": proof_shapes.LogEntryOut,
-    "status_proof": proof_shapes.StatusProofOut,
-    "entry_chain": proof_shapes.ChainOut,
-    "issuer_entry_chain": proof_shapes.IssuerChainOut,
-    "logged_entry": proof_shapes.LoggedOut,
-    "status_list": proof_shapes.StatusListOut,
-    "status_chunk": proof_shapes.ChunkOut,
-    "inclusion_proof": proof_shapes.ProofOut,
-    "signed_tree_head": proof_shapes.TreeHeadOut,
-    "claim_schema": attestation_shapes.SchemaOut,
-    "share_link_query": portal_routes.LinkQuery,
-    "share_link_badge_query": portal_routes.BadgeLinkQuery,
-    "page_search_query": front_routes.SearchQuery,
-    "page_badge_form": front_routes.BadgeForm,
-    "invitation_query": invitation_routes.InvitationQuery,
-    "invitation_form": invitation_routes.InvitationForm,
-    "issuer_profile": issuer_shapes.IssuerProfileIn,
-    "issuer_input": issuer_shapes.IssuerIn,
-    "issuer_patch": issuer_shapes.IssuerPatch,
-    "issuer": issuer_shapes.IssuerOut,
-    "key_input": issuer_shapes.KeyIn,
-    "key": issuer_shapes.KeyOut,
-    "jwks": issuer_shapes.JwksOut,
-    "domain_proof": issuer_shapes.DomainProofOut,
-    "logo_input": issuer_shapes.LogoIn,
-    "logo": issuer_shapes.LogoOut,
-    "rotation_input": issuer_shapes.RotateIn,
-    "rotation": issuer_shapes.RotatedOut,
-    "old_key": issuer_shapes.OldKeyOut,
-    "replacement_key": issuer_shapes.NewKeyOut,
-    "key_revocation_input": issuer_shapes.RevokeKeyIn,
-    "key_compromise_input": issuer_shapes.CompromiseKeyIn,
-    "withdrawn_key": issuer_shapes.WithdrawnKeyOut,
-    "log_head": log_shapes.HeadOut,
-    "log_check": log_shapes.FsckOut,
-    "log_key": log_shapes.VkeyOut,
-    "log_record": log_shapes.EntryOut,
-    "log_records": log_shapes.EntriesOut,
-    "log_records_query": log_shapes.EntriesQuery,
-    "log_lookup_query": log_shapes.LookupQuery,
-    "log_inclusion_proof": log_shapes.InclusionOut,
-    "inclusion_query": log_shapes.ProofQuery,
-    "checkpoint": log_shapes.CheckpointOut,
-    "consistency_proof": log_shapes.ConsistencyOut,
-    "consistency_query": log_shapes.ConsistencyQuery,
-    "audit_event": audit_shapes.AuditEventOut,
-    "audit_query": audit_shapes.TrailQuery,
-    "login_input": identity_shapes.LoginIn,
-    "refresh_input": identity_shapes.RefreshIn,
-    "logout_input": identity_shapes.LogoutIn,
-    "password_input": identity_shapes.PasswordIn,
-    "tokens": identity_shapes.TokensOut,
-    "token_keys": identity_shapes.TokenKeysOut,
-    "me": identity_shapes.MeOut,
-    "me_credential": identity_shapes.CredentialOut,
-    "api_key_input": org_shapes.ApiKeyIn,
-    "consumer_key_input": org_shapes.ConsumerKeyIn,
-    "api_key_revocation_input": org_shapes.RevokeApiKeyIn,
-    "api_key_compromise_input": org_shapes.CompromiseIn,
-    "api_key": org_shapes.ApiKeyOut,
-    "api_key_made": org_shapes.ApiKeyMadeOut,
-    "org_input": org_shapes.OrgIn,
-    "org_patch": org_shapes.OrgPatch,
-    "org": org_shapes.OrgOut,
-    "user_input": org_shapes.UserIn,
-    "user_patch": org_shapes.UserPatch,
-    "user": org_shapes.UserOut,
-    "invitation_input": org_shapes.JoinIn,
-    "delivery": DeliveryOut,
-    "vc_issuer_metadata": export_shapes.VcIssuerMetadataOut,
-    "open_badge_query": export_shapes.OpenBadgeQuery,
-    "open_badge_verification_input": export_shapes.OpenBadgeVerifyIn,
-    "open_badge_verification": export_shapes.OpenBadgeVerifyOut,
-    "open_badge": export_shapes.BadgeOut,
-    "issuer_request_input": governance_shapes.IssuerRequestIn,
-    "issuer_request": governance_shapes.IssuerRequestOut,
-    "issuer_requests_query": governance_shapes.RequestsQuery,
-    "issuer_request_approval": governance_shapes.ApprovalOut,
-    "issuer_request_impact": governance_shapes.ImpactOut,
-    "rejection_input": governance_shapes.RejectIn,
-    "blast_radius": governance_shapes.BlastRadiusOut,
-    "blast_radius_query": governance_routes.RadiusQuery,
-    "schema_count": governance_shapes.SchemaCountOut,
-    "month_count": governance_shapes.MonthCountOut,
-    "recipient_count": governance_shapes.RecipientCountOut,
-    "policy_input": policy_shapes.PolicyIn,
-    "policy_toml": policy_shapes.PolicyToml,
-    "policy_document": policy_document.Document,
-    "policy_rule": policy_document.RuleDoc,
-    "policy_test": policy_document.PolicyTest,
-    "policy_comparison": policy_document.ComparisonDoc,
-    "policy_all": policy_document.AllDoc,
-    "policy_any": policy_document.AnyDoc,
-    "policy_not": policy_document.NotDoc,
-    "policy": policy_shapes.PolicyOut,
-    "policy_query": policy_routes.FormatQuery,
-    "policy_summary": policy_shapes.PolicySummaryOut,
-    "policy_version": policy_shapes.PolicyVersionOut,
-    "policy_version_summary": policy_shapes.PolicyVersionSummaryOut,
-    "policy_activation_input": policy_shapes.ActivateIn,
-    "policy_attributes_input": policy_shapes.AttributesIn,
-    "policy_attribute_input": policy_shapes.AttributeIn,
-    "policy_bounds_input": policy_shapes.BoundsIn,
-    "policy_attributes": policy_shapes.AttributesOut,
-    "policy_attribute": policy_shapes.AttributeOut,
-    "verification_profile_input": policy_shapes.VerificationProfileIn,
-    "verification_profile": policy_shapes.ProfileOut,
-    "policy_evaluation_input": decision_shapes.EvaluateIn,
-    "policy_evaluation": decision_shapes.EvaluateOut,
-    "policy_diagnostic": decision_shapes.DiagnosticOut,
-    "policy_decision": decision_shapes.DecisionOut,
-    "policy_explained": decision_shapes.ExplainedPolicyOut,
-    "policy_explained_rule": decision_shapes.ExplainedRuleOut,
-    "policy_counterfactual": decision_shapes.CounterfactualOut,
-    "policy_change": decision_shapes.ChangeOut,
-    "policy_analysis_input": policy_shapes.AnalyzeIn,
-    "policy_analysis": policy_shapes.AnalysisOut,
-    "policy_finding": policy_shapes.FindingOut,
-    "risk_signal_input": signal_shapes.SignalIn,
-    "risk_signal": signal_shapes.SignalOut,
-    "risk_recorded_signal": signal_shapes.RecordedSignalOut,
-    "risk_signal_filters": signal_shapes.SignalFilters,
-    "risk_export_query": signal_shapes.ExportQuery,
-    "risk_bulk_query": signal_routes.BulkQuery,
-    "risk_bulk": signal_shapes.BulkOut,
-    "risk_rejected_line": signal_shapes.RejectedLineOut,
-    "risk_factor": FactorOut,
-    "risk_event_input": normalization_shapes.EventIn,
-    "risk_event": normalization_shapes.EventOut,
-    "risk_events_query": normalization_shapes.EventsQuery,
-    "risk_normalized_event": normalization_shapes.NormalizedOut,
-    "risk_normalization_input": normalization_shapes.NormalizeIn,
-    "risk_normalization": normalization_shapes.NormalizeOut,
-    "risk_mapping_input": normalization_shapes.MappingIn,
-    "risk_mapping_item_input": normalization_shapes.MappingItemIn,
-    "risk_mapping": normalization_shapes.MappingOut,
-    "risk_mapping_item": normalization_shapes.MappingItemOut,
-    "velocity_input": risk_shapes.VelocityIn,
-    "velocity": risk_shapes.VelocityOut,
-    "media_scan_input": risk_shapes.ScanIn,
-    "media_scan": risk_shapes.ScanOut,
-    "login_attempt_input": risk_shapes.LoginAttemptIn,
-    "login_assessment": risk_shapes.LoginOut,
-    "login_backfill": risk_shapes.BackfillProgressOut,
-    "risk_case": enforcement_shapes.CaseOut,
-    "risk_cases_query": enforcement_shapes.CasesQuery,
-    "risk_case_outcome_input": enforcement_shapes.ResolveIn,
-    "risk_challenge_input": enforcement_shapes.ChallengeIn,
-    "risk_challenge": enforcement_shapes.ChallengeOut,
-    "risk_challenges_query": enforcement_shapes.ChallengesQuery,
-    "risk_list_entry_input": enforcement_shapes.ListEntryIn,
-    "risk_list_entry": enforcement_shapes.ListEntryOut,
-    "risk_lists_query": enforcement_shapes.ListsQuery,
-    "risk_settings_input": enforcement_shapes.SettingsIn,
-    "risk_settings": enforcement_shapes.SettingsOut,
-    "risk_entity": entity_shapes.EntityOut,
-    "risk_graph": entity_shapes.GraphOut,
-    "risk_graph_query": entity_shapes.GraphQuery,
-    "risk_node": entity_shapes.NodeOut,
-    "risk_edge": entity_shapes.EdgeOut,
-    "risk_ring": entity_shapes.RingOut,
-    "risk_entity_name": entity_shapes.EntityNameOut,
-    "risk_source": risk_shapes.SourceOut,
-    "risk_drift": risk_shapes.DriftOut,
-    "risk_drift_query": risk_shapes.DriftQuery,
-    "risk_kind_drift": risk_shapes.KindDriftOut,
-    "risk_simulation_input": risk_simulation_shapes.SimulateRiskIn,
-    "risk_rule_input": risk_simulation_shapes.RiskRuleIn,
-    "risk_error_costs_input": risk_simulation_shapes.CostsIn,
-    "risk_simulation": risk_simulation_shapes.RiskSimulationOut,
-    "risk_proportion": risk_simulation_shapes.ProportionOut,
-    "risk_confusion": risk_simulation_shapes.ConfusionOut,
-    "risk_label_count": risk_simulation_shapes.LabelCountOut,
-    "risk_signal_labels": risk_simulation_shapes.SignalLabelsOut,
-    "risk_live_rule": risk_simulation_shapes.LiveRuleOut,
-    "risk_error_costs": risk_simulation_shapes.CostsOut,
-    "risk_threshold": risk_simulation_shapes.SweptThresholdOut,
-    "risk_curve_point": risk_simulation_shapes.CurvePointOut,
-    "risk_flip": risk_simulation_shapes.RiskFlipOut,
-    "risk_rule_effect": risk_simulation_shapes.RiskRuleEffectOut,
-    "risk_signal_example": risk_simulation_shapes.SignalExampleOut,
-    "risk_gate_check": risk_simulation_shapes.GateCheckOut,
-    "risk_promotion": risk_simulation_shapes.PromotionOut,
-    "risk_explained_rule": risk_simulation_shapes.ExplainedRiskRuleOut,
-    "risk_explained_signal": risk_simulation_shapes.ExplainedSignalOut,
-    "webhook_endpoint_input": webhook_shapes.WebhookEndpointIn,
-    "webhook_endpoint_patch": webhook_shapes.WebhookEndpointPatch,
-    "webhook_endpoint": webhook_shapes.WebhookEndpointOut,
-    "webhook_endpoint_made": webhook_shapes.WebhookEndpointMadeOut,
-    "webhook_rotation_input": webhook_shapes.RotateSecretIn,
-    "webhook_rotation": webhook_shapes.SecretRotatedOut,
-    "event_types_query": webhook_shapes.EventTypesQuery,
-    "event_type_list": webhook_shapes.EventTypesOut,
-    "event_type": webhook_shapes.EventTypeOut,
-    "event_log_query": webhook_shapes.EventLogQuery,
-    "event_log": webhook_shapes.EventLogOut,
-    "logged_event": webhook_shapes.LoggedEventOut,
-    "webhook_deliveries_query": webhook_delivery_shapes.WebhookDeliveriesQuery,
-    "webhook_delivery": webhook_delivery_shapes.WebhookDeliveryOut,
-    "webhook_attempt": webhook_delivery_shapes.WebhookAttemptOut,
-    "webhook_recovery_input": webhook_delivery_shapes.WebhookRecoveryIn,
-    "webhook_recovery": webhook_delivery_shapes.WebhookRecoveryOut,
-    "test_delivery_input": webhook_delivery_shapes.TestDeliveryIn,
-    "test_delivery": webhook_delivery_shapes.TestDeliveryOut,
-    "lake_dataset_list": lake_shapes.DatasetsOut,
-    "lake_dataset": lake_shapes.DatasetOut,
-    "lake_column": lake_shapes.ColumnOut,
-    "lake_dataset_query": lake_shapes.DatasetQuery,
-    "lake_query_input": lake_shapes.QueryIn,
-    "lake_rows": lake_shapes.RowsOut,
-    "simulation_input": simulation_shapes.SimulateIn,
-    "threshold_input": simulation_shapes.ThresholdIn,
-    "simulation": simulation_shapes.SimulationOut,
-    "simulation_report": simulation_shapes.ReportOut,
-    "kept_simulation_report": simulation_shapes.KeptReportOut,
-    "simulated_policy": simulation_shapes.SimulatedPolicyOut,
-    "simulation_window": simulation_shapes.WindowOut,
-    "simulation_without_risk": simulation_shapes.WithoutRiskOut,
-    "simulation_self_check": simulation_shapes.SelfCheckOut,
-    "simulation_transition": simulation_shapes.TransitionOut,
-    "simulation_flip": simulation_shapes.FlipOut,
-    "simulation_reason": simulation_shapes.ReasonOut,
-    "simulation_example": simulation_shapes.ExampleOut,
-    "simulation_rule": simulation_shapes.RuleEffectOut,
-    "simulation_swept": simulation_shapes.SweptOut,
-    "simulation_group": simulation_shapes.GroupOut,
-}
 ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ErrorCode": problems.list_codes(),
     "CheckResult": get_args(health.CheckResult),
@@ -383,3 +94,35 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "RiskExampleKind": get_args(risk_simulation_shapes.SignalExampleOut.model_fields["kind"].annotation),
     "RiskGateCheckName": get_args(risk_simulation_shapes.GateCheckOut.model_fields["name"].annotation),
 }
+PATH_PARAMETERS: Final[Mapping[str, str]] = {
+    "attestations/{id}": "The attestation. Format: UUID, 36 characters. Source: CONTRACT 5.",
+    "attestation-packs/{id}": "The pack. Format: UUID, 36 characters. Source: CONTRACT 5.",
+    "schemas/{id}": "The schema. Format: a schema id of the catalogue. Source: CONTRACT 5.",
+    "a/{id}": "The attestation. Format: UUID, 36 characters. Source: CONTRACT 5.",
+    "assets/{name}": "The file; its name contains a hash of its content. Format: a file name. Source: CONTRACT 5.",
+    "status-lists/{issuer_id}": "The issuer. Format: UUID, 36 characters. Source: CONTRACT 7.",
+    "issuers/{id}": "The issuer. Format: UUID, 36 characters. Source: CONTRACT 4.",
+    "keys/{kid}": "The key. Format: 1-64 of A-Z a-z 0-9 . _ : -. Source: CONTRACT 4.",
+    "issuer-requests/{id}": "The request. Format: UUID, 36 characters. Source: CONTRACT 4.",
+    "policies/{id}": "The policy. Format: UUID, 36 characters. Source: CONTRACT 9.",
+    "versions/{version}": "The version of the policy. Format: from 1. Source: CONTRACT 9.",
+    "decisions/{id}": "The decision. Format: dec_ and a ULID. Source: CONTRACT 9.",
+    "simulations/{digest}": "The report. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 9.",
+    "verification-profiles/{id}": "The profile. Format: UUID, 36 characters. Source: CONTRACT 9.",
+    "signals/{id}": "The signal. Format: UUID, 36 characters. Source: CONTRACT 8.",
+    "cases/{id}": "The case. Format: UUID, 36 characters. Source: CONTRACT 8.",
+    "lists/{id}": "The list entry. Format: UUID, 36 characters. Source: CONTRACT 8.",
+    "entities/{type}": "The type of the entity. Format: user, device, ip, document, session, issuer or attestation. "
+    "Source: CONTRACT 8.",
+    "/{id}": "The id of the entity. Format: 1-256 characters. Source: CONTRACT 8.",
+    "tile/{path}": "The tile or entry bundle (C2SP tlog-tiles). "
+    "Format: <level>/<index>[.p/<width>] or entries/<index>[.p/<width>]. Source: CONTRACT 7.",
+    "proofs/{index}": "The index of the entry. Format: from 0. Source: CONTRACT 7.",
+    "api-keys/{id}": "The key. Format: UUID, 36 characters. Source: CONTRACT 3.",
+    "orgs/{id}": "The organization. Format: UUID, 36 characters. Source: CONTRACT 11.",
+    "users/{id}": "The person. Format: UUID, 36 characters. Source: CONTRACT 11.",
+    "datasets/{name}": "The data set. Format: a data set. Source: CONTRACT 11.",
+    "endpoints/{id}": "The webhook endpoint. Format: UUID, 36 characters. Source: CONTRACT 10.",
+    "deliveries/{id}": "The delivery. Format: UUID, 36 characters. Source: CONTRACT 10.",
+}
+"""The meaning of each path parameter, which no class declares, by its name with the segment before it."""

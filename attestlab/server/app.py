@@ -113,11 +113,15 @@ def all_routes() -> list[Route]:
     return [route for routes in CAPABILITIES for route in routes]
 
 
+def list_described_routes() -> list[Route]:
+    """List the routes that `GET /openapi.json` of a server describes, without a server."""
+    routes = [*all_routes(), *health_routes({}), *metrics_routes(Metrics())]
+    return [*routes, *openapi_routes(routes, title=TITLE, version=VERSION)]
+
+
 def describe_api() -> bytes:
     """Describe the HTTP API without a server, byte for byte as `GET /openapi.json` of one does."""
-    routes = [*all_routes(), *health_routes({}), *metrics_routes(Metrics())]
-    own = openapi_routes(routes, title=TITLE, version=VERSION)
-    return describe([*routes, *own], title=TITLE, version=VERSION, vocabulary=load_vocabulary())
+    return describe(list_described_routes(), title=TITLE, version=VERSION, vocabulary=load_vocabulary())
 
 
 def build_application(

@@ -311,6 +311,6 @@ class KeptReportOut(Out, wire_name="kept_simulation_report", source="CONTRACT 9"
     report_digest: str
     """Digest of the canonical JSON of report. Format: SHA-256, 64 lowercase hex digits."""
     report: dict[str, object]
-    """The report as stored."""
+    """The report as stored. Format: see simulation_report."""
     signature: str
     """Signature over the canonical JSON of report. Format: compact JWS, EdDSA."""

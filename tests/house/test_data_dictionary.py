@@ -1,6 +1,7 @@
-"""The data dictionary: every field of the public objects, no more, and none without its meaning."""
+"""The data dictionary: every field of the public objects, each with its meaning from the line under it."""
 
 import csv
+import inspect
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,21 +12,19 @@ import pytest
 from pydantic import BaseModel, RootModel
 
 from attestlab.attestations.rules import Statement
+from attestlab.cli.data_dictionary import list_public_models, render_dictionary
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.shapes import find_source, find_wire_name
 from attestlab.core.strict_json import parse_json
-from attestlab.lake import views
 from attestlab.log import entries
-from attestlab.server.api_reference import load_vocabulary
-from attestlab.server.api_vocabulary import OBJECTS
-from attestlab.web.openapi.vocabulary import PATH
+from attestlab.server.app import list_described_routes
+from attestlab.web.openapi.meanings import find_meaning
 
-FILE = Path(__file__).parents[2] / "data" / "dictionary.csv"
-COLUMNS = ["object", "field", "type", "format", "meaning", "source"]
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "data" / "dictionary.csv"
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 ID = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
-BODIES = {name: shape for name, shape in OBJECTS.items() if not issubclass(shape, RootModel)}
-SENT = {name: shape for name, shape in BODIES.items() if not name.endswith(("_query", "_filters"))}
 MADE: dict[str, bytes] = {
     "statement": Statement(
         ID, ID, "k", Algorithm.ED25519, "degree", "application/pdf", "h", None, "h", None, AT
@@ -54,17 +53,17 @@ MADE: dict[str, bytes] = {
     ),
     "log_entry:status.list": entries.status_list_entry(entries.FIRST_LINK, size=1, digest=b"", at=AT),
 }
-LAKE = {f"lake:{view.name}": {*view.sources[0].columns} for view in views.ALL}
-LAKE["lake:attestations"] |= {*views.STATUS_COLUMNS}
-LAKE["lake:decisions"] |= {"<attribute>"}
+
+
+@pytest.fixture(scope="module")
+def models() -> list[type[BaseModel]]:
+    return [each for each in list_public_models(list_described_routes()) if not issubclass(each, RootModel)]
 
 
 def rows() -> list[dict[str, str]]:
     """The dictionary's rows."""
     with FILE.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
-        assert reader.fieldnames == COLUMNS
-        return list(reader)
+        return list(csv.DictReader(file, strict=True))
 
 
 def described() -> dict[str, list[str]]:
@@ -75,9 +74,14 @@ def described() -> dict[str, list[str]]:
     return found
 
 
-def on_the_wire(shape: type[BaseModel]) -> set[str]:
-    """The names that a shape's fields have in JSON."""
-    return {field.serialization_alias or field.alias or name for name, field in shape.model_fields.items()}
+def owner(model: type[BaseModel], field: str) -> type:
+    """The class that declares a field of a model."""
+    return next(base for base in model.__mro__ if field in inspect.get_annotations(base))
+
+
+def place(model: type) -> str:
+    """The file of a class."""
+    return str(Path(inspect.getfile(model)).relative_to(ROOT))
 
 
 def members(raw: bytes) -> set[str]:
@@ -86,64 +90,50 @@ def members(raw: bytes) -> set[str]:
     return set(value)
 
 
-def test_rows_are_complete_and_unique():
-    assert [
-        row for row in rows() if not all(row[column] and row[column].strip() == row[column] for column in COLUMNS)
-    ] == []
+def test_the_dictionary_is_current() -> None:
+    assert FILE.read_text(encoding="utf-8") == render_dictionary(), "older than the lines under fields: make reference"
+
+
+def test_rows_are_complete_and_unique() -> None:
+    assert [row for row in rows() if not all(value and value.strip() == value for value in row.values())] == []
     assert [name for name, fields in described().items() if len(fields) != len(set(fields))] == []
 
 
-def test_described_objects_are_public():
-    """
-    With the two tests below: nothing public is missing, nothing described is gone.
-    """
-    without_own = {name for name, shape in OBJECTS.items() if not shape.__annotations__}
-
-    assert set(described()) == (set(OBJECTS) - without_own) | set(MADE) | set(LAKE) | {PATH}
-    assert {name.removeprefix("log_entry:") for name in MADE if name.startswith("log_entry:")} == set(entries.EntryType)
-
-
-def test_every_field_of_a_body_or_query_is_in_the_dictionary():
-    """A query or a patch needs no line for what the object has that it extends."""
-    words, lines = load_vocabulary(), described()
-    fields = {name: on_the_wire(shape) for name, shape in BODIES.items()}
-    gone = [f"{name}.{field}" for name in BODIES for field in lines.get(name, ()) if field not in fields[name]]
+def test_every_field_of_an_object_has_a_meaning(models: list[type[BaseModel]]) -> None:
     missing = [
-        f"{name}.{field}"
-        for name, shape in BODIES.items()
-        for field in sorted(fields[name])
-        if words.find_meaning(shape, field) is None
+        f"add a line under `{field}` in {place(owner(model, field))}"
+        for model in models
+        for field in model.model_fields
+        if find_meaning(model, field) is None
     ]
 
-    assert missing == [], f"each needs its line in {FILE.name}: {missing}"
-    assert gone == [], f"these lines of {FILE.name} describe no field: {gone}"
+    assert missing == []
+
+
+def test_every_class_with_fields_names_its_source(models: list[type[BaseModel]]) -> None:
+    owners = {owner(model, field) for model in models for field in model.model_fields}
+    missing = [f"give {each.__name__} a `source` in {place(each)}" for each in owners if find_source(each) is None]
+
+    assert missing == []
+
+
+def test_objects_have_different_names(models: list[type[BaseModel]]) -> None:
+    """No class declares the name that it has anyway."""
+    names = [find_wire_name(model) for model in models]
+
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_signed_and_logged_members_are_in_the_dictionary(name: str):
+def test_signed_and_logged_members_are_in_the_dictionary(name: str) -> None:
     assert set(described()[name]) == members(MADE[name])
 
 
-@pytest.mark.parametrize("name", LAKE)
-def test_every_column_of_the_lake_is_in_the_dictionary(name: str):
-    assert set(described()[name]) == LAKE[name]
+def test_every_type_of_entry_is_in_the_dictionary() -> None:
+    assert {name.removeprefix("log_entry:") for name in MADE if name.startswith("log_entry:")} == set(entries.EntryType)
 
 
-def test_type_references_resolve():
+def test_type_references_resolve() -> None:
     pointed = {name for row in rows() for name in re.findall(r"object (\w+)", row["type"])} - {"or"}
 
-    assert pointed - set(described()) == set()
-
-
-def test_nullable_fields_are_marked():
-    """
-    A reader who trusts the type column must not meet a null that it did not announce.
-    """
-    types = {(row["object"], row["field"]): row["type"] for row in rows()}
-    for name, shape in SENT.items():
-        schema = shape.model_json_schema(mode="serialization")
-        schema = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema  # it is recursive
-        for field, declared in schema["properties"].items():
-            nullable = {"type": "null"} in declared.get("anyOf", [])
-            announced = types.get((name, field))
-            assert announced is None or announced.endswith(" or null") == nullable, (name, field)
+    assert pointed - set(described()) == {"policy_input"}, "which is a choice of two objects"

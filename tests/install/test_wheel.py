@@ -57,14 +57,12 @@ def test_wheel_has_every_file_of_the_package_and_the_license(wheel: Path) -> Non
     }
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-        dictionary = archive.read("attestlab/server/dictionary.csv")
         license_text = archive.read(f"attestlab-{VERSION}.dist-info/licenses/LICENSE")
 
     notebooks = [*(ROOT / "notebooks").glob("*.ipynb"), ROOT / "notebooks" / "charts.py"]
     source |= {f"attestlab/notebooks/{file.name}" for file in notebooks}
     assert source - names == set()
     assert {name for name in names - source if ".dist-info/" not in name} == set()
-    assert dictionary == (ROOT / "data" / "dictionary.csv").read_bytes()
     assert license_text == (ROOT / "LICENSE").read_bytes()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,9 @@ from attestlab.policy.formats.cedar import to_cedar
 from attestlab.policy.formats.rego import to_rego
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import OPERATORS, Op, Operand
+from attestlab.policy.language.document import ComparisonDoc
 from attestlab.policy.sql.compiler import case_sql
+from attestlab.web.openapi.meanings import find_meaning
 from support.policies.documents import bind_document, make_condition, make_document, make_rule
 from support.policies.reference_evaluator import evaluate_naively
 
@@ -56,8 +57,9 @@ def test_the_naive_reading_has_the_operator(op: Op, value: int | None) -> None:
 @pytest.mark.parametrize("op", Op)
 def test_the_operator_is_documented(op: Op) -> None:
     line = next(each for each in (ROOT / "docs/policies.md").read_text().splitlines() if "`{attr, op, value}`" in each)
-    with (ROOT / "data/dictionary.csv").open() as file:
-        rows = [row for row in csv.reader(file) if row[:2] == ["policy_comparison", "op"]]
+    meaning = find_meaning(ComparisonDoc, "op")
 
     assert op in line.replace("`", " ").split(), "name the operator in docs/policies.md"
-    assert op in rows[0][3].replace(",", " ").split(), "name the operator in data/dictionary.csv"
+    assert meaning is not None
+    assert meaning.format is not None
+    assert op in meaning.format.replace(",", " ").split(), "name the operator under `op` in policy/language/document.py"

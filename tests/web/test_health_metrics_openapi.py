@@ -103,7 +103,7 @@ def test_every_error_has_the_envelope(description: dict) -> None:
 
     schemas = [response["content"]["application/json"]["schema"] for response in responses.values()]
 
-    assert schemas == [{"$ref": "#/components/schemas/ErrorEnvelope"}] * len(responses)
+    assert schemas == [{"$ref": "#/components/schemas/Error"}] * len(responses)
 
 
 def test_errors_of_an_operation_follow_from_its_declaration(description: dict) -> None:
@@ -144,13 +144,13 @@ def test_openapi_names_the_requirements_of_a_route(description: dict) -> None:
 
 
 def test_openapi_describes_the_validating_models(description: dict) -> None:
-    note = description["components"]["schemas"]["NoteIn"]
+    note = description["components"]["schemas"]["NoteInput"]
 
     assert note["additionalProperties"] is False
     assert note["required"] == ["text"]
     body = description["paths"]["/v1/open/notes"]["post"]["requestBody"]
     assert body["required"] is False
-    assert body["content"]["application/json"]["schema"]["$ref"].endswith("/NoteIn")
+    assert body["content"]["application/json"]["schema"]["$ref"].endswith("/NoteInput")
 
 
 def test_operation_ids_are_unique(description: dict) -> None:

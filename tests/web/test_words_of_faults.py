@@ -7,12 +7,12 @@ import re
 
 import httpx
 import pytest
-from pydantic import BaseModel
 
+from attestlab.cli.data_dictionary import list_public_models
+from attestlab.core.shapes import In
 from attestlab.core.text_forms import is_described
 from attestlab.policy.language.attributes import PATH
-from attestlab.server.api_vocabulary import OBJECTS
-from attestlab.server.app import all_routes
+from attestlab.server.app import all_routes, list_described_routes
 from support.orgs import TenantClients
 from support.risk import SIGNAL, add_signal, key, open_risk_tenant, put_on_list, tenant_clients  # noqa: F401  # fixtures
 
@@ -76,7 +76,7 @@ def list_patterns(schema: object) -> set[str]:
 
 
 def test_each_pattern_of_a_request_has_words() -> None:
-    inputs: list[type[BaseModel]] = [each for each in OBJECTS.values() if each.model_config.get("extra") == "forbid"]
+    inputs = [each for each in list_public_models(list_described_routes()) if issubclass(each, In)]
     patterns = set().union(*(list_patterns(each.model_json_schema()) for each in inputs))
 
     assert len(patterns) > 5

@@ -80,7 +80,7 @@ class RecordedSignalOut(SignalOut, wire_name="risk_recorded_signal", source="doc
     """What is probably a mistake of its source. Format: sentences."""
 
 
-class SignalFilters(Filters, wire_name="risk_signal_filters", source="CONTRACT 8"):
+class SignalFilters(Filters, source="CONTRACT 8"):
     """Filters of signals. `from` and `to` filter by `occurred_at`; `to` is exclusive, scores inclusive.
 
     `signal_source`, `subject_type` and `subject_id` are other names of `source`, `entity_type` and `entity_id`.
@@ -120,7 +120,7 @@ class SignalFilters(Filters, wire_name="risk_signal_filters", source="CONTRACT 8
         return self
 
 
-class SignalsQuery(SignalFilters, PageQuery):
+class SignalsQuery(SignalFilters, PageQuery, wire_name="risk_signals_query"):
     """Filters of the list of signals, and the page."""
 
 

@@ -136,7 +136,7 @@ class SweptThresholdOut(Out, wire_name="risk_threshold", source="docs/risk.md"):
     rule_id: str
     """The rule with the number. Format: 1-64 characters."""
     attribute: str
-    """The attribute that it compares."""
+    """The attribute that it compares. Format: see docs/risk.md."""
     op: Literal["lt", "lte", "gt", "gte"]
     """How it compares. Format: lt, lte, gt or gte."""
     value: float

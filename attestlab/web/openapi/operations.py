@@ -15,8 +15,9 @@ from attestlab.web.content_coding import is_json, is_text, may_compress
 from attestlab.web.cross_origin import is_shared
 from attestlab.web.openapi.errors import refer_to_errors
 from attestlab.web.openapi.headers import EVERY_RESPONSE, refer_to_headers
+from attestlab.web.openapi.meanings import Meaning
 from attestlab.web.openapi.schemas import SchemaKey, without_null
-from attestlab.web.openapi.vocabulary import PATH, JsonObject, Vocabulary
+from attestlab.web.openapi.vocabulary import JsonObject, Vocabulary
 from attestlab.web.response import JSON
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Route
@@ -129,12 +130,16 @@ def _security(needs: Requirement) -> list[dict[str, list[str]]]:
     return [{scheme: required} for scheme in schemes]
 
 
+def list_path_parameters(route: Route) -> list[tuple[str, str]]:
+    """List the parameters of a path, each with the segment before it (`issuers/{id}`) and by its name."""
+    return [(f"{segment}/{{{name}}}", name) for segment, name in _SEGMENT_AND_NAME.findall(route.path)]
+
+
 def _path_parameters(route: Route, vocabulary: Vocabulary) -> Iterator[JsonObject]:
-    for segment, name in _SEGMENT_AND_NAME.findall(route.path):
+    for key, name in list_path_parameters(route):
         parameter: JsonObject = {"name": name, "in": "path", "required": True}
-        meaning = vocabulary.meanings.get((PATH, f"{segment}/{{{name}}}"))
-        if meaning is not None:
-            parameter["description"] = meaning
+        if (docstring := vocabulary.path_parameters.get(key)) is not None:
+            parameter["description"] = Meaning.parse(docstring).description
         yield {**parameter, "schema": _PATH_SCHEMAS[route.path_types[name]]}
 
 

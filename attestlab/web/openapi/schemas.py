@@ -1,4 +1,4 @@
-"""JSON Schemas of wire models: named by the application, with a meaning at each property and named enums.
+"""JSON Schemas of wire models: named like their objects, with the meaning at each property and named enums.
 
 Generators of clients make a class of each schema and name it by its key. So keys contain no Python names, a set of
 texts is one schema wherever it occurs, and only components have titles.
@@ -7,20 +7,24 @@ texts is one schema wherever it occurs, and only components have titles.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
+from attestlab.core.shapes import find_wire_name
+from attestlab.web.openapi.meanings import find_meaning, list_wire_fields
 from attestlab.web.openapi.vocabulary import JsonObject, Vocabulary
 
 REFERENCE = "#/components/schemas/{model}"
 _MAPS = ("properties", "patternProperties", "$defs")
 _PARTS = ("items", "additionalProperties", "not", "propertyNames", "if", "then", "else")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_WORDS = re.compile("[a-z0-9]+")
 _MAX_INT32 = 2**31 - 1
 _NULL = {"type": "null"}
 
@@ -35,9 +39,7 @@ def build_schemas(inputs: Iterable[Input], vocabulary: Vocabulary) -> tuple[Mapp
     Raises:
         ValueError: two models have the same name.
     """
-    by_key, document = TypeAdapter.json_schemas(
-        list(inputs), ref_template=REFERENCE, schema_generator=_make_generator(vocabulary)
-    )
+    by_key, document = TypeAdapter.json_schemas(list(inputs), ref_template=REFERENCE, schema_generator=_Generator)
     definitions: JsonObject = document.get("$defs", {})
     names = {key: _name_definition(key, definition, vocabulary) for key, definition in definitions.items()}
     simplify = _make_simplifier(names, vocabulary)
@@ -48,6 +50,14 @@ def build_schemas(inputs: Iterable[Input], vocabulary: Vocabulary) -> tuple[Mapp
         if name not in vocabulary.enums and components.setdefault(name, schema) != schema:
             raise ValueError(f"Two schemas are named {name}. Give their models names of their own.")
     return {key: simplify(schema) for (key, _), schema in by_key.items()}, components
+
+
+def name_schema(model: type[BaseModel]) -> str:
+    """Return the name of a model's schema; a page of objects is named after them."""
+    generic = model.__pydantic_generic_metadata__
+    if (origin := generic["origin"]) is not None and issubclass(generic["args"][0], BaseModel):
+        return name_schema(generic["args"][0]) + origin.__name__
+    return "".join(part.capitalize() for part in _WORDS.findall(find_wire_name(model)))
 
 
 def _name_definition(key: str, definition: JsonObject, vocabulary: Vocabulary) -> str:
@@ -62,20 +72,18 @@ def _describe_enum(name: str, values: Sequence[str] | type[StrEnum]) -> JsonObje
     return described
 
 
-def _make_generator(vocabulary: Vocabulary) -> type[GenerateJsonSchema]:
-    class Generator(GenerateJsonSchema):
-        """Names models by the vocabulary and describes their properties."""
+class _Generator(GenerateJsonSchema):
+    """Names models like their objects, and describes their properties."""
 
-        def model_schema(self, schema: ModelSchema) -> JsonObject:
-            built = super().model_schema(schema)
-            model = schema["cls"]
-            built["title"] = vocabulary.name_schema(model)
-            for name, part in built.get("properties", {}).items():
-                if (meaning := vocabulary.find_meaning(model, name)) is not None:
-                    part["description"] = meaning
-            return built
-
-    return Generator
+    def model_schema(self, schema: ModelSchema) -> JsonObject:
+        built = super().model_schema(schema)
+        model = schema["cls"]
+        built["title"] = name_schema(model)
+        fields = list_wire_fields(model)
+        for name, part in built.get("properties", {}).items():
+            if (meaning := find_meaning(model, fields[name])) is not None:
+                part["description"] = meaning.description
+        return built
 
 
 def _make_simplifier(names: Mapping[str, str], vocabulary: Vocabulary) -> Callable[[JsonObject], JsonObject]:
