@@ -136,7 +136,7 @@ def _make_row(object_name: str, field: str, kind: str, meaning: Meaning | None, 
     Raises:
         ValueError: the field has no meaning, no source or no format.
     """
-    named = re.search(r"object (\w+)", kind)
+    named = re.search(r"object (?!or\b)(\w+)", kind)
     text, form = (meaning.text, meaning.format or (named and f"see {named[1]}")) if meaning else (None, None)
     specified = (meaning and meaning.source) or source
     if text is None or form is None or specified is None:
