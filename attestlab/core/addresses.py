@@ -11,7 +11,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
-MIN_PREFIX_BITS = {4: 8, 6: 16}  # of a network by its version; the widest that registries assign
+MIN_PREFIX_BITS = {4: 8, 6: 32}  # of a network by its version; an internet provider is assigned a /32
+_STORED_PREFIX_BITS = {4: 8, 6: 16}  # entries of lists from before 0.2 may be as wide, and still hold
 _CACHE_SIZE = 4096
 _WITH_PORT = re.compile(r"([0-9.]+):[0-9]{1,5}|\[([0-9A-Fa-f:.]+)\](?::[0-9]{1,5})?")
 _MAPPED_BITS = 96  # before the IPv4 address in an IPv4-mapped one
@@ -68,7 +69,7 @@ def spell_address(text: str) -> str | None:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def list_networks(text: str) -> tuple[str, ...]:
-    """List the networks that contain an address or a network, the narrowest first, up to `MIN_PREFIX_BITS`.
+    """List the networks that contain an address or a network, the narrowest first, up to the widest.
 
     >>> networks = list_networks("203.0.113.9")
     >>> networks[:2], networks[-1], list_networks("no address")
@@ -78,5 +79,5 @@ def list_networks(text: str) -> tuple[str, ...]:
     if start is None:
         return ()
     network = ip_network(start)
-    shortest = MIN_PREFIX_BITS[network.version]
+    shortest = _STORED_PREFIX_BITS[network.version]
     return tuple(str(network.supernet(new_prefix=bits)) for bits in range(network.prefixlen - 1, shortest - 1, -1))

@@ -109,7 +109,8 @@ def test_an_id_is_found_in_every_spelling(key: httpx.Client) -> None:
         ("[2001:db8::1]", "is no IP address or network"),
         ("203.0.113.5:443", "is no IP address or network"),
         ("0.0.0.0/0", "has a prefix of at least /8"),
-        ("::/0", "has a prefix of at least /16"),
+        ("::/0", "has a prefix of at least /32"),
+        ("2001:db8::/16", "has a prefix of at least /32"),
     ],
 )
 def test_an_entry_that_could_never_hold_is_refused(entity_id: str, remedy: str, key: httpx.Client) -> None:
