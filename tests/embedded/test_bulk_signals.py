@@ -175,6 +175,18 @@ def test_what_has_no_rows_of_signals_is_refused_with_the_remedy(lab: Lab, signal
         lab.signals.add_many(signals)
 
 
+def test_a_local_time_that_was_twice_or_never_rejects_its_row(lab: Lab) -> None:
+    """Clocks in Zurich go back on 25 October 2026 at 03:00, and forward on 29 March at 02:00."""
+    times = ["2026-03-29T02:30:00", "2026-10-25T02:30:00", "2026-10-25T03:00:00"]
+    frame = pd.DataFrame(COLUMNS | {"occurred_at": times}).drop(columns=["details"])
+
+    done = lab.signals.add_many(frame.assign(score=1.0), tz="Europe/Zurich")
+
+    assert [each.line for each in done.rejected][:2] == [1, 2]
+    assert "never was, because clocks changed" in done.rejected[0].message
+    assert "was twice, because clocks changed" in done.rejected[1].message
+
+
 @pytest.mark.parametrize("zone", ["Mars/Olympus", 7, "", "../etc", "a\0b"])
 def test_an_unknown_zone_is_refused(lab: Lab, zone: Any) -> None:
     with pytest.raises(ValidationFailed, match="is no time zone"):

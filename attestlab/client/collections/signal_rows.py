@@ -136,8 +136,24 @@ def localize_time(members: dict[str, object], zone: tzinfo | None) -> dict[str, 
             message = f"{arguments.show(str(time))} has no UTC offset. Pass its zone, such as tz='Europe/Zurich'."
             raise ValidationFailed.of(f"/{_TIME}", "format", message)
         with suppress(OverflowError):
-            found[_TIME] = time.replace(tzinfo=zone).astimezone(UTC)
+            found[_TIME] = _read_local_time(time.replace(tzinfo=None), zone)
     return found
+
+
+def _read_local_time(time: datetime, zone: tzinfo) -> datetime:
+    """Return the moment of a local time; `fold=1` names the second of two (PEP 495).
+
+    Raises:
+        ValidationFailed: clocks showed this time twice, or never, because they changed.
+    """
+    moment = time.replace(tzinfo=zone).astimezone(UTC)
+    other = time.replace(tzinfo=zone, fold=1 - time.fold).astimezone(UTC)
+    if moment == other or time.fold:
+        return moment
+    is_twice = moment.astimezone(zone).replace(tzinfo=None) == time
+    how_often = "was twice" if is_twice else "never was"
+    message = f"{time.isoformat()} in {zone} {how_often}, because clocks changed. Pass it with its UTC offset."
+    raise ValidationFailed.of(f"/{_TIME}", "local_time", message)
 
 
 def _open_file(path: Path, kind: BulkKind) -> OpenedRows:
