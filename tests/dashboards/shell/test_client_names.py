@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import cast
 
@@ -167,9 +168,10 @@ def test_a_session_may_have_as_many_pages_as_promised(server: ServerProcess) -> 
     with patient_http.open_client(base_url=server.url) as client:
         sign_in(client, server)
         token, cookie = token_of(client.get(START).text), client.cookies[COOKIE]
-        opened = [request_socket(server.url, token, cookie) for _ in range(MAX_SOCKETS + 1)]
-        statuses = [connection.response().status for connection in opened]
-        for connection in opened:
-            connection.socket.close()
+        with ExitStack() as opened:  # one after the other: of requests in flight at once, any may be the last
+            statuses = [
+                opened.enter_context(request_socket(server.url, token, cookie)).response().status
+                for _ in range(MAX_SOCKETS + 1)
+            ]
 
     assert statuses == [101] * MAX_SOCKETS + [403]
