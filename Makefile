@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 # Runs tests by what they cost, tries again alone what failed, and names chance (tests/gate).
 GATE = PYTHONPATH=tests $(BIN)/python -m gate
 STAMP := $(VENV)/.installed
+RUN_STAMP := $(VENV)/.installed-for-run
+INSTALL = $(PYTHON) .ci/install.py $(VENV)
 # Extra arguments for the command that a target runs, such as `make run ARGS="--port 9000"`.
 ARGS ?=
 # The shard that `make shard` runs.
@@ -22,21 +24,22 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Compile our own modules as pip does for the ones it installs: some environments forbid Python to do it at run time.
+# Compile our own modules as installers do for the ones they install: some environments forbid Python to do it at run time.
 setup: $(STAMP)  ## Create .venv from requirements.lock, with the attestlab command in it
 	@$(BIN)/python -m compileall -q attestlab
 
-# The lock holds every package with its hash, including the build backend, so the last step queries no index.
-# --no-deps: pip 23 otherwise looks for a newer pydantic[email] than the locked one, and refuses it for its hash.
-$(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "AttestLab needs Python 3.11 or newer; select one with: make setup PYTHON=python3.12")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m pip check
+# The locks hold every package with its hash, including the build backend, so that installing the project queries no index.
+$(STAMP): requirements.lock pyproject.toml .ci/install.py
+	@$(INSTALL) requirements.lock
+	@touch $(RUN_STAMP) $@
+
+# What the demo needs: a third of all packages.
+$(RUN_STAMP): requirements-run.lock pyproject.toml .ci/install.py
+	@$(INSTALL) requirements-run.lock
 	@touch $@
 
-run: setup  ## Start the demo server with a small seeded world
+run: $(RUN_STAMP)  ## Start the demo server with a small seeded world
+	@$(BIN)/python -m compileall -q attestlab
 	$(BIN)/attestlab demo $(ARGS)
 
 quick: setup  ## Run the tests that cost next to nothing and the changed test files, in a minute
@@ -108,9 +111,12 @@ lab: lab_user setup  ## Open JupyterLab on the notebooks; it sends nothing to ot
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 		--LabApp.app_settings_dir=notebooks/settings $(ARGS)
 
-lock: setup  ## Resolve requirements.lock, one file for Python 3.11 to 3.13 (UPGRADE=1 for newer versions)
-	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \
-		--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+# Of requirements.lock, requirements-run.lock is what the extra `demo` and the build backend need.
+LOCK = --output-file $(1) --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+lock: setup  ## Resolve requirements.lock, one file for Python 3.11 to 3.13 (UPGRADE=1 for newer versions), and its part for `make run`
+	$(BIN)/uv pip compile pyproject.toml --extra dev $(if $(UPGRADE),--upgrade) $(call LOCK,requirements.lock)
+	printf 'editables\nhatchling\n' | $(BIN)/uv pip compile pyproject.toml - --extra demo --upgrade \
+		--constraints requirements.lock $(call LOCK,requirements-run.lock)
 
 clean:  ## Remove build results and caches, including .venv
 	rm -rf $(VENV) .clients .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from attestlab.core.extras import list_packages
+
 ROOT = Path(__file__).parents[2]
+LOCKS = ("requirements.lock", "requirements-run.lock")
+BASE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
 TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
 
 
@@ -72,17 +76,19 @@ def test_root_gets_the_line_that_starts_jupyterlab(tmp_path: Path, user: int, ar
     assert "\nlab: lab_user setup " in (ROOT / "Makefile").read_text(), "it comes before the setup"
 
 
-def test_every_locked_package_is_pinned_with_a_hash():
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_is_pinned_with_a_hash(lock: str) -> None:
     """`pip install --require-hashes` takes the lock as it stands."""
-    packages = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text().strip())
+    packages = _list_entries(lock)
 
-    assert len(packages) > 100
+    assert len(packages) > 50
     assert [entry.split()[0] for entry in packages if "==" not in entry or "--hash=sha256:" not in entry] == []
 
 
-def test_lock_names_no_index_host():
+@pytest.mark.parametrize("lock", LOCKS)
+def test_lock_names_no_index_host(lock: str) -> None:
     """The machine that installs it chooses the package index."""
-    assert [line for line in (ROOT / "requirements.lock").read_text().splitlines() if "://" in line] == []
+    assert [line for line in (ROOT / lock).read_text().splitlines() if "://" in line] == []
 
 
 def test_lock_has_every_direct_dependency():
@@ -91,9 +97,29 @@ def test_lock_has_every_direct_dependency():
     extras = project["optional-dependencies"].values()
     asked = {_name(wanted) for group in (project["dependencies"], *extras) for wanted in group} - {"attestlab"}
 
-    locked = {_name(line) for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line}
+    assert asked - {_name(entry) for entry in _list_entries("requirements.lock")} == set()
 
-    assert asked - locked == set()
+
+def test_the_lock_of_make_run_is_a_part_of_the_other() -> None:
+    """It has what the demo needs, in the same versions and with the same hashes."""
+    whole = {_pin_of(entry) for entry in _list_entries("requirements.lock")}
+    part = {_pin_of(entry) for entry in _list_entries("requirements-run.lock")}
+    needed = {"hatchling", "editables", *map(_name, (*list_packages("demo"), *BASE))}
+
+    assert part - whole == set()
+    assert needed - {name for name, _, _ in part} == set()
+
+
+def _list_entries(lock: str) -> list[str]:
+    """The lines of each package of a lock."""
+    return re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
+
+
+def _pin_of(entry: str) -> tuple[str, str, frozenset[str]]:
+    """The name, version and hashes of a package."""
+    version = re.search(r"==(\S+)", entry)
+    assert version is not None
+    return _name(entry), version[1], frozenset(re.findall(r"sha256:[0-9a-f]{64}", entry))
 
 
 def _name(requirement: str) -> str:
