@@ -96,14 +96,13 @@ def run_demo(
 
     Returns the exit code.
     """
-    from attestlab.demos import served  # imported late: only the demo needs Pillow
+    from attestlab.cli.demo_worlds import open_world  # imported late: only the demo needs Pillow
+    from attestlab.demos.served import list_people
 
     with ExitStack() as stack:
         folder = folder or stack.enter_context(atomic_files.temporary_folder("attestlab-demo-"))
         with progress_of_start("Building the demo world") as report:
-            shown = served.load_credentials(
-                folder, report_progress=lambda share: report(int(_PERCENT * share), _PERCENT)
-            )
+            shown = open_world(folder, report_progress=lambda share: report(int(_PERCENT * share), _PERCENT))
         settings = Settings(data=folder, database_url=None)  # always its own database, regardless of the environment
         return run(
             settings,
@@ -111,7 +110,7 @@ def run_demo(
             host=host,
             workers=1,
             announce=lambda url: show({**shown, "url": url}),
-            people=served.list_people(shown),
+            people=list_people(shown),
         )
 
 

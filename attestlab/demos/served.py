@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
+from attestlab.core.errors import NoInstallation
+from attestlab.demos.fresh_secrets import renew_secrets
 from attestlab.demos.history.year import ReportProgress, ignore_progress
 from attestlab.demos.people import PEOPLE
 from attestlab.demos.world import demo_world
+from attestlab.installation import Installation
+from attestlab.settings import Settings
 
 CREDENTIALS: Final = "demo.json"
 
 Credentials = dict[str, object]  # for one JSON object
-
-
-def load_credentials(folder: Path, *, report_progress: ReportProgress = ignore_progress) -> Credentials:
-    """Return the credentials of the demo in `folder`, creating the demo if it does not exist."""
-    return _read_credentials(folder) or create_world(folder, report_progress=report_progress)
 
 
 def create_world(
@@ -34,22 +36,40 @@ def create_world(
     """
     report_progress(0.0)
     world = demo_world(folder, mint_times=mint_times, report_progress=report_progress)
-    shared = world.minted[0][1].id
     shown: Credentials = {
         **world.made.public(),
         "people": {address: role.value for address, _, role in PEOPLE},
         "people_password": world.password,
-        "attestation_id": str(shared),
-        "share_key": world.lab.links.share_key(shared),
+        "attestation_id": str(world.minted[0][1].id),
     }
-    file = os.open(folder / CREDENTIALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "w") as target:
-        json.dump(shown, target)
+    _store_credentials(world.lab, shown)
     world.lab.close()
     return shown
 
 
-def _read_credentials(folder: Path) -> Credentials | None:
+def renew_credentials(folder: Path) -> Credentials:
+    """Give a demo, which no server serves, secrets of its own; it has no credentials until all are replaced."""
+    shown = read_credentials(folder)
+    if shown is None:
+        raise NoInstallation(folder)
+    (folder / CREDENTIALS).unlink()
+    with closing(Installation.open(Settings(data=folder, database_url=None))) as lab:
+        fresh = renew_secrets(lab, api_key=str(shown["api_key"]), owner_email=str(shown["owner_email"]))
+        shown |= asdict(fresh)
+        _store_credentials(lab, shown)
+    return shown
+
+
+def _store_credentials(lab: Installation, shown: Credentials) -> None:
+    """Add the share key of the world's first attestation, which follows from the keyring, and store the credentials."""
+    shown["share_key"] = lab.links.share_key(UUID(str(shown["attestation_id"])))
+    file = os.open(lab.settings.data / CREDENTIALS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w") as target:
+        json.dump(shown, target)
+
+
+def read_credentials(folder: Path) -> Credentials | None:
+    """Read the credentials of the demo in a folder; None if there is none."""
     try:
         shown: Credentials = json.loads((folder / CREDENTIALS).read_text())
     except FileNotFoundError:

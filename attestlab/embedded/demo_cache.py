@@ -33,7 +33,7 @@ _FINGERPRINT_CHARACTERS = 12
 
 
 def copy_world(name: str, target: Path, build: Build, *, caches: Path | None = None) -> None:
-    """Copy a world to `target`, which does not exist yet; build it first if the cache does not have it.
+    """Copy a world to `target`, which is empty or does not exist; build it first if the cache does not have it.
 
     Without a folder that is writable and private, the world is built at `target`.
 
@@ -92,7 +92,7 @@ def _open_root(caches: Path) -> Path | None:
 
 
 def _copy(cached: Path, target: Path) -> None:
-    shutil.copytree(cached, target)
+    shutil.copytree(cached, target, dirs_exist_ok=True)
     os.utime(cached)  # the worlds that were used last are kept
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -121,8 +122,6 @@ class ApiKeys:
             id=new_id(at),
             tenant_id=tenant_id,
             name=key.name,
-            prefix=rules.key_prefix(secret),
-            secret_sha256=hashlib.sha256(secret.encode()).digest(),
             environment=key.environment.value,
             scopes=scope_rules.format_scopes(key.scopes),
             status=ApiKeyStatus.ACTIVE.value,
@@ -130,9 +129,22 @@ class ApiKeys:
             created_by=key.created_by,
             expires_at=key.expires_at,
             has_group_scopes=True,
+            **_columns_of(secret),
         )
         audited_write.insert(tx, store.api_keys, row, AuditContext(tenant_id, actor, "api_key.create", at))
         return CreatedApiKey(row, secret)
+
+    def replace_secret(self, key_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> CreatedApiKey:
+        """Give a key another secret, without a time in which both work; its id, name and scopes stay.
+
+        Raises:
+            NotFound: the caller's tenant has no key with this id.
+        """
+        with self.storage.write(tx) as tx:
+            row = store.get_owned(tx.exec, ApiKeyRecord, key_id, tenant_id=caller.tenant_id)
+            secret = self._secret(Environment(row.environment), is_consumers=False)
+            changed = self._change(tx, row, _columns_of(secret), "api_key.replace_secret", caller)
+        return CreatedApiKey(changed, secret)
 
     def get(self, key_id: UUID, *, caller: Caller) -> ApiKeyRecord:
         """Return one of the keys of the caller's tenant.
@@ -195,6 +207,11 @@ class ApiKeys:
         if is_consumers:
             return rules.compose_consumer_key(self.settings.consumer_key_prefix, random_part)
         return rules.compose_api_key(self.settings.key_prefix, environment, random_part)
+
+
+def _columns_of(secret: str) -> dict[str, Any]:
+    """Return what is stored of a key's secret."""
+    return {"prefix": rules.key_prefix(secret), "secret_sha256": hashlib.sha256(secret.encode()).digest()}
 
 
 def _person_id(caller: Caller) -> UUID | None:

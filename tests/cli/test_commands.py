@@ -366,10 +366,8 @@ from support.dashboards.demo_server import copy_demo
 
 def copy_world(folder, *, report_progress):
     report_progress(0.0)
-    report_progress(1.0)
-    folder.rmdir()
     copy_demo(folder)
-    return served.load_credentials(folder)
+    return served.read_credentials(folder)
 
 tempfile.tempdir = None  # the place is looked up again
 served.create_world = copy_world
@@ -377,10 +375,11 @@ main()
 """
 
 
-def test_demo_ignores_the_database_of_the_environment() -> None:
+def test_demo_ignores_the_database_of_the_environment(tmp_path: Path) -> None:
     """Nor does the creation of its world use it, which `build_world` checks where the tests' world is built."""
     with tempfile.TemporaryDirectory(prefix="long" * 20) as place:
         environment = {"ATTESTLAB_DATABASE_URL": f"sqlite:///{place}/precious.db", "TMPDIR": place}
+        environment["XDG_CACHE_HOME"] = str(tmp_path)
         with start_code(DEMO_WITH_THE_SHARED_WORLD, "demo", "--port", "0", "--json", **environment) as process:
             shown = json.loads(process.stdout.readline())
             lines = [process.stderr.readline() for _ in range(2)]

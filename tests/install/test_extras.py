@@ -134,7 +134,10 @@ def test_a_lab_opens_in_process_with_the_server(install: Install, tmp_path: Path
 def test_the_demo_starts_from_the_wheel(install: Install, tmp_path: Path, extra: str, has_dashboards: bool) -> None:
     environment = install(extra)
 
-    with environment.start("attestlab", "demo", "--port", "0", "--data", str(tmp_path / "demo")) as demo:
+    with (
+        use_demo_caches(),
+        environment.start("attestlab", "demo", "--port", "0", "--data", str(tmp_path / "demo")) as demo,
+    ):
         assert demo.stdout is not None
         shown = "".join(takewhile(lambda line: line != "Stop with Ctrl-C.\n", demo.stdout))
         url = re.findall(r"AttestLab demo at (\S+)", shown)[0]

@@ -98,7 +98,7 @@ def build_world(folder: Path) -> None:
     """
     with TemporaryDirectory() as other, patch.dict(os.environ, ATTESTLAB_DATABASE_URL=f"sqlite:///{other}/precious.db"):
         shares: list[float] = []
-        served.load_credentials(folder, report_progress=shares.append)
+        served.create_world(folder, report_progress=shares.append)
         assert shares == sorted({0.0, *shares, 1.0}), "the build shows its progress from its begin to its end"
         assert os.listdir(other) == [], "the demo opened the database of the environment"
     add_person(folder, MEMBER, name="Mia Lindt", role=Role.MEMBER)
@@ -109,7 +109,8 @@ def build_world(folder: Path) -> None:
 
 def add_person(folder: Path, email: str, *, name: str, role: Role) -> None:
     """Add a person with the password of the others to the demo in a folder that no server serves."""
-    made = served.load_credentials(folder)
+    made = served.read_credentials(folder)
+    assert made is not None
     tenant = TenantCreated(UUID(str(made["tenant_id"])), UUID(str(made["org_id"])), "", "", "")
     with closing(Installation.open(Settings(data=folder, database_url=None))) as lab:
         add_user(lab, tenant, email, str(made["people_password"]), name=name, roles=role.value)
