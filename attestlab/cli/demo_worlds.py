@@ -1,6 +1,6 @@
-"""The world that `attestlab demo` serves: built once a day on a machine, and copied with secrets of its own.
+"""The world that `attestlab demo` serves: built once a day on a machine, and copied with secrets of each copy.
 
-Its past ends when it is built, and is signed, so its times cannot be moved: on another day it is built anew.
+Its past ends when it is built, and is signed, so its times cannot be moved: on another day another one is built.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def create_world(
 
 
 def renew_credentials(folder: Path) -> Credentials:
-    """Give a demo, which no server serves, secrets of its own; it has no credentials until all are replaced."""
+    """Give a demo, which no server serves, other secrets; it has no credentials until all are replaced."""
     shown = read_credentials(folder)
     if shown is None:
         raise NoInstallation(folder)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -47,6 +47,13 @@ class CreatedApiKey:
 
     row: ApiKeyRecord = field(repr=False)
     secret: str = field(repr=False)
+
+
+class _StoredSecret(TypedDict):
+    """What is stored of a key's secret."""
+
+    prefix: str
+    secret_sha256: bytes
 
 
 class ApiKeys:
@@ -209,8 +216,7 @@ class ApiKeys:
         return rules.compose_api_key(self.settings.key_prefix, environment, random_part)
 
 
-def _columns_of(secret: str) -> dict[str, Any]:
-    """Return what is stored of a key's secret."""
+def _columns_of(secret: str) -> _StoredSecret:
     return {"prefix": rules.key_prefix(secret), "secret_sha256": hashlib.sha256(secret.encode()).digest()}
 
 

@@ -1,4 +1,4 @@
-"""The world of `attestlab demo`: built once a day on a machine, and each copy has secrets of its own."""
+"""The world of `attestlab demo`: built once a day on a machine, and each copy has other secrets."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_demo_keeps_its_secrets(tmp_path: Path, built: list[Path]) -> None:
     assert (open_world(tmp_path / "demo"), len(built)) == (made, 1)
 
 
-def test_the_world_of_another_day_is_built_anew(
+def test_on_another_day_another_world_is_built(
     tmp_path: Path, built: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for day in (1, 1, 2):
