@@ -54,8 +54,7 @@ def list_figures() -> Iterator[tuple[str, object]]:
     for word, count in words.count_private_words().most_common():
         yield f"  {word!r}", count
     yield from _list_documents()
-    for change in read_changes():
-        yield f"files of {change.row}", f"{len(change.files)} ({len(change.named_files)} without tests)"
+    yield from list_changes()
 
 
 def _list_dashboards() -> Iterator[tuple[str, object]]:
@@ -81,6 +80,14 @@ def _list_documents() -> Iterator[tuple[str, object]]:
     total = sum(counts.values())
     each = ", ".join(f"{name} {count}" for name, count in counts.items())
     yield "words read first", f"{total} ({each}), {total / words.WORDS_PER_MINUTE:.0f} minutes"
+
+
+def list_changes() -> Iterator[tuple[str, object]]:
+    """Yield how many files each everyday change touches, the generated ones included."""
+    for change in read_changes():
+        required = len(change.required_files)
+        tests = sum(file.startswith("tests/") for file in change.files)
+        yield f"files of {change.row}", f"{required + tests} ({required} without tests)"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from house.__main__ import list_changes
 from house.everyday_changes import Change, read_changes, read_rows
 from house.measures import ROOT
 
@@ -37,6 +38,13 @@ def test_an_everyday_change_still_applies(change: Change, tmp_path: Path) -> Non
     change.make(tmp_path)
 
     assert [file for file in change.files if (tmp_path / file).read_text() == before.get(file)] == []
+
+
+def test_make_house_counts_the_files_of_each_change() -> None:
+    counts = dict(list_changes())
+
+    assert counts["files of an event"] == "4 (3 without tests)"
+    assert len(counts) == len(CHANGES)
 
 
 @pytest.mark.soak
