@@ -1,18 +1,14 @@
 """HTTP routes of the log: C2SP tlog-tiles paths for log clients, JSON for people and notebooks; all of them public."""
 
-import base64
-import json
-
 from sqlalchemy import Connection
 
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.core.row_rendering import RowRenderer
 from attestlab.log.entries import sha256_name
-from attestlab.log.fsck_record import FsckRecord, FsckSummary
+from attestlab.log.fsck_record import FsckRecord
 from attestlab.log.merkle.hashing import TileName
 from attestlab.log.note.note import VerifierKey
-from attestlab.log.results import SignedHead
+from attestlab.log.rendering import render_checkpoint, render_entry, render_head
 from attestlab.log.service import Log
 from attestlab.log.shapes import (
     CheckpointOut,
@@ -21,14 +17,12 @@ from attestlab.log.shapes import (
     EntriesOut,
     EntriesQuery,
     EntryOut,
-    FsckOut,
     HeadOut,
     InclusionOut,
     LookupQuery,
     ProofQuery,
     VkeyOut,
 )
-from attestlab.log.tables import LogCheckpointRecord, LogLeafRecord
 from attestlab.web.paging import Page, PageQuery, decode_number, split_page
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
@@ -41,7 +35,6 @@ routes = Routes("log")
 _CHECKPOINTS = "log checkpoints"
 _NOTE = "text/plain"
 _TILE = "application/octet-stream"
-_render_fsck = RowRenderer(FsckOut, FsckSummary)
 
 
 @routes.get("/log/checkpoint", scope=PUBLIC, cache_control=REVALIDATE, produces={_NOTE: str})
@@ -94,7 +87,7 @@ def get_log_head(storage: Storage, log: Log, fsck_record: FsckRecord) -> HeadOut
     """
     with storage.read() as connection:
         found = log.head(connection)
-    return _render_head(found, fsck_record.read(origin=found.origin, tree_size=found.size))
+    return render_head(found, fsck_record.read(origin=found.origin, tree_size=found.size))
 
 
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)
@@ -107,7 +100,7 @@ def list_checkpoints(query: PageQuery, storage: Storage, log: Log) -> Page[Check
     with storage.read() as connection:
         found = log.checkpoints(connection, limit=query.limit + 1, before=before)
     shown, cursor = split_page(found, limit=query.limit, kind=_CHECKPOINTS, position=lambda row: [row.size])
-    return Page[CheckpointOut](items=[_render_checkpoint(row) for row in shown], next_cursor=cursor)
+    return Page[CheckpointOut](items=[render_checkpoint(row) for row in shown], next_cursor=cursor)
 
 
 @routes.get("/v1/log/proofs/{index}", scope=PUBLIC)
@@ -158,7 +151,7 @@ def list_log_entries(query: EntriesQuery, storage: Storage, log: Log) -> Entries
         found = log.entries(connection, query.start, query.limit)
     end = query.start + len(found)
     return EntriesOut(
-        items=[_render_entry(leaf) for leaf in found], next_start=end if found and end < size else None, tree_size=size
+        items=[render_entry(leaf) for leaf in found], next_start=end if found and end < size else None, tree_size=size
     )
 
 
@@ -175,7 +168,7 @@ def find_log_entry(query: LookupQuery, storage: Storage, log: Log) -> EntryOut:
     with storage.read() as connection:
         index = _find_index(log, connection, name, value)
         (leaf,) = log.entries(connection, index, 1)
-    return _render_entry(leaf)
+    return render_entry(leaf)
 
 
 @routes.get("/v1/log/vkey", scope=PUBLIC)
@@ -196,28 +189,3 @@ def _find_index(log: Log, connection: Connection, name: str, value: str) -> int:
     if index is None:
         raise NotFound("log entry with", f"{name} {value}")
     return index
-
-
-def _render_head(head: SignedHead, checked: FsckSummary | None) -> HeadOut:
-    return HeadOut(
-        origin=head.origin,
-        tree_size=head.size,
-        root_hash=sha256_name(head.root),
-        checkpoint=head.note,
-        timestamp=head.at,
-        last_fsck=None if checked is None else _render_fsck(checked),
-    )
-
-
-def _render_checkpoint(row: LogCheckpointRecord) -> CheckpointOut:
-    return CheckpointOut(tree_size=row.size, root_hash=sha256_name(row.root), checkpoint=row.note, timestamp=row.at)
-
-
-def _render_entry(leaf: LogLeafRecord) -> EntryOut:
-    return EntryOut(
-        log_index=leaf.index,
-        leaf_hash=sha256_name(leaf.leaf_hash),
-        type=leaf.kind,
-        entry_b64=base64.b64encode(leaf.entry).decode("ascii"),
-        entry=json.loads(leaf.entry),
-    )
