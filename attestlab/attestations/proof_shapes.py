@@ -3,21 +3,11 @@
 from pydantic import Field
 
 from attestlab.core.shapes import Moment, Out
+from attestlab.log.shapes import InclusionOut
 
 
-class ProofOut(Out, wire_name="inclusion_proof", source="SPEC Proof bundle"):
+class ProofOut(InclusionOut, wire_name="inclusion_proof"):
     """An inclusion proof; `hashes` are ordered from leaf to root, each `sha256:<hex>`."""
-
-    log_index: int
-    """The index of the entry. Format: from 0."""
-    tree_size: int
-    """The size of the tree. Format: entries. Source: CONTRACT 7."""
-    leaf_hash: str
-    """RFC 6962 hash of the entry. Format: sha256: and 64 hex digits. Source: CONTRACT 7."""
-    root_hash: str
-    """The tree's root. Format: sha256: and 64 hex digits."""
-    hashes: list[str]
-    """The audit path, leaf to root. Format: sha256: and 64 hex digits."""
 
 
 class TreeHeadOut(Out, wire_name="signed_tree_head", source="SPEC Proof bundle"):

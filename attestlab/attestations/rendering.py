@@ -42,6 +42,7 @@ from attestlab.delivery.share_links import Links
 from attestlab.log.entries import sha256_name
 from attestlab.log.merkle.tlog_proof import LogProof
 from attestlab.log.note.note import split_signature_lines
+from attestlab.log.rendering import INCLUSION_SOURCES
 from attestlab.log.results import InclusionProof, SignedHead
 from attestlab.log.status.status_list import Chunk
 
@@ -61,6 +62,7 @@ _render_row = RowRenderer(
     status_log_index="changed_index",
 )
 _render_revoked_row = RowRenderer(RevokedOut, AttestationRecord, computed=["log_index"], attestation_id="id")
+_render_inclusion = RowRenderer(ProofOut, InclusionProof, **INCLUSION_SOURCES)
 _render_bundle_issuer = RowRenderer(BundleIssuerOut, CurrentIssuer, trust_level="trust_tier")
 
 
@@ -76,16 +78,6 @@ def render_mint(done: Minted, *, links: Links) -> MintOut:
         ),
         checkpoint=logged.checkpoint,
         warnings=list(done.warnings),
-    )
-
-
-def _render_inclusion(proof: InclusionProof) -> ProofOut:
-    return ProofOut(
-        log_index=proof.index,
-        tree_size=proof.tree_size,
-        leaf_hash=sha256_name(proof.leaf_hash),
-        root_hash=sha256_name(proof.root),
-        hashes=[sha256_name(item) for item in proof.hashes],
     )
 
 

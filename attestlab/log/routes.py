@@ -8,7 +8,7 @@ from attestlab.log.entries import sha256_name
 from attestlab.log.fsck_record import FsckRecord
 from attestlab.log.merkle.hashing import TileName
 from attestlab.log.note.note import VerifierKey
-from attestlab.log.rendering import render_checkpoint, render_entry, render_head
+from attestlab.log.rendering import render_checkpoint, render_entry, render_head, render_inclusion
 from attestlab.log.service import Log
 from attestlab.log.shapes import (
     CheckpointOut,
@@ -110,14 +110,7 @@ def get_inclusion_proof(index: int, query: ProofQuery, storage: Storage, log: Lo
     The hashes lead from the leaf to the root of the tree of `tree_size` entries (RFC 6962).
     """
     with storage.read() as connection:
-        proven = log.inclusion(connection, index, query.tree_size)
-    return InclusionOut(
-        log_index=proven.index,
-        tree_size=proven.tree_size,
-        leaf_hash=sha256_name(proven.leaf_hash),
-        root_hash=sha256_name(proven.root),
-        hashes=[sha256_name(value) for value in proven.hashes],
-    )
+        return render_inclusion(log.inclusion(connection, index, query.tree_size))
 
 
 @routes.get("/v1/log/consistency", scope=PUBLIC, raises=(NotFound,))
