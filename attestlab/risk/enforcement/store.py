@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Double, Index, Select, Table, bindparam, or_, select, text, tuple_
+from sqlalchemy import BigInteger, ColumnElement, Double, Index, Select, Table, bindparam, or_, select, text
 from sqlmodel import Field
 
 from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, model_of, short_repr, table_of
@@ -124,7 +124,6 @@ _LISTS = select(list_entries.c.list).where(
     list_entries.c.removed_at.is_(None),
     or_(list_entries.c.expires_at.is_(None), list_entries.c.expires_at > bindparam("now")),
 )
-MAX_ENTITIES_PER_QUERY = 200
 MAX_IDS_PER_QUERY = 5_000  # SQLite takes some 32,000 values
 
 
@@ -141,11 +140,14 @@ def find_settings(execute: Execute, tenant_id: UUID) -> RiskSettingsRecord | Non
     return fetch_one(execute(select(*settings.c).where(settings.c.tenant_id == tenant_id)), RiskSettingsRecord)
 
 
-def find_open_cases(execute: Execute, tenant_id: UUID, entities: Sequence[Entity]) -> dict[Entity, RiskCaseRecord]:
+def find_open_cases(execute: Execute, tenant_id: UUID, entities: Iterable[Entity]) -> dict[Entity, RiskCaseRecord]:
     """Find the open cases of entities."""
-    queries = [_open_cases(tenant_id, some) for some in _chunks(entities, MAX_ENTITIES_PER_QUERY)]
-    found = [case for query in queries for case in fetch_all(execute(query), RiskCaseRecord)]
-    return {Entity(EntityType(case.entity_type), case.entity_id): case for case in found}
+    found: dict[Entity, RiskCaseRecord] = {}
+    for kind, all_ids in _group_ids(entities).items():
+        for ids in _chunks(all_ids, MAX_IDS_PER_QUERY):
+            cases_found = fetch_all(execute(_select_open_cases(tenant_id, kind, ids)), RiskCaseRecord)
+            found.update({Entity(kind, case.entity_id): case for case in cases_found})
+    return found
 
 
 def get_case(execute: Execute, case_id: UUID, *, tenant_id: UUID) -> RiskCaseRecord:
@@ -217,18 +219,21 @@ def list_challenges(execute: Execute, page: Position, filters: ChallengesQuery) 
     return fetch_all(execute(_page(challenges, page, filters)), RiskChallengeRecord)
 
 
-def _open_cases(tenant_id: UUID, entities: Sequence[Entity]) -> Select[tuple[object, ...]]:
-    of_entities = (cases.c.tenant_id == tenant_id, _is_one_of(cases, entities))
+def _select_open_cases(tenant_id: UUID, kind: EntityType, ids: Sequence[str]) -> Select[tuple[object, ...]]:
+    of_entities = (cases.c.tenant_id == tenant_id, cases.c.entity_type == kind.value, cases.c.entity_id.in_(ids))
     return select(*cases.c).where(*of_entities, cases.c.status == CaseStatus.OPEN.value)
 
 
-def _is_one_of(table: Table, entities: Sequence[Entity]) -> ColumnElement[bool]:
-    ids = [(entity.type.value, entity.id) for entity in entities]
-    return tuple_(table.c.entity_type, table.c.entity_id).in_(ids)
+def _group_ids(entities: Iterable[Entity]) -> Mapping[EntityType, list[str]]:
+    """Group ids by type: SQLite uses an index for a list of ids, but not for a list of pairs."""
+    ids: defaultdict[EntityType, list[str]] = defaultdict(list)
+    for entity in entities:
+        ids[entity.type].append(entity.id)
+    return ids
 
 
 def _group_by_matching_id(entities: Iterable[Entity]) -> Mapping[str, Mapping[str, list[Entity]]]:
-    """Group entities by type, because SQLite uses no index for pairs, and by the ids of entries that hold for them."""
+    """Group entities by type, as `_group_ids` does, and by the ids of entries that hold for them."""
     found: defaultdict[str, defaultdict[str, list[Entity]]] = defaultdict(lambda: defaultdict(list))
     for entity in entities:
         for entity_id in list_matching_ids(*entity):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -21,7 +20,7 @@ from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import Position, RiskCaseRecord, RiskListEntryRecord
 from attestlab.risk.entities.graph import DEFAULT_DEPTH, Edge, Exploration, Ring, find_rings
-from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName
+from attestlab.risk.rules import Entity, ListName
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.store import RiskSignalRecord
 from attestlab.risk.velocity import count_actions
@@ -55,24 +54,6 @@ def summarize_signals(execute: Execute, tenant_id: UUID, entity: Entity) -> Sign
     """Count the newest signals of an entity."""
     of_entity = {"tenant_id": tenant_id, "type": entity.type.value, "id": entity.id}
     return SignalSummary(*execute(_SUMMARY, {**of_entity, "limit": MAX_SIGNALS_COUNTED}).one())
-
-
-def find_open_cases(execute: Execute, tenant_id: UUID, entities: Iterable[Entity]) -> Mapping[Entity, UUID]:
-    """Find the open cases of entities."""
-    columns, found = enforcement_store.cases.c, {}
-    for kind, ids in _group_ids(entities):
-        of_kind = (columns.tenant_id == tenant_id, columns.entity_type == kind.value, columns.entity_id.in_(ids))
-        query = select(columns.entity_id, columns.id).where(*of_kind, columns.status == CaseStatus.OPEN.value)
-        found.update({Entity(kind, entity_id): case_id for entity_id, case_id in execute(query)})
-    return found
-
-
-def _group_ids(entities: Iterable[Entity]) -> Iterator[tuple[EntityType, list[str]]]:
-    """Yield the ids of each type: SQLite uses an index for a list of ids, but not for a list of pairs."""
-    ids: defaultdict[EntityType, list[str]] = defaultdict(list)
-    for entity in entities:
-        ids[entity.type].append(entity.id)
-    yield from ids.items()
 
 
 MAX_SIGNALS = MAX_CASES = 50  # the newest of an entity
@@ -181,14 +162,14 @@ class Entities:
         self, connection: Connection, tenant_id: UUID, distances: Mapping[Entity, int]
     ) -> Sequence[GraphNode]:
         execute = connection.execute
-        open_cases = find_open_cases(execute, tenant_id, distances)
+        open_cases = enforcement_store.find_open_cases(execute, tenant_id, distances)
         lists = enforcement_store.find_lists_of(execute, tenant_id, distances, now=self.clock.now())
         return [
             GraphNode(
                 entity,
                 distance,
                 *summarize_signals(execute, tenant_id, entity),
-                open_cases.get(entity),
+                open_cases[entity].id if entity in open_cases else None,
                 _choose_list(lists.get(entity, ())),
             )
             for entity, distance in distances.items()
