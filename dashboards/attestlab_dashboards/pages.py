@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from markupsafe import Markup
@@ -25,9 +24,8 @@ D = TypeVar("D")
 
 
 class Facts(NamedTuple):
-    """What every page knows: the time, the signed-in person, and the tenant."""
+    """What every page knows: the signed-in person and the tenant."""
 
-    now: datetime
     person: str
     email: str
     tenant: str

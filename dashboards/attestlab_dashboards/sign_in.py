@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -226,7 +225,6 @@ def _draw_people(people: tuple[DemoPerson, ...], target: str) -> Markup:
 def _read_facts(door: PersonalDoor, configuration: Configuration) -> Facts:
     me = door.lab().me()
     return Facts(
-        now=datetime.now(UTC),
         person=me.name,
         email=me.email or "",
         tenant=me.tenant_name,

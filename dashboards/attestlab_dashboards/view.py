@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -23,7 +22,7 @@ from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab_dashboards import assets, frame, icons
 from attestlab_dashboards.answers import Answers, run_in_thread, run_verb
-from attestlab_dashboards.pages import Action, AnyPage, AnyPane, Facts
+from attestlab_dashboards.pages import Action, AnyPage, AnyPane
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.sessions import BrowserSession
 
@@ -83,10 +82,6 @@ class DashboardView(pn.viewable.Viewer):
     def __panel__(self) -> Bridge:
         return self._bridge
 
-    @property
-    def _facts(self) -> Facts:
-        return self._session.facts._replace(now=datetime.now(UTC))
-
     def end(self) -> None:
         """Show the sign-in page, because the session has ended."""
         self.close()
@@ -130,7 +125,7 @@ class DashboardView(pn.viewable.Viewer):
         if not self._memory and isinstance(memory, str):
             self._memory = memory[:MAX_MEMORY_CHARS]
         state, left_out = self._read_query(query)
-        self._send({"do": "frame", "html": frame.draw(self._page, state, self._facts)})
+        self._send({"do": "frame", "html": frame.draw(self._page, state, self._session.facts)})
         self._show(state, address="replace")
         if left_out:
             self._notify(frame.describe_left_out(left_out), tone="info")
@@ -157,7 +152,7 @@ class DashboardView(pn.viewable.Viewer):
                     "replace": address == "replace",
                 }
             )
-        chips = {"key": "chips", "html": self._page.chips(state, self._facts)}
+        chips = {"key": "chips", "html": self._page.chips(state, self._session.facts)}
         self._send({"do": "panes", "panes": [chips]})
         self._start(self._draw(state, self.number))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -85,7 +85,7 @@ def load_change(lab: Lab, state: LogState) -> Change:
     kept = state.kept if seen is None else seen.head
     older = kept or _find_earlier(lab, signed)
     change = Change(
-        now=datetime.now(UTC),
+        now=lab.now(),
         signed=signed,
         newer=newer,
         older=Head(older.size, older.root, None),

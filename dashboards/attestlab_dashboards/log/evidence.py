@@ -110,7 +110,7 @@ def examine(document: BundleDocument, policy: TrustPolicy, *, file: str = "", an
     Raises:
         ValidationFailed: the document is no bundle.
     """
-    now = datetime.now(UTC)
+    now = datetime.now(UTC)  # as the facade: a verifier does not trust the service for the time either
     bundle = Bundle.parse(document)
     digest = bytes.fromhex(file) or None
     results = attestlab.examine_bundle(bundle, trust=policy, now=now, file_sha256=digest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from attestlab import Lab
@@ -44,7 +44,7 @@ def add_to_list(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notic
     entity, reason, days = _read_entity(fields), _read_reason(fields), fields.get("days", "")
     if days not in PERIODS:
         raise ValidationFailed(f"{days[:20]!r} is no time. Choose one of the list.")
-    end = datetime.now(UTC) + timedelta(days=int(days)) if days else None
+    end = lab.now() + timedelta(days=int(days)) if days else None
     entry = lab.lists.add(fields.get("list", ""), entity.type.value, entity.id, reason=reason, expires_at=end)
     return Notice(
         html(

@@ -88,7 +88,7 @@ def load_context(lab: Lab) -> RiskContext:
     return _SHARED(lab, "")
 
 
-def load_period(lab: Lab, state: RiskState, now: datetime) -> Period:
-    """Return the period that a state shows; without signals its window ends now."""
-    newest = load_context(lab).newest or now
+def load_period(lab: Lab, state: RiskState) -> Period:
+    """Return the period that a state shows; without signals its window ends now, by the clock of the service."""
+    newest = load_context(lab).newest or lab.now()
     return find_period(state.shown_window, newest, state.since, state.until)

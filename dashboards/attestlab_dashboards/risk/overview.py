@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from attestlab import Lab
@@ -147,7 +147,7 @@ def forget_overview(lab: Lab) -> None:
 
 def _load(lab: Lab, picked: Picked) -> RiskOverview:
     state = RiskState(**dict(picked))
-    period, context = load_period(lab, state, datetime.now(UTC)), load_context(lab)
+    period, context = load_period(lab, state), load_context(lab)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in lab.sql(*bind(write_overview_sql(state), state, period)):
         parts[read_text(row, "part")].append(row)
@@ -196,6 +196,6 @@ _SHARED: Final = SharedLoad(_load, keep_s=KEEP_S)
 
 def export_signals(lab: Lab, state: RiskState) -> Rows:
     """Return the signals of the period, as rows."""
-    period = load_period(lab, state, datetime.now(UTC))
+    period = load_period(lab, state)
     sql = f"SELECT * FROM signals WHERE {IN_PERIOD} AND {conditions_of(state)} ORDER BY occurred_at DESC"
     return lab.sql(*bind(sql, state, period))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from attestlab import Lab
@@ -132,7 +132,7 @@ def load_profile(lab: Lab, state: RiskState) -> EntityProfile | None:
         windows=windows,
         names=names,
         threshold=load_context(lab).threshold,
-        now=datetime.now(UTC),
+        now=lab.now(),
         may_act=_may_act(lab),
     )
 

@@ -22,9 +22,7 @@ from attestlab_dashboards.safe import text
 from support import governance_story
 from support.governance_story import HOSTILE_REASON
 
-FACTS = Facts(
-    datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset()
-)
+FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset())
 PANES = {pane.key: pane for pane in PAGE.panes}
 
 

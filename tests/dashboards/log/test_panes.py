@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,6 +16,7 @@ from attestlab import Lab
 from attestlab.core.errors import AttestLabError, NotFound
 from attestlab.log.fsck_record import FsckSummary
 from attestlab.log.merkle.hashing import node_hash
+from attestlab_dashboards.log.comparison import load_change
 from attestlab_dashboards.log.evidence import load_evidence
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.panes import drawer, growth
@@ -104,7 +105,7 @@ def test_the_tiles_say_what_the_head_says(demo_lab: Lab) -> None:
 
 def test_the_tile_of_the_last_check_says_when_over_what_and_with_which_result(own_lab: Lab) -> None:
     tiles, installation = pane_of("kpis"), own_lab._door.installation  # type: ignore[attr-defined]
-    size, now = len(own_lab.log), datetime.now(UTC)
+    size, now = len(own_lab.log), own_lab.now()
     never = read_text(draw(own_lab, tiles, LogState()))
     sound = FsckSummary(installation.log_id, now - timedelta(hours=3), tree_size=size - 1, problems=0)
     shown = []
@@ -118,6 +119,14 @@ def test_the_tile_of_the_last_check_says_when_over_what_and_with_which_result(ow
         f"{problems} , {size - 1} of {size}" in text
         for problems, text in zip(("1 problem", "1,204 problems"), shown[1:], strict=True)
     ] == [True, True]
+
+
+def test_ages_count_from_the_time_of_the_service(demo_lab: Lab) -> None:
+    opened = load_drawer(demo_lab, LogState(entry=0))
+    assert opened is not None
+    times = (opened.now, load_entries(demo_lab, LogState()).now, load_change(demo_lab, LogState()).now)
+
+    assert {each.date() for each in times} == {demo_lab.now().date()}
 
 
 def test_a_search_says_as_what_it_was_recognised(demo_lab: Lab) -> None:

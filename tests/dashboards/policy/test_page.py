@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
@@ -27,9 +26,7 @@ from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, Pol
 from attestlab_dashboards.safe import text
 from support.policy_story import ACTIVE, DRAFT, PolicyStory, add_rule, list_issuers, make_context
 
-FACTS = Facts(
-    datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset()
-)
+FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset())
 WRONG = DRAFT.replace('"trust_tier"', '"trust_teir"')
 SHADOWED = add_rule(DRAFT, "late", 30, '{ attr = "trust_tier", op = "eq", value = "VERIFIED" }')
 TWO = add_rule(DRAFT, "young", 5, '{ attr = "key.age_days", op = "lt", value = 30 }')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -50,6 +51,14 @@ def test_an_entity_goes_on_a_list_and_off_it(own_lab: Lab) -> None:
 
     ACTIONS["unlist"].run(own_lab, OPEN, {"entry": str(entry.id)})
     assert list(own_lab.lists.list(entity_id="victim-1")) == []
+
+
+def test_an_entry_ends_by_the_time_of_the_service(own_lab: Lab) -> None:
+    ACTIONS["list"].run(own_lab, OPEN, {**VICTIM, "reason": "Confirmed by the owner", "list": "deny", "days": "7"})
+
+    (entry,) = own_lab.lists.list(entity_id="victim-1")
+    assert entry.expires_at is not None
+    assert entry.expires_at.date() == own_lab.now().date() + timedelta(days=7)
 
 
 @pytest.mark.parametrize("fields", [{"days": "8"}, {"list": "maybe"}, {"kind": "planet"}, {"id": ""}, {"id": "a\nb"}])

@@ -19,9 +19,7 @@ from attestlab_dashboards.risk.page import PAGE
 from attestlab_dashboards.risk.state import RiskState
 from support.risk_story import BURST, DEVICE, HOSTILE_USER
 
-FACTS = Facts(
-    datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset()
-)
+FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset())
 STATES = [
     RiskState(),
     RiskState(window="24h", by="type"),

@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import attestlab
 from attestlab import Lab
+from attestlab_dashboards.risk.context import load_period
 from attestlab_dashboards.risk.names import IssuerNames
 from attestlab_dashboards.risk.overview import load_overview
 from attestlab_dashboards.risk.panes.answer import load_answer
@@ -186,6 +188,21 @@ def test_a_device_that_signals_only_name_has_a_profile(story_lab: Lab) -> None:
     assert (found.signals, found.escalated, found.cases) == (BURST, BURST, [])
     assert found.worst is not None
     assert found.worst.score == max(event.score for event in found.history)
+
+
+def test_ages_count_from_the_time_of_the_service(story_lab: Lab) -> None:
+    profile = load_profile(story_lab, read_state({"entity": "user:u-3"}))
+    assert profile is not None
+    times = (profile.now, load_entities(story_lab, RiskState()).now, load_cases(story_lab, RiskState()).now)
+
+    assert {each.date() for each in times} == {story_lab.now().date()}
+
+
+def test_a_window_without_signals_ends_at_the_time_of_the_service(caches: None) -> None:
+    with attestlab.demo(history=False) as lab:
+        period = load_period(lab, RiskState(window="24h"))
+
+        assert period.start < lab.now() < period.end
 
 
 def test_a_profile_has_what_the_verbs_know(story_lab: Lab) -> None:

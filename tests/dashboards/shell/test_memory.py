@@ -7,7 +7,6 @@ import gc
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Self, cast
 
@@ -26,8 +25,7 @@ from attestlab_dashboards.sign_in import COOKIE
 from attestlab_dashboards.view import DashboardView
 from support.timeouts import WAIT_TIMEOUT_S
 
-NOW = datetime(2026, 11, 2, tzinfo=UTC)
-FACTS = Facts(NOW, "Ann", "ann@demo.example", "Demo", "", "demo", frozenset({"auditor"}), frozenset({"read"}))
+FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset({"auditor"}), frozenset({"read"}))
 DOOR = cast(Any, SimpleNamespace(lab=lambda: None, close=lambda: None))
 
 

@@ -8,7 +8,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Self, cast
 
@@ -24,12 +23,7 @@ from attestlab_dashboards.sessions import BrowserSession
 from attestlab_dashboards.view import Bridge, DashboardView
 from support.timeouts import WAIT_TIMEOUT_S
 
-FACTS = Facts(
-    datetime(2026, 11, 2, tzinfo=UTC),
-    *("Ann", "ann@demo.example", "Demo", "", "demo"),
-    frozenset({"auditor"}),
-    frozenset({"read"}),
-)
+FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset({"auditor"}), frozenset({"read"}))
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import cast
 
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
 
-FACTS = Facts(datetime(2026, 11, 2, tzinfo=UTC), "Ann", "ann@x.example", "Demo", "", "demo", frozenset(), frozenset())
+FACTS = Facts("Ann", "ann@x.example", "Demo", "", "demo", frozenset(), frozenset())
 
 
 class Door:

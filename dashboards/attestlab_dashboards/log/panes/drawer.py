@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from markupsafe import Markup
@@ -93,7 +93,7 @@ def load_drawer(lab: Lab, state: LogState) -> OpenEntry | None:
     parameters = {**named, "attestation": str(members.get("id") or "")}
     history = tuple(_read_change(row) for row in lab.sql(HISTORY, parameters)) if any(parameters.values()) else ()
     signature = _fetch_signature(lab, str(members["id"])) if entry.type == MINTED else ""
-    return OpenEntry(entry, datetime.now(UTC), history, signature, _name_issuer(lab, named["issuer"]))
+    return OpenEntry(entry, lab.now(), history, signature, _name_issuer(lab, named["issuer"]))
 
 
 def _read_change(row: dict[str, object]) -> LoggedChange:

@@ -85,7 +85,7 @@ def load_entries(lab: Lab, state: LogState) -> EntryPage:
     types = sorted((str(row["type"]), int(str(row["n"]))) for row in by_kind["type"])
     issuers = [(str(row["issuer_id"]), str(row["issuer"]), int(str(row["n"]))) for row in by_kind["issuer"]]
     total = sum(int(str(row["n"])) for row in by_kind["total"])
-    return EntryPage(tuple(rows), total, tuple(types), tuple(sorted(issuers, key=_order)), datetime.now(UTC))
+    return EntryPage(tuple(rows), total, tuple(types), tuple(sorted(issuers, key=_order)), lab.now())
 
 
 def select_entries(lab: Lab, state: LogState) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -118,7 +118,7 @@ def forget_answer(lab: Lab) -> None:
 
 def _load(lab: Lab, picked: Picked) -> RiskAnswer:
     state = RiskState(**dict(picked))
-    period = load_period(lab, state, datetime.now(UTC))
+    period = load_period(lab, state)
     rows = list(lab.sql(*bind(write_answer_sql(state), state, period)))
     counted: dict[str, list[Row]] = {}
     for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -80,7 +80,7 @@ def load_cases(lab: Lab, state: RiskState) -> CaseList:
         count=read_whole(rows[0], "total"),
         open_count=read_whole(rows[0], "open_count"),
         resolved_count=read_whole(rows[0], "resolved_count"),
-        now=datetime.now(UTC),
+        now=lab.now(),
         names=load_issuer_names(lab, ids),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -103,8 +103,7 @@ ORDER BY {order}, page.entity_type, page.entity_id
 
 def load_entities(lab: Lab, state: RiskState) -> RiskyEntities:
     """Load a page of entities; a page beyond the last one is the last one."""
-    now = datetime.now(UTC)
-    period, context = load_period(lab, state, now), load_context(lab)
+    period, context = load_period(lab, state), load_context(lab)
     rows = list(lab.sql(*bind(_write_page(state), state, period)))
     if not rows and state.page > 1:
         return load_entities(lab, state.change(page=""))
@@ -113,14 +112,14 @@ def load_entities(lab: Lab, state: RiskState) -> RiskyEntities:
         entities=[_read_entity(row) for row in rows],
         count=read_whole(rows[0], "total") if rows else 0,
         threshold=context.threshold,
-        now=now,
+        now=lab.now(),
         names=load_issuer_names(lab, ids),
     )
 
 
 def export_entities(lab: Lab, state: RiskState) -> Rows:
     """Return all entities of the period, as rows."""
-    period = load_period(lab, state, datetime.now(UTC))
+    period = load_period(lab, state)
     return lab.sql(*bind(_write_all(state), state, period))
 
 
