@@ -62,7 +62,7 @@ _render_row = RowRenderer(
     status_log_index="changed_index",
 )
 _render_revoked_row = RowRenderer(RevokedOut, AttestationRecord, computed=["log_index"], attestation_id="id")
-_render_inclusion = RowRenderer(ProofOut, InclusionProof, **INCLUSION_SOURCES)
+_render_inclusion = RowRenderer(ProofOut, InclusionProof, computed=(), **INCLUSION_SOURCES)
 _render_bundle_issuer = RowRenderer(BundleIssuerOut, CurrentIssuer, trust_level="trust_tier")
 
 
