@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from enum import StrEnum
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -13,11 +12,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from attestlab.core.addresses import IPNetwork
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.path_prefix import parse_path_prefix
-
-IPNetwork = IPv4Network | IPv6Network
-
 
 PREFIX = "ATTESTLAB_"
 # Read elsewhere: commands over HTTP, the keyring, the offline verifier and the tests.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, Url
-from attestlab.cli.output import UNUSABLE, DatabaseUrl, Json, fail, print_values, report_errors
+from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, UrlOption
+from attestlab.cli.output import UNUSABLE, DatabaseUrl, JsonOption, fail, print_values, report_errors
 from attestlab.core.encoding import quote
 from attestlab.core.standard_output import print_stderr
 
@@ -22,11 +22,11 @@ def badge(
     attestation: Annotated[str, typer.Argument(metavar="ID", help="Id of the attestation, or address of its page.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The picture to write: OUT.png or OUT.svg.")],
     data: Folder = None,
-    url: Url = None,
+    url: UrlOption = None,
     api_key: ApiKey = None,
     tenant: Tenant = None,
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Export the Open Badge of an attestation, baked into a picture.
 

@@ -21,7 +21,7 @@ from attestlab.cli.output import (
     Data,
     DatabaseUrl,
     Host,
-    Json,
+    JsonOption,
     Port,
     announce,
     load_settings,
@@ -90,7 +90,7 @@ def attestlab(
 
 
 @app.command()
-def init(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+def init(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption = False) -> None:
     """Create an installation: database, keyring, log, the operator's tenant, an owner and a key.
 
     Exit status: 0 created, 2 the folder or database has an installation, or cannot be written.
@@ -155,7 +155,7 @@ def demo(
         Path | None,
         typer.Option("--data", help="Folder of the demo; temporary when left out, whatever ATTESTLAB_DATA is."),
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Serve a demo installation: issuers of every tier, with documents that are minted and verified.
 
@@ -222,7 +222,7 @@ def verify(
         Path | None,
         typer.Option(metavar="ISSUER.json", help="For an Open Badge: the pinned metadata of its issuer."),
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Verify offline: a proof bundle against a pinned trust policy, or an Open Badge against its issuer's keys.
 
@@ -247,7 +247,7 @@ def verify(
 
 
 @keys.command("rewrap")
-def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption = False) -> None:
     """Seal all keys and secrets under a new key-encryption key; no server may run at the same time.
 
     The new key replaces DIR/keyring.key; if ATTESTLAB_KEK is set, it is read from ATTESTLAB_KEK_NEXT.
@@ -272,7 +272,7 @@ def keyring_rewrap(data: Data, database_url: DatabaseUrl = None, as_json: Json =
 
 
 @lakes.command("export")
-def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption = False) -> None:
     """Export new rows to the lake; a server does this by itself, in full parts.
 
     Exit status: 0 all rows are exported, 2 the lake is newer than the records, or a part could not be written; the
@@ -286,7 +286,7 @@ def lake_export(data: Data, database_url: DatabaseUrl = None, as_json: Json = Fa
 
 
 @lakes.command("rebuild")
-def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+def lake_rebuild(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption = False) -> None:
     """Delete the lake and rebuild it from the records.
 
     Exit status: 0 rebuilt, 2 a part could not be removed or written; run it again to complete the lake.

@@ -31,7 +31,7 @@ from attestlab.simulation.shapes import ReportOut
 from attestlab.web.openapi.meanings import Meaning, find_meaning, list_wire_fields
 from attestlab.web.openapi.operations import list_path_parameters, media_types
 from attestlab.web.openapi.schemas import build_schemas, name_schema, without_null
-from attestlab.web.openapi.vocabulary import JsonObject
+from attestlab.web.openapi.vocabulary import DocumentPart
 from attestlab.web.problems import ErrorEnvelope
 from attestlab.web.routing.routes import Route
 
@@ -39,7 +39,7 @@ _ANY = "any value"
 _LAKE = "docs/lake.md"  # the source of its columns, unless they name another
 
 
-class Row(NamedTuple):
+class DictionaryRow(NamedTuple):
     """A line of the dictionary."""
 
     object: str
@@ -58,12 +58,12 @@ def render_dictionary() -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row._fields)
+    writer.writerow(DictionaryRow._fields)
     writer.writerows(list_rows())
     return text.getvalue()
 
 
-def list_rows() -> Iterator[Row]:
+def list_rows() -> Iterator[DictionaryRow]:
     """List the lines of the dictionary."""
     routes = list_described_routes()
     yield from _describe_models(list_public_models(routes), queries={route.query for route in routes})
@@ -112,7 +112,7 @@ def _list_parts(kind: object) -> Sequence[object]:
             return get_args(kind)
 
 
-def _describe_models(models: Iterable[type[BaseModel]], *, queries: Collection[object]) -> Iterator[Row]:
+def _describe_models(models: Iterable[type[BaseModel]], *, queries: Collection[object]) -> Iterator[DictionaryRow]:
     """Describe the fields of models; a field of a query is omitted where the model has null."""
     vocabulary = load_vocabulary()
     inputs = [((find_wire_name(model), ""), _mode(model), TypeAdapter(model)) for model in models]
@@ -130,7 +130,9 @@ def _mode(model: type[BaseModel]) -> str:
     return "validation" if issubclass(model, In) else "serialization"
 
 
-def _make_row(object_name: str, field: str, kind: str, meaning: Meaning | None, source: str | None = None) -> Row:
+def _make_row(
+    object_name: str, field: str, kind: str, meaning: Meaning | None, source: str | None = None
+) -> DictionaryRow:
     """Make a row; without a format it refers to the object that is the field's type.
 
     Raises:
@@ -141,10 +143,10 @@ def _make_row(object_name: str, field: str, kind: str, meaning: Meaning | None, 
     specified = (meaning and meaning.source) or source
     if text is None or form is None or specified is None:
         raise ValueError(f"{object_name}.{field} lacks a meaning, a format or a source; see web/openapi/meanings.py.")
-    return Row(object_name, field, kind, form, text, specified)
+    return DictionaryRow(object_name, field, kind, form, text, specified)
 
 
-def _describe_type(schema: JsonObject, types: Mapping[str, str]) -> str:
+def _describe_type(schema: DocumentPart, types: Mapping[str, str]) -> str:
     """Return the type of a JSON value in words; `types` are those of components."""
     if "$ref" in schema:
         return types.get(schema["$ref"].rpartition("/")[2], "object")
@@ -155,7 +157,7 @@ def _describe_type(schema: JsonObject, types: Mapping[str, str]) -> str:
     return _join(_describe_kind(kind, schema, types) for kind in ([kinds] if isinstance(kinds, str) else kinds))
 
 
-def _describe_kind(kind: str, schema: JsonObject, types: Mapping[str, str]) -> str:
+def _describe_kind(kind: str, schema: DocumentPart, types: Mapping[str, str]) -> str:
     items = _describe_type(schema.get("items", {}), types) if kind == "array" else _ANY
     return kind if items == _ANY or " or " in items else f"array of {items}"
 
@@ -165,19 +167,19 @@ def _join(kinds: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _describe_path_parameters(routes: Iterable[Route]) -> Iterator[Row]:
+def _describe_path_parameters(routes: Iterable[Route]) -> Iterator[DictionaryRow]:
     meanings = load_vocabulary().path_parameters
     types = {key: route.path_types[name] for route in routes for key, name in list_path_parameters(route)}
     for key, kind in types.items():
         yield _make_row("path", key, "integer" if kind is int else "string", Meaning.parse(meanings[key]))
 
 
-def _describe_column(dataset: str, name: str, column: Column) -> Row:
+def _describe_column(dataset: str, name: str, column: Column) -> DictionaryRow:
     kinds = [_describe_arrow_type(column.type), *(["null"] if column.nullable else [])]
     return _make_row(f"lake:{dataset}", name, _join(kinds), Meaning.parse(column.meaning), _LAKE)
 
 
-def _describe_attributes() -> Row:
+def _describe_attributes() -> DictionaryRow:
     kinds = [*map(_describe_arrow_type, context_columns.ARROW.values()), "null"]
     meaning = Meaning.parse(context_columns.MEANING)
     return _make_row(f"lake:{views.DECISIONS.name}", "<attribute>", _join(kinds), meaning, _LAKE)

@@ -21,7 +21,7 @@ DATA_VARIABLE = "ATTESTLAB_DATA"
 Folder = Annotated[
     Path | None, typer.Option("--data", envvar=DATA_VARIABLE, help="Folder of an installation.", show_default=False)
 ]
-Url = Annotated[str | None, typer.Option("--url", help="Address of a service, instead of --data.")]
+UrlOption = Annotated[str | None, typer.Option("--url", help="Address of a service, instead of --data.")]
 ApiKey = Annotated[
     str | None,
     typer.Option("--api-key", envvar="ATTESTLAB_API_KEY", help="API key for --url; the variable keeps it out of `ps`."),

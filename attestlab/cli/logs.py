@@ -16,7 +16,7 @@ from attestlab.cli.output import (
     PROBLEMS,
     Data,
     DatabaseUrl,
-    Json,
+    JsonOption,
     load_settings,
     open_installation,
     print_values,
@@ -35,7 +35,7 @@ log.command("confirm-time")(recovery.confirm_time)
 
 
 @log.command("vkey")
-def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption = False) -> None:
     """Print the log's verifier key, for pinning.
 
     Exit status: 0 printed, 2 there is no installation.
@@ -48,7 +48,7 @@ def log_vkey(data: Data, database_url: DatabaseUrl = None, as_json: Json = False
 
 
 @log.command("fsck")
-def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption = False) -> None:
     """Recompute every leaf, tile, root, signature and hash chain from the records.
 
     The log inspector and `GET /v1/log/head` show when this was, over how many entries, and how many problems it found.
@@ -96,7 +96,7 @@ def log_export(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the static tile tree.")],
     data: Data,
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the log as a static C2SP tile tree that any web server can host.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, Url
-from attestlab.cli.output import PROBLEMS, UNUSABLE, DatabaseUrl, Json, fail, print_values, report_errors
+from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, UrlOption
+from attestlab.cli.output import PROBLEMS, UNUSABLE, DatabaseUrl, JsonOption, fail, print_values, report_errors
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError
 
@@ -38,11 +38,11 @@ def mint(
         Path | None, typer.Option(metavar="OUT.json", help="Write the proof bundle to this file.")
     ] = None,
     data: Folder = None,
-    url: Url = None,
+    url: UrlOption = None,
     api_key: ApiKey = None,
     tenant: Tenant = None,
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Attest a file: sign its SHA-256 with an issuer's key, and log it.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from attestlab.cli.output import Json, print_values, report_errors
+from attestlab.cli.output import JsonOption, print_values, report_errors
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.extras import require_extra
 from attestlab.core.standard_output import print_stderr
@@ -19,7 +19,7 @@ _MODULE = "charts.py"  # all notebooks import it
 
 def notebooks(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the copies; created if it is missing.")],
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy the notebooks into a folder; a file there that differs is never overwritten.
 

@@ -40,7 +40,7 @@ DatabaseUrl = Annotated[
         "--database-url", envvar="ATTESTLAB_DATABASE_URL", help="SQLite or PostgreSQL URL; default: SQLite in --data."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Port = Annotated[
     int,
     typer.Option(parser=whole_number(0, 65535), metavar="PORT", help="Port to listen on; 0 takes a free one."),

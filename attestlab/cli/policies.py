@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, Url
-from attestlab.cli.output import OK, PROBLEMS, DatabaseUrl, Json, print_items, print_values, report_errors
+from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, UrlOption
+from attestlab.cli.output import OK, PROBLEMS, DatabaseUrl, JsonOption, print_items, print_values, report_errors
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.standard_output import emit, print_stderr
 
@@ -27,11 +27,11 @@ PolicyFile = Annotated[Path, typer.Argument(metavar="FILE", help="A policy docum
 def policy_check(
     file: PolicyFile,
     data: Folder = None,
-    url: Url = None,
+    url: UrlOption = None,
     api_key: ApiKey = None,
     tenant: Tenant = None,
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check a policy: its document, its own tests, and by proof its rules.
 
@@ -68,11 +68,11 @@ def policy_simulate(
         typer.Option(metavar="ATTRIBUTE", help="Count flips by this attribute; may be repeated, up to three times."),
     ] = None,
     data: Folder = None,
-    url: Url = None,
+    url: UrlOption = None,
     api_key: ApiKey = None,
     tenant: Tenant = None,
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Replay a policy over past decisions, and show which ones it would have changed.
 

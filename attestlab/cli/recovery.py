@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attestlab.cli.numbers import whole_number
-from attestlab.cli.output import UNUSABLE, Data, DatabaseUrl, Json, fail, open_installation, print_values, report_errors
+from attestlab.cli.output import (
+    UNUSABLE,
+    Data,
+    DatabaseUrl,
+    JsonOption,
+    fail,
+    open_installation,
+    print_values,
+    report_errors,
+)
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -35,7 +44,7 @@ def accept_head(
         str | None, typer.Option(metavar="HASH", help="Accept only a head with this root_hash, sha256:... .")
     ] = None,
     is_confirmed: Annotated[bool, typer.Option("--yes", help="Accept the head without asking (SQLite).")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the head of restored records and, after confirmation, let the log continue from it.
 
@@ -73,7 +82,7 @@ def confirm_time(
     data: Data,
     database_url: DatabaseUrl = None,
     is_confirmed: Annotated[bool, typer.Option("--yes", help="Confirm the time without asking.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Confirm the clock's time after a leap, such as a year without a server.
 

@@ -10,7 +10,7 @@ Idempotency-Key afterwards; a retry is rejected, never executed twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
@@ -21,16 +21,13 @@ from attestlab.core.db import occupancy
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NoInstallation, ValidationFailed
+from attestlab.core.terminal_bar import OnProgress
 from attestlab.installation import Installation
 from attestlab.issuers import store as issuer_store
 from attestlab.log import store as log_store
 from attestlab.mail import store as mail_store
 from attestlab.settings import Settings
 from attestlab.webhooks import endpoint_store
-
-Progress = Callable[
-    [int, int], None
-]  # the number of resealed secrets of issuers, mails and webhooks, and of all of them
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def _ignore_progress(_done: int, _of: int) -> None:
 
 
 def rewrap(
-    settings: Settings, environ: Mapping[str, str], *, progress: Progress = _ignore_progress
+    settings: Settings, environ: Mapping[str, str], *, progress: OnProgress = _ignore_progress
 ) -> Rewrapped | None:
     """Rewrap to a new key; returns None if an earlier rewrap only had to replace the key file.
 
@@ -71,7 +68,7 @@ def rewrap(
 
 
 def _rewrap(
-    settings: Settings, environ: Mapping[str, str], storage: Storage, exclusive_lock: Occupancy, progress: Progress
+    settings: Settings, environ: Mapping[str, str], storage: Storage, exclusive_lock: Occupancy, progress: OnProgress
 ) -> Rewrapped | None:
     is_in_file = not environ.get(keyring.ENVIRONMENT_NAME)
     if is_in_file and _is_under_next(settings, storage):
@@ -91,7 +88,7 @@ def _rewrap(
     return done
 
 
-def _reseal_all(lab: Installation, new: Keyring, progress: Progress = _ignore_progress) -> Rewrapped:
+def _reseal_all(lab: Installation, new: Keyring, progress: OnProgress = _ignore_progress) -> Rewrapped:
     if new.id == lab.keyring.id:
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:

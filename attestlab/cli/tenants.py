@@ -10,7 +10,7 @@ from attestlab.cli.output import (
     UNUSABLE,
     Data,
     DatabaseUrl,
-    Json,
+    JsonOption,
     fail,
     open_installation,
     print_items,
@@ -31,7 +31,7 @@ def tenant_create(
     data: Data,
     plan: Annotated[str, typer.Option(help="FREE, STARTER, PROFESSIONAL or ENTERPRISE.")] = "FREE",
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Create a tenant with an owner and a key.
 
@@ -51,7 +51,7 @@ def tenant_list(
     data: Data,
     with_consumers: Annotated[bool, typer.Option("--consumers", help="Also those of consumers.")] = False,
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the tenants, oldest first, with their plans.
 
@@ -87,7 +87,7 @@ def tenant_plan(
         typer.Option("--set", metavar="NAME=COUNT", help="Override a limit, such as issuers=5; none is unlimited."),
     ] = None,
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Change a tenant's plan, effective with its next request; replaces earlier overrides of limits.
 
@@ -109,7 +109,7 @@ def consumer_create(
     data: Data,
     name: Annotated[str, typer.Option(help="Display name; the address when left out.")] = "",
     database_url: DatabaseUrl = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Create a consumer with a random password, which is printed only once.
 

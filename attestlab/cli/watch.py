@@ -16,7 +16,7 @@ from attestlab.cli.output import (
     OK,
     PROBLEMS,
     Host,
-    Json,
+    JsonOption,
     Port,
     announce,
     print_values,
@@ -47,7 +47,7 @@ WitnessData = Annotated[
 def witness_init(
     data: WitnessData,
     name: Annotated[str, typer.Option(help="Name of the witness, preferably a URL without the scheme.")],
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Create a witness and its key, and print the verifier key of its cosignatures.
 

@@ -16,7 +16,7 @@ import typer
 
 from attestlab.cli.doors import ApiKey
 from attestlab.cli.numbers import MAX_WAIT_S, seconds, whole_number
-from attestlab.cli.output import OK, PROBLEMS, UNUSABLE, Json, fail, print_values, report_errors
+from attestlab.cli.output import OK, PROBLEMS, UNUSABLE, JsonOption, fail, print_values, report_errors
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 
@@ -83,7 +83,7 @@ def trigger(
     endpoint: Annotated[str, typer.Option(metavar="ID", help="Id of the endpoint that receives it.")],
     url: ServiceUrl,
     api_key: ApiKey = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Send the example of an event type to one of your endpoints, as a test delivery.
 

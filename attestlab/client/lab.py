@@ -10,7 +10,7 @@ from typing import ClassVar, Self, Unpack
 from uuid import UUID
 
 from attestlab.client import arguments, card_contents
-from attestlab.client.analysis.arrow_reading import Parameters, RowQuery
+from attestlab.client.analysis.arrow_reading import RowQuery
 from attestlab.client.analysis.caller_frames import read_frames
 from attestlab.client.analysis.rows import Rows, require_text
 from attestlab.client.arguments import File
@@ -46,6 +46,7 @@ from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError, ValidationFailed
+from attestlab.core.json_types import SqlParameters
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
 from attestlab.identity.shapes import MeOut
 from attestlab.log.note.trust_policy import TrustPolicy
@@ -158,7 +159,7 @@ class Lab:
             ) from None
         return verify_attestation(self._client, attestation_id, file=file)
 
-    def sql(self, query: str, parameters: Parameters = None, **frames: object) -> Rows:
+    def sql(self, query: str, parameters: SqlParameters = None, **frames: object) -> Rows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment.
 
         `show tables` lists them, `describe signals` the columns of one, and `summarize signals` its values.

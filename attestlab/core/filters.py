@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Column, ColumnElement
     from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
-Comparison = Literal["=", "<", "<=", ">", ">="]
-_COMPARE: Mapping[Comparison, Callable[..., ColumnElement[bool]]] = {
+FilterOperator = Literal["=", "<", "<=", ">", ">="]
+_COMPARE: Mapping[FilterOperator, Callable[..., ColumnElement[bool]]] = {
     "=": operator.eq,
     "<": operator.lt,
     "<=": operator.le,
@@ -39,7 +39,7 @@ class Where:
     """Declares the condition of a field, `column comparison value`; the value None sets no condition."""
 
     column: str
-    comparison: Comparison = "="
+    comparison: FilterOperator = "="
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,9 @@ Sha256Hex = Annotated[
     AfterValidator(lambda text: text.removeprefix("sha256:")),
 ]
 SecretText = Annotated[str, Field(repr=False)]  # of an answer; no repr and no card shows it
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+ReasonText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
 Email = Annotated[str, AfterValidator(_normalize_email), WithJsonSchema({"type": "string", "format": "email"})]
 
 

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-DrawBar = Callable[[int, int | None], None]  # how much is done, of how much if that is known
+OnProgress = Callable[[int, int], None]  # how much is done, of how much
+DrawBar = Callable[[int, int | None], None]  # the same, where the whole may be unknown
 
 
 def is_terminal() -> bool:

@@ -8,7 +8,7 @@ because the query runs in the process of the person who wrote it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.json_types import SqlParameters
 from attestlab.lake import named_views, views
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
 from attestlab.lake.relations import TenantLake
 from attestlab.lake.sealed_connections import translate_read_errors
 
-Parameters = Sequence[object] | Mapping[str, object] | None
 ROWS_A_BATCH = 100_000
 _NAMES = "|".join(source.name for view in views.ALL for source in view.sources)
 _TAKEN = re.compile(rf"this|({_NAMES})(_rows(_\d+)?)?", re.IGNORECASE)  # `_rows`: the tables below a data set
@@ -30,7 +30,7 @@ _TAKEN = re.compile(rf"this|({_NAMES})(_rows(_\d+)?)?", re.IGNORECASE)  # `_rows
 
 @contextmanager
 def open_local_rows(
-    lake: TenantLake, query: str, parameters: Parameters, frames: Mapping[str, object]
+    lake: TenantLake, query: str, parameters: SqlParameters, frames: Mapping[str, object]
 ) -> Iterator[pa.RecordBatchReader]:
     """Run one SELECT over the data sets of a tenant and over `frames`; its rows are computed as they are read.
 
@@ -50,7 +50,7 @@ def open_local_rows(
 
 
 def _begin(
-    connection: duckdb.DuckDBPyConnection, *, query: str, parameters: Parameters, frames: Mapping[str, object]
+    connection: duckdb.DuckDBPyConnection, *, query: str, parameters: SqlParameters, frames: Mapping[str, object]
 ) -> tuple[duckdb.DuckDBPyConnection, pa.RecordBatchReader]:
     for name, frame in frames.items():
         connection.register(name, frame)

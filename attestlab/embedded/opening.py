@@ -20,6 +20,7 @@ from attestlab.core.db.storage import database_url
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import require_extra
+from attestlab.core.json_types import SqlParameters
 from attestlab.embedded.service_thread import ServiceThread
 from attestlab.embedded.transport import EmbeddedTransport
 from attestlab.installation import Installation
@@ -63,7 +64,7 @@ class EmbeddedDoor:
         from attestlab.embedded import local_rows  # loads pyarrow and DuckDB, at the first rows
 
         caller = self.installation.orgs.service_caller(UUID(headers[KEY_HEADER]))
-        given = cast("local_rows.Parameters", parameters)
+        given = cast(SqlParameters, parameters)
         return local_rows.open_local_rows(self.installation.lake(caller), query, given, frames)
 
     def close(self) -> None:

@@ -2,19 +2,18 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from attestlab.attestations.shapes import SchemaId
 from attestlab.core.filters import Filters, Where
-from attestlab.core.shapes import In, Moment, Out, Uuid
+from attestlab.core.shapes import In, Moment, Out, ReasonText, Uuid
 from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.issuers.rules import RiskRating, TrustTier
 from attestlab.issuers.shapes import RiskRatingName, TrustTierName
 from attestlab.web.paging import PageQuery
 
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
 Types = Literal["SUSPEND_ISSUER", "REVOKE_ISSUER", "REINSTATE_ISSUER", "CHANGE_TRUST_TIER", "CHANGE_RISK_RATING"]
-Statuses = Literal["PENDING", "APPROVED", "REJECTED", "EXECUTED"]
+RequestStatuses = Literal["PENDING", "APPROVED", "REJECTED", "EXECUTED"]
 
 
 class IssuerRequestIn(In, source="CONTRACT 4"):
@@ -24,7 +23,7 @@ class IssuerRequestIn(In, source="CONTRACT 4"):
     """The change. Format: SUSPEND_ISSUER, REVOKE_ISSUER, REINSTATE_ISSUER, CHANGE_TRUST_TIER or CHANGE_RISK_RATING."""
     target_issuer_id: Uuid
     """The issuer to change. Format: UUID, 36 characters."""
-    reason: Reason
+    reason: ReasonText
     """Why it should change. Format: text, 1-1024 characters."""
     new_trust_tier: TrustTier | None = None
     """The new tier, for CHANGE_TRUST_TIER only. Format: SELF_SIGNED, BASIC, VERIFIED or ENTERPRISE."""
@@ -44,7 +43,7 @@ class RequestsQuery(PageQuery, Filters, wire_name="issuer_requests_query", sourc
 class RejectIn(In, wire_name="rejection_input", source="CONTRACT 4"):
     """Reason for a rejection."""
 
-    reason: Reason
+    reason: ReasonText
     """Why it is rejected. Format: text, 1-1024 characters."""
 
 
@@ -93,7 +92,7 @@ class IssuerRequestOut(Out, source="CONTRACT 4"):
     """
     new_risk_rating: RiskRatingName | None
     """The requested rating; null if the request is not about the rating. Format: LOW, MEDIUM, HIGH or CRITICAL."""
-    status: Statuses
+    status: RequestStatuses
     """Its state; the last two are final. Format: PENDING, APPROVED, REJECTED or EXECUTED."""
     requested_by: str
     """The person who made the request. Format: UUID, 36 characters."""

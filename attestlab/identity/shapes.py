@@ -9,7 +9,7 @@ from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, one_of
 from attestlab.orgs.rules import Plan, Realm
 from attestlab.orgs.shapes import RoleName, ScopeName
 
-Email = Annotated[str, StringConstraints(min_length=1, max_length=254)]
+SignInEmail = Annotated[str, StringConstraints(min_length=1, max_length=254)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
 RealmName = Annotated[str, one_of(Realm)]
 PlanName = Annotated[str, one_of(Plan)]
@@ -19,7 +19,7 @@ Token = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 class LoginIn(In, source="CONTRACT 3"):
     """An e-mail address and its password."""
 
-    email: Email
+    email: SignInEmail
     """The address of the account. Format: e-mail address."""
     password: Password
     """Its password. Format: text."""

@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
@@ -24,6 +24,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from attestlab.core.errors import Unavailable
 from attestlab.core.records.integrity import Problem
+from attestlab.core.terminal_bar import OnProgress
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import ATTESTATIONS, FsckPart, check_part, plan_parts
 from attestlab.log.fsck_record import FsckSummary
@@ -33,7 +34,6 @@ MAX_PROCESSES = 8
 MIN_PARTS_OF_ATTESTATIONS = 2  # with fewer, starting processes takes more time than it saves
 PARENT_CHECK_INTERVAL_S = 1.0
 
-Progress = Callable[[int, int], None]  # the number of finished parts, and of all parts
 _lab: Installation | None = None  # the open installation of a process of the pool
 
 
@@ -44,7 +44,7 @@ class FsckReport(NamedTuple):
     summary: FsckSummary | None
 
 
-def check_installation(settings: Settings, *, progress: Progress = lambda _done, _of: None) -> FsckReport:
+def check_installation(settings: Settings, *, progress: OnProgress = lambda _done, _of: None) -> FsckReport:
     """Find all problems of an installation; records that are not a database at all are a problem, too.
 
     Raises:
@@ -81,7 +81,7 @@ def _process_count(planned: list[FsckPart]) -> int:
     return 1 if is_small else min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
 
 
-def _check_serially(lab: Installation, planned: list[FsckPart], progress: Progress) -> Iterator[Problem]:
+def _check_serially(lab: Installation, planned: list[FsckPart], progress: OnProgress) -> Iterator[Problem]:
     """Check all parts in one snapshot of the records."""
     with lab.storage.read() as connection:
         for done, part in enumerate(planned, 1):
@@ -89,7 +89,7 @@ def _check_serially(lab: Installation, planned: list[FsckPart], progress: Progre
             progress(done, len(planned))
 
 
-def _check_in_parallel(settings: Settings, planned: list[FsckPart], progress: Progress) -> list[Problem]:
+def _check_in_parallel(settings: Settings, planned: list[FsckPart], progress: OnProgress) -> list[Problem]:
     """Check the parts in several processes; indivisible parts start first, because they take longest."""
     context, parent = get_context("fork"), os.getpid()
     with (
@@ -113,7 +113,7 @@ def _end_processes(pool: ProcessPoolExecutor) -> None:
         process.terminate()
 
 
-def _report_progress(running: list[Future[list[Problem]]], progress: Progress) -> None:
+def _report_progress(running: list[Future[list[Problem]]], progress: OnProgress) -> None:
     """Report each part as it finishes."""
     for done, future in enumerate(as_completed(running), 1):
         future.result()

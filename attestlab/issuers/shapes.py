@@ -5,11 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default, one_of
+from attestlab.core.shapes import In, Moment, Name, Out, ReasonText, Text, Uuid, omit_default, one_of
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, RiskRating, TrustTier
 
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
 AlgorithmName = Annotated[str, one_of(Algorithm)]
 KeyStatusName = Annotated[str, one_of(KeyStatus)]
 CustodyName = Annotated[str, one_of(Custody)]
@@ -123,24 +121,20 @@ class RotateIn(In, wire_name="rotation_input", source="SPEC Signing key"):
     """
 
 
-Reason = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=1024),
-    Field(description="Published in the log."),
-]
+PublishedReason = Annotated[ReasonText, Field(description="Published in the log.")]
 
 
 class RevokeKeyIn(In, wire_name="key_revocation_input", source="CONTRACT 4"):
     """Reason for the revocation of a key."""
 
-    reason: Reason
+    reason: PublishedReason
     """Why it is revoked; published in the log. Format: text, 1-1024 characters."""
 
 
 class CompromiseKeyIn(In, wire_name="key_compromise_input", source="CONTRACT 4"):
     """Reason for a report of compromise, and the time since when others may have signed with the key, if known."""
 
-    reason: Reason
+    reason: PublishedReason
     """How it was compromised; published in the log. Format: text, 1-1024 characters."""
     compromised_at: Moment | None = None
     """Since when others may have signed with it, if known. Format: RFC 3339 date-time with an offset."""

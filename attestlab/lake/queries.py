@@ -20,10 +20,11 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.execution.worker_processes import WorkerProcesses
+from attestlab.core.json_types import SqlParameters
 from attestlab.lake import named_views, views
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion
 from attestlab.lake.relations import TenantLake
-from attestlab.lake.requests import LakeConnectionInfo, Parameters
+from attestlab.lake.requests import LakeConnectionInfo
 from attestlab.lake.rules import QUERY_TIMEOUT_S
 from attestlab.lake.sealed_connections import require_one_query, restore_duckdb_errors, translate_read_errors
 from attestlab.lake.trusted_connections import TrustedConnections
@@ -41,7 +42,7 @@ class _QueryError(NamedTuple):
 
 
 def run_query(
-    workers: WorkerProcesses, info: LakeConnectionInfo, dataset: str | None, query: str, parameters: Parameters
+    workers: WorkerProcesses, info: LakeConnectionInfo, dataset: str | None, query: str, parameters: SqlParameters
 ) -> duckdb.DuckDBPyRelation:
     """Run one query and return its rows, as a relation of a connection that contains nothing else.
 
@@ -64,7 +65,7 @@ def run_query(
 
 
 def run_query_in_child(
-    info: LakeConnectionInfo, dataset: str | None, query: str, parameters: Parameters
+    info: LakeConnectionInfo, dataset: str | None, query: str, parameters: SqlParameters
 ) -> bytes | _QueryError:
     """Run a query in the child process and return its rows as an Arrow stream.
 

@@ -15,10 +15,11 @@ import orjson
 import pyarrow as pa
 
 from attestlab.core.errors import NotFound, ValidationFailed
+from attestlab.core.json_types import SqlParameters
 from attestlab.lake import named_views, queries, views
 from attestlab.lake.json_rows import describe_columns, render_rows
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
-from attestlab.lake.requests import ClientQuery, DatasetRequest, LakeConnectionInfo, Parameters
+from attestlab.lake.requests import ClientQuery, DatasetRequest, LakeConnectionInfo
 from attestlab.lake.rules import MAX_JSON_ROWS, RowFormat
 from attestlab.lake.sealed_connections import restore_duckdb_errors, translate_read_errors
 from attestlab.lake.sleeping_functions import refuse_sleeping_functions
@@ -78,7 +79,7 @@ def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _execute(connection: duckdb.DuckDBPyConnection, query: str, parameters: Parameters) -> pa.RecordBatchReader:
+def _execute(connection: duckdb.DuckDBPyConnection, query: str, parameters: SqlParameters) -> pa.RecordBatchReader:
     """Begin a query; its rows are computed as they are read, which those of `connection.execute` are not."""
     queries.limit_memory()
     return connection.sql(query, params=parameters).to_arrow_reader(ROWS_A_BATCH)

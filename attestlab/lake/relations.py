@@ -25,13 +25,14 @@ from attestlab.core import atomic_files, parquet_digest
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
+from attestlab.core.json_types import SqlParameters
 from attestlab.lake import context_columns, store, views
 from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.decoded_parts import DECODED
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
 from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
-from attestlab.lake.requests import LakeConnectionInfo, Parameters
+from attestlab.lake.requests import LakeConnectionInfo
 from attestlab.lake.sealed_connections import Tables, open_sealed, translate_read_errors
 from attestlab.lake.trusted_connections import TrustedConnections
 from attestlab.lake.views import LakeView, Source
@@ -46,9 +47,9 @@ _CHECKSUMMED_PARQUET = datasets.ParquetFileFormat(
 """Verifies every page as it is read, because a part may be damaged after it was checked."""
 
 Relation = duckdb.DuckDBPyRelation
-RunQuery = Callable[[str | None, str, Parameters], Relation]
+RunQuery = Callable[[str | None, str, SqlParameters], Relation]
 """Runs a query on the data set of this name, or on all of them by their names."""
-RunInChild = Callable[[LakeConnectionInfo, str | None, str, Parameters], Relation]
+RunInChild = Callable[[LakeConnectionInfo, str | None, str, SqlParameters], Relation]
 """Runs such a query in a child process, which opens the lake by what it gets."""
 
 
@@ -68,7 +69,7 @@ class DatasetReader:
         """Return the facts as a lazy DuckDB relation, as of the call."""
         return self.connect().table("this")
 
-    def sql(self, query: str, parameters: Parameters = None) -> Relation:
+    def sql(self, query: str, parameters: SqlParameters = None) -> Relation:
         """Run one query that reads `this`, such as `select action, count(*) from this group by all`.
 
         It runs immediately, in a child process limited to a gigabyte and a minute. Pass values as `parameters`, for
@@ -166,7 +167,7 @@ class TenantLake:
         self.cases = self._reader("cases")
         self.challenges = self._reader("challenges")
 
-    def sql(self, query: str, parameters: Parameters = None) -> Relation:
+    def sql(self, query: str, parameters: SqlParameters = None) -> Relation:
         """Run one query that reads the data sets by their names, all as of one moment.
 
         It has the limits of `DatasetReader.sql`. Pass values as `parameters`, for `?` or `$name`:
@@ -224,7 +225,7 @@ class TenantLake:
         view = views.BY_NAME[name]
         return DatasetReader(name, lambda: self.open_views([view], alias="this"), self._run_query)
 
-    def _run_query(self, dataset: str | None, query: str, parameters: Parameters) -> Relation:
+    def _run_query(self, dataset: str | None, query: str, parameters: SqlParameters) -> Relation:
         if self._run_in_child is None:
             raise Conflict("A child process cannot start another; use `connect`.")
         records = self._storage.url.render_as_string(hide_password=False)

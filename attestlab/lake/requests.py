@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
+from attestlab.core.json_types import SqlParameters
 from attestlab.lake.rules import RowFormat
-
-Parameters = Sequence[object] | Mapping[str, object] | None
 
 
 class LakeConnectionInfo(NamedTuple):
@@ -26,7 +25,7 @@ class ClientQuery(NamedTuple):
     """A query of a client with its parameters."""
 
     sql: str
-    parameters: Parameters
+    parameters: SqlParameters
     format: RowFormat
 
 

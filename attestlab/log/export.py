@@ -7,7 +7,6 @@ change; a later export into the same folder writes only new files.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +14,13 @@ from sqlalchemy import Connection
 
 from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict, SignatureInvalid
+from attestlab.core.terminal_bar import OnProgress
 from attestlab.log.merkle import hashing
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 from attestlab.log.results import SignedHead
 from attestlab.log.service import Log
 
 CHECKPOINT = "checkpoint"
-
-Progress = Callable[[int, int], None]  # the number of written files, and of all that are missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ def _ignore_progress(_done: int, _of: int) -> None:
     """Report progress to no one."""
 
 
-def export(log: Log, connection: Connection, folder: Path, *, progress: Progress = _ignore_progress) -> ExportResult:
+def export(log: Log, connection: Connection, folder: Path, *, progress: OnProgress = _ignore_progress) -> ExportResult:
     """Write the log into `folder`, which must be new, empty, or an earlier export of this log.
 
     Raises:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from uuid import UUID
 
+from attestlab.core.db.group_commit import Job
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.mail.messages import InvalidMessage, Sender, compose
@@ -20,8 +21,6 @@ from attestlab.mail.transports import Transport
 from attestlab.web import logging_setup
 
 POLL_INTERVAL_S = 5.0
-
-Job = Callable[[Transaction], object]
 
 
 class MailQueue:

@@ -5,16 +5,15 @@ from typing import Annotated, Literal, TypedDict
 from pydantic import Field, StringConstraints
 
 from attestlab.core.crypto.passwords import MAX_BYTES
-from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, omit_default, one_of
+from attestlab.core.shapes import In, Moment, Name, Out, ReasonText, SecretText, Text, Uuid, omit_default, one_of
 from attestlab.orgs.rules import ConsumerScope, Environment, OrgStatus, Role, Scope
 
 ScopeName = Annotated[str, one_of([*Scope, *ConsumerScope])]
 RoleName = Annotated[str, one_of(Role)]
 OrgStatusName = Annotated[str, one_of(OrgStatus)]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1024)]
-Email = Annotated[str, StringConstraints(min_length=3, max_length=254), Field(json_schema_extra={"format": "email"})]
-Text = Annotated[str, StringConstraints(min_length=1, max_length=2048)]
+InvitedEmail = Annotated[
+    str, StringConstraints(min_length=3, max_length=254), Field(json_schema_extra={"format": "email"})
+]
 
 
 class ApiKeyIn(In, source="CONTRACT 3"):
@@ -38,14 +37,14 @@ class ConsumerKeyIn(In, source="CONTRACT 3"):
 class RevokeApiKeyIn(In, wire_name="api_key_revocation_input", source="CONTRACT 3"):
     """Why a key is revoked."""
 
-    reason: Reason | None = None
+    reason: ReasonText | None = None
     """Why it is revoked. Format: text, 1-1024 characters."""
 
 
 class CompromiseIn(In, wire_name="api_key_compromise_input", source="CONTRACT 3"):
     """The reason why a key is considered compromised."""
 
-    reason: Reason
+    reason: ReasonText
     """Why it is considered compromised. Format: text, 1-1024 characters."""
 
 
@@ -151,7 +150,7 @@ class OrgOut(Out, source="CONTRACT 11"):
 class UserIn(In, source="CONTRACT 11"):
     """A person to invite."""
 
-    email: Email
+    email: InvitedEmail
     """Where the invitation goes. Format: e-mail address."""
     role: Role
     """Their role; platform roles in the operator's tenant only.

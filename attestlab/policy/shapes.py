@@ -24,7 +24,7 @@ from attestlab.policy.language.attributes import (
 )
 from attestlab.policy.language.document import MAX_DOCUMENT_BYTES, Document, PolicyTest, RuleDoc
 
-Statuses = Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"]
+PolicyStatuses = Literal["DRAFT", "SHADOW", "ACTIVE", "ARCHIVED"]
 Categories = Literal["MINT", "VERIFY", "BUNDLE_EXPORT"]
 Targets = Literal["ISSUER", "VERIFICATION_PROFILE", "TENANT_DEFAULT"]
 Effects = Literal["ALLOW", "DENY"]
@@ -162,7 +162,7 @@ class PolicySummaryOut(Out, source="CONTRACT 9"):
     """The type of its target. Format: ISSUER, VERIFICATION_PROFILE or TENANT_DEFAULT."""
     target_id: Uuid | None
     """The issuer or profile; null for TENANT_DEFAULT. Format: UUID, 36 characters."""
-    status: Statuses
+    status: PolicyStatuses
     """ACTIVE if a version decides, SHADOW if one is only evaluated. Format: DRAFT, SHADOW, ACTIVE or ARCHIVED."""
     version: int
     """The newest version. Format: from 1."""
@@ -200,7 +200,7 @@ class PolicyVersionSummaryOut(Out, source="CONTRACT 9"):
     """The policy. Format: UUID, 36 characters."""
     version: int
     """The number of the version. Format: from 1."""
-    status: Statuses
+    status: PolicyStatuses
     """The status of this version. Format: DRAFT, SHADOW, ACTIVE or ARCHIVED."""
     digest: str
     """Digest of document as RFC 8785 JSON. Format: SHA-256, 64 lowercase hex digits."""

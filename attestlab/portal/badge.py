@@ -14,7 +14,7 @@ from attestlab.attestations.store import CurrentIssuer
 from attestlab.issuers.rules import KNOWN_BY
 from attestlab.portal import assets, messages
 from attestlab.portal.layout import Html, render_text
-from attestlab.portal.messages import Tone
+from attestlab.portal.messages import AnswerTone
 from attestlab.portal.service import PageData
 
 MAX_LINE_CHARS = 40
@@ -28,9 +28,9 @@ STYLE: Final = (
     ".good{fill:#6fd3a0}.note{fill:#f2c14e}.bad{fill:#ff9c94}.sign{stroke:#171e27}}"
 )
 _SIGNS: Final = {
-    Tone.GOOD: "M15.2 20.4l3.4 3.4 6.4-7.2",
-    Tone.NOTE: "M20 14.4v6.8M20 25.4v.1",
-    Tone.BAD: "M16 16l8 8M24 16l-8 8",
+    AnswerTone.GOOD: "M15.2 20.4l3.4 3.4 6.4-7.2",
+    AnswerTone.NOTE: "M20 14.4v6.8M20 25.4v.1",
+    AnswerTone.BAD: "M16 16l8 8M24 16l-8 8",
 }
 _STYLE_HASH: Final = assets.csp_hash(STYLE)
 _HEADERS: Final = {

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from attestlab.portal import assets
 from attestlab.portal.layout import NOT_INDEXED, Html, render_page
-from attestlab.portal.messages import Tone
+from attestlab.portal.messages import AnswerTone
 from attestlab.web.problems import ErrorEnvelope
 
 MAX_DEPTH = 20
@@ -20,7 +20,7 @@ class ErrorWords(NamedTuple):
     """The texts of a status: `icon` is one of `icons.html`; `can_retry` if the same address may work later."""
 
     icon: str
-    tone: Tone
+    tone: AnswerTone
     headline: str
     text: str
     can_retry: bool = False
@@ -29,27 +29,27 @@ class ErrorWords(NamedTuple):
 WORDS: Final = {
     404: ErrorWords(
         "search",
-        Tone.QUIET,
+        AnswerTone.QUIET,
         "There is nothing at this address",
         "An attestation has an address such as /a/0193b5a0-…-89ab. Compare yours with what you"
         " were given, character by character. If it is the same, do not rely on it.",
     ),
     405: ErrorWords(
         "note",
-        Tone.QUIET,
+        AnswerTone.QUIET,
         "This address is for programs",
         "It takes another method than a browser's. Nothing was changed.",
     ),
     429: ErrorWords(
         "clock",
-        Tone.NOTE,
+        AnswerTone.NOTE,
         "Please wait",
         "Too many requests came from your address. Nothing is wrong with what you looked at, and nothing was lost.",
         can_retry=True,
     ),
     500: ErrorWords(
         "wrench",
-        Tone.BAD,
+        AnswerTone.BAD,
         "The service made a mistake",
         "It broke off and recorded why. An attestation is neither better nor worse for it: try again, or verify its"
         " proof bundle offline.",
@@ -57,18 +57,18 @@ WORDS: Final = {
     ),
     503: ErrorWords(
         "wrench",
-        Tone.NOTE,
+        AnswerTone.NOTE,
         "The service cannot answer right now",
         "Its records are out of reach for a moment. An attestation is neither better nor worse for it, and nothing was"
         " lost.",
         can_retry=True,
     ),
 }
-_OTHER: Final = ErrorWords("note", Tone.QUIET, "This request was refused", "Nothing was changed.")
+_OTHER: Final = ErrorWords("note", AnswerTone.QUIET, "This request was refused", "Nothing was changed.")
 # Inside of the pages of 429, 500 and 503, because a request for the style sheet would end in the same way.
 _STYLE: Final = assets.read_asset("page.css").content.decode("utf-8")
 _UNAUTHORIZED: Final = ErrorWords(
-    "note", Tone.QUIET, "This address needs a key", "Programs send it in a header. Public pages need none."
+    "note", AnswerTone.QUIET, "This address needs a key", "Programs send it in a header. Public pages need none."
 )
 
 

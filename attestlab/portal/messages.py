@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from attestlab.attestations.rules import Reason, Verdict
 
 
-class Tone(StrEnum):
+class AnswerTone(StrEnum):
     """Tone of a line on the page: its icon and its colour; the words carry the same, for readers who see neither."""
 
     GOOD = "good"
@@ -24,80 +24,80 @@ class Tone(StrEnum):
 class VerdictWords(NamedTuple):
     """The texts of a verdict; its headline is in the template, because it names the issuer."""
 
-    tone: Tone
+    tone: AnswerTone
     meaning: str
     advice: str
 
 
 VERDICTS: Final = {
     Verdict.VALID: VerdictWords(
-        Tone.GOOD,
+        AnswerTone.GOOD,
         "It is unchanged since, still in force, and recorded in the public log.",
         "If you were also given a file, compare it below before you rely on it.",
     ),
     Verdict.ALTERED: VerdictWords(
-        Tone.BAD,
+        AnswerTone.BAD,
         "The file that was shown differs from the one that the issuer attested.",
         "Do not rely on the file; ask the person who gave it to you for the original.",
     ),
     Verdict.REVOKED: VerdictWords(
-        Tone.BAD,
+        AnswerTone.BAD,
         "The issuer has revoked it, and that cannot be undone.",
         "Do not rely on it; ask the person who showed it to you, or the issuer, for one that is valid.",
     ),
     Verdict.SUPERSEDED: VerdictWords(
-        Tone.NOTE,
+        AnswerTone.NOTE,
         "The issuer has replaced this attestation by another one.",
         "Look at the newer version, and rely on that one only.",
     ),
     Verdict.EXPIRED: VerdictWords(
-        Tone.NOTE,
+        AnswerTone.NOTE,
         "It was valid until a day that the issuer set, and that day has passed.",
         "Ask the person who showed it to you for one that is still valid.",
     ),
     Verdict.INVALID: VerdictWords(
-        Tone.BAD,
+        AnswerTone.BAD,
         "A check failed: it cannot be shown that the issuer named below made this statement and keeps to it.",
         "Do not rely on it, and tell the issuer if you were given it as genuine.",
     ),
     Verdict.NOT_FOUND: VerdictWords(
-        Tone.BAD,
+        AnswerTone.BAD,
         "No attestation has the number in this page's address.",
         "Compare the address with what you were given, character by character; if it is the same, do not rely on it.",
     ),
     Verdict.UNKNOWN_ISSUER: VerdictWords(
-        Tone.BAD,
+        AnswerTone.BAD,
         "The attestation exists, but the issuer that it names is not in the records.",
         "Do not rely on it.",
     ),
 }
 
 
-class Step(NamedTuple):
+class StepWords(NamedTuple):
     """Texts of one of the eight steps (SPEC, `POST /v1/verify`); `silent` and `answer` serve if it reports nothing."""
 
     name: str
     question: str
-    tone: Tone
+    tone: AnswerTone
     silent: str
     answer: str = "Yes"
 
 
 STEPS: Final = (
-    Step("resolve", "Is there such an attestation?", Tone.GOOD, "It is in the records under this id."),
-    Step(
+    StepWords("resolve", "Is there such an attestation?", AnswerTone.GOOD, "It is in the records under this id."),
+    StepWords(
         "content",
         "Is your file the attested one?",
-        Tone.QUIET,
+        AnswerTone.QUIET,
         "Choose a file above to check this step.",
         "No file yet",
     ),
-    Step("status", "Is it still in force?", Tone.GOOD, "It is in force."),
-    Step("governance", "Is the issuer in good standing?", Tone.GOOD, "It is."),
-    Step("key", "Can its key be trusted?", Tone.GOOD, "The key is known and in use."),
-    Step("signature", "Did that key sign exactly this?", Tone.GOOD, "It did."),
-    Step("transparency", "Is it in the public log, unchanged?", Tone.GOOD, "It is."),
-    Step("policy", "Do the rules of the service allow it?", Tone.GOOD, "They do."),
+    StepWords("status", "Is it still in force?", AnswerTone.GOOD, "It is in force."),
+    StepWords("governance", "Is the issuer in good standing?", AnswerTone.GOOD, "It is."),
+    StepWords("key", "Can its key be trusted?", AnswerTone.GOOD, "The key is known and in use."),
+    StepWords("signature", "Did that key sign exactly this?", AnswerTone.GOOD, "It did."),
+    StepWords("transparency", "Is it in the public log, unchanged?", AnswerTone.GOOD, "It is."),
+    StepWords("policy", "Do the rules of the service allow it?", AnswerTone.GOOD, "They do."),
 )
 NOT_REACHED: Final = "An earlier step had settled the matter."
 NOT_REACHED_ANSWER: Final = "Not reached"
@@ -107,42 +107,48 @@ NO_FILE_ATTESTED: Final = ("No file attested", "Only claims were attested, so no
 class ReasonWords(NamedTuple):
     """The texts of a reason: the short answer to its step's question, and a sentence."""
 
-    tone: Tone
+    tone: AnswerTone
     answer: str
     sentence: str
 
 
 REASONS: Final = {
-    Reason.SIGNATURE_OK: ReasonWords(Tone.GOOD, "Yes", "The issuer's key signed exactly this statement."),
-    Reason.SIGNATURE_INVALID: ReasonWords(Tone.BAD, "No", "The signature does not fit the statement."),
-    Reason.STATUS_CURRENT: ReasonWords(Tone.GOOD, "Yes", "It is in force: not withdrawn, not replaced, not expired."),
-    Reason.ATTESTATION_REVOKED: ReasonWords(Tone.BAD, "No, withdrawn", "The issuer has withdrawn it."),
-    Reason.ATTESTATION_SUPERSEDED: ReasonWords(Tone.NOTE, "No, replaced", "The issuer has replaced it by a newer one."),
-    Reason.ATTESTATION_EXPIRED: ReasonWords(Tone.NOTE, "No, expired", "The time for which it was issued is over."),
-    Reason.ATTESTATION_NOT_FOUND: ReasonWords(Tone.BAD, "No", "There is none of this number."),
-    Reason.PAYLOAD_HASH_OK: ReasonWords(Tone.GOOD, "Yes", "The payload is the one that was attested."),
-    Reason.PAYLOAD_HASH_MISMATCH: ReasonWords(Tone.BAD, "No", "The payload is not the one that was attested."),
-    Reason.DOCUMENT_HASH_OK: ReasonWords(Tone.GOOD, "Yes", "The document is the one that was attested."),
-    Reason.DOCUMENT_HASH_MISMATCH: ReasonWords(Tone.BAD, "No", "The document is not the one that was attested."),
+    Reason.SIGNATURE_OK: ReasonWords(AnswerTone.GOOD, "Yes", "The issuer's key signed exactly this statement."),
+    Reason.SIGNATURE_INVALID: ReasonWords(AnswerTone.BAD, "No", "The signature does not fit the statement."),
+    Reason.STATUS_CURRENT: ReasonWords(
+        AnswerTone.GOOD, "Yes", "It is in force: not withdrawn, not replaced, not expired."
+    ),
+    Reason.ATTESTATION_REVOKED: ReasonWords(AnswerTone.BAD, "No, withdrawn", "The issuer has withdrawn it."),
+    Reason.ATTESTATION_SUPERSEDED: ReasonWords(
+        AnswerTone.NOTE, "No, replaced", "The issuer has replaced it by a newer one."
+    ),
+    Reason.ATTESTATION_EXPIRED: ReasonWords(
+        AnswerTone.NOTE, "No, expired", "The time for which it was issued is over."
+    ),
+    Reason.ATTESTATION_NOT_FOUND: ReasonWords(AnswerTone.BAD, "No", "There is none of this number."),
+    Reason.PAYLOAD_HASH_OK: ReasonWords(AnswerTone.GOOD, "Yes", "The payload is the one that was attested."),
+    Reason.PAYLOAD_HASH_MISMATCH: ReasonWords(AnswerTone.BAD, "No", "The payload is not the one that was attested."),
+    Reason.DOCUMENT_HASH_OK: ReasonWords(AnswerTone.GOOD, "Yes", "The document is the one that was attested."),
+    Reason.DOCUMENT_HASH_MISMATCH: ReasonWords(AnswerTone.BAD, "No", "The document is not the one that was attested."),
     Reason.DOCUMENT_HASH_NOT_STORED: ReasonWords(
-        Tone.NOTE, "Cannot tell", "No document was attested, so none can be compared."
+        AnswerTone.NOTE, "Cannot tell", "No document was attested, so none can be compared."
     ),
-    Reason.GOVERNANCE_OK: ReasonWords(Tone.GOOD, "Yes, active", "The issuer is active."),
-    Reason.ISSUER_SUSPENDED: ReasonWords(Tone.NOTE, "Suspended now", "The issuer is suspended at present."),
-    Reason.ISSUER_REVOKED: ReasonWords(Tone.NOTE, "Excluded", "The issuer was excluded from the service."),
-    Reason.ISSUER_UNKNOWN: ReasonWords(Tone.BAD, "Unknown", "The issuer is not in the records."),
+    Reason.GOVERNANCE_OK: ReasonWords(AnswerTone.GOOD, "Yes, active", "The issuer is active."),
+    Reason.ISSUER_SUSPENDED: ReasonWords(AnswerTone.NOTE, "Suspended now", "The issuer is suspended at present."),
+    Reason.ISSUER_REVOKED: ReasonWords(AnswerTone.NOTE, "Excluded", "The issuer was excluded from the service."),
+    Reason.ISSUER_UNKNOWN: ReasonWords(AnswerTone.BAD, "Unknown", "The issuer is not in the records."),
     Reason.KEY_ROTATED: ReasonWords(
-        Tone.GOOD, "Yes, replaced since", "The key was in use then and has been replaced by another since."
+        AnswerTone.GOOD, "Yes, replaced since", "The key was in use then and has been replaced by another since."
     ),
-    Reason.KEY_REVOKED: ReasonWords(Tone.NOTE, "Revoked", "The key was revoked."),
-    Reason.KEY_COMPROMISED: ReasonWords(Tone.NOTE, "Compromised", "The key fell into other hands."),
-    Reason.KEY_NOT_FOUND: ReasonWords(Tone.BAD, "Unknown", "The key is not in the records."),
+    Reason.KEY_REVOKED: ReasonWords(AnswerTone.NOTE, "Revoked", "The key was revoked."),
+    Reason.KEY_COMPROMISED: ReasonWords(AnswerTone.NOTE, "Compromised", "The key fell into other hands."),
+    Reason.KEY_NOT_FOUND: ReasonWords(AnswerTone.BAD, "Unknown", "The key is not in the records."),
     Reason.TRANSPARENCY_PROOF_OK: ReasonWords(
-        Tone.GOOD, "Yes", "It is in the public log, and the log's signed head proves it."
+        AnswerTone.GOOD, "Yes", "It is in the public log, and the log's signed head proves it."
     ),
-    Reason.TRANSPARENCY_PROOF_FAILED: ReasonWords(Tone.BAD, "No", "The public log does not prove it."),
-    Reason.POLICY_OK: ReasonWords(Tone.GOOD, "Yes", "No policy objects."),
-    Reason.POLICY_DENIED: ReasonWords(Tone.BAD, "No", "A policy objects."),
+    Reason.TRANSPARENCY_PROOF_FAILED: ReasonWords(AnswerTone.BAD, "No", "The public log does not prove it."),
+    Reason.POLICY_OK: ReasonWords(AnswerTone.GOOD, "Yes", "No policy objects."),
+    Reason.POLICY_DENIED: ReasonWords(AnswerTone.BAD, "No", "A policy objects."),
 }
 # Added to a reason that did not decide the verdict: the log proves that the attestation is older.
 FLAGGED: Final = {

@@ -16,7 +16,7 @@ from attestlab.attestations.verification.steps import StepResult, VerificationRe
 from attestlab.core.encoding import b64url_decode
 from attestlab.portal import messages, rules
 from attestlab.portal.layout import format_day
-from attestlab.portal.messages import Step, Tone
+from attestlab.portal.messages import AnswerTone, StepWords
 
 MAX_CLAIMS = 100
 MAX_CLAIM_CHARS = 2000
@@ -33,7 +33,7 @@ class StepView:
     number: int
     name: str
     question: str
-    tone: Tone
+    tone: AnswerTone
     answer: str
     lines: tuple[str, ...]
     codes: tuple[str, ...]
@@ -68,31 +68,31 @@ def steps_of(report: VerificationResult, *, has_file: bool = True) -> list[StepV
     """Build the views of the eight steps in order; `has_file` if a file was attested that could be compared."""
     found = {finding.step: finding for finding in report.results}
     steps = [_step(number, step, found.get(step.name)) for number, step in enumerate(messages.STEPS, 1)]
-    if not has_file and steps[1].tone is Tone.QUIET:
+    if not has_file and steps[1].tone is AnswerTone.QUIET:
         answer, line = messages.NO_FILE_ATTESTED
         steps[1] = replace(steps[1], answer=answer, lines=(line,))
     return steps
 
 
-def _step(number: int, step: Step, finding: StepResult | None) -> StepView:
+def _step(number: int, step: StepWords, finding: StepResult | None) -> StepView:
     if finding is None:
         answer, line = messages.NOT_REACHED_ANSWER, messages.NOT_REACHED
-        return StepView(number, step.name, step.question, Tone.QUIET, answer, (line,), ())
+        return StepView(number, step.name, step.question, AnswerTone.QUIET, answer, (line,), ())
     tone = _tone(step, finding)
     answers = [words.answer for reason in finding.reasons if (words := messages.REASONS[reason]).tone is tone]
     fallback = messages.REASONS[finding.reasons[0]].answer if finding.reasons else step.answer
     lines = tuple(_lines(finding)) or (step.silent,)
     codes = tuple(reason.value for reason in finding.reasons)
     answer = answers[0] if answers else fallback
-    is_passed = finding.verdict is None and tone in (Tone.GOOD, Tone.NOTE)
+    is_passed = finding.verdict is None and tone in (AnswerTone.GOOD, AnswerTone.NOTE)
     return StepView(number, step.name, step.question, tone, answer, lines, codes, is_passed)
 
 
-def _tone(step: Step, finding: StepResult) -> Tone:
+def _tone(step: StepWords, finding: StepResult) -> AnswerTone:
     if finding.verdict is not None:
         return messages.VERDICTS[finding.verdict].tone
     tones = {messages.REASONS[reason].tone for reason in finding.reasons} or {step.tone}
-    return next(tone for tone in (Tone.BAD, Tone.NOTE, Tone.GOOD, Tone.QUIET) if tone in tones)
+    return next(tone for tone in (AnswerTone.BAD, AnswerTone.NOTE, AnswerTone.GOOD, AnswerTone.QUIET) if tone in tones)
 
 
 def _lines(finding: StepResult) -> Iterator[str]:
@@ -107,7 +107,7 @@ def remarks_of(report: VerificationResult) -> list[str]:
     """List the remarks that a reader of a VALID attestation should know; empty for other verdicts."""
     if report.verdict is not Verdict.VALID:
         return []
-    noted = [reason for reason in report.reasons if messages.REASONS[reason].tone is Tone.NOTE]
+    noted = [reason for reason in report.reasons if messages.REASONS[reason].tone is AnswerTone.NOTE]
     return [f"{messages.REASONS[reason].sentence} {messages.FLAGGED.get(reason, '')}".strip() for reason in noted]
 
 

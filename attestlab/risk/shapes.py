@@ -15,9 +15,7 @@ EntityTypes = Literal["user", "device", "ip", "document", "session", "issuer", "
 EntityTypeName = Annotated[str, one_of(EntityType)]
 _PRINTABLE = describe_form(r"^[^\x00-\x1f\x7f]*$", "An id has no control characters. Remove them.")
 EntityId = Annotated[str, Field(min_length=1, max_length=MAX_ENTITY_ID_LENGTH, pattern=_PRINTABLE)]
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-Reason = Annotated[str, Field(min_length=10, max_length=1_024)]
-Text = Annotated[str, Field(min_length=1, max_length=512)]
+Identifier = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 
 def spell_filtered_id(entity_id: str | None, info: ValidationInfo) -> str | None:
@@ -47,7 +45,7 @@ class VelocityIn(In, source="CONTRACT 8"):
     """The type of the entity that acted. Format: user, device, ip, document, session, issuer or attestation."""
     entity_id: EntityId
     """The id of that entity. Format: 1-256 characters."""
-    action: Name
+    action: Identifier
     """The action; each is counted on its own. Format: 1-64 of a-z 0-9 _."""
     occurred_at: Moment | None = None
     """When it happened; by default now.
@@ -91,7 +89,7 @@ class LoginAttemptIn(In, source="CONTRACT 8"):
     """The client's country, where the caller knows it; a placeholder such as ZZ counts as missing.
     Format: ISO 3166-1 alpha-2 in either case, or XK.
     """
-    user_agent: Text | None = None
+    user_agent: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The client's User-Agent header. Format: text, at most 512 characters."""
     occurred_at: Moment | None = None
     """When it happened; by default now.

@@ -89,7 +89,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "LoginOutcome": LoginOutcome,
     "LoginLevel": RiskLevel,
     "DriftLevel": DriftLevel,
-    "RiskDecision": get_args(risk_simulation_shapes.Decisions),
+    "RiskDecision": get_args(risk_simulation_shapes.RiskDecision),
     "RiskLabel": get_args(risk_simulation_shapes.Labels),
     "RiskExampleKind": get_args(risk_simulation_shapes.SignalExampleOut.model_fields["kind"].annotation),
     "RiskGateCheckName": get_args(risk_simulation_shapes.GateCheckOut.model_fields["name"].annotation),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
+
+from attestlab.core.execution.worker_processes import OnDisconnect
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -15,9 +17,6 @@ if TYPE_CHECKING:
     from attestlab.web.credentials import Credential
     from attestlab.web.routing.authorization import WebCaller
     from attestlab.web.routing.routes import Route
-
-# Registers a callback that runs once on the event loop when the client disconnects, or now if it already has.
-OnDisconnect = Callable[[Callable[[], None]], None]
 
 
 class Request:

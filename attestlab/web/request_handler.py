@@ -31,6 +31,7 @@ from attestlab.core.errors import (
     Unavailable,
     ValidationFailed,
 )
+from attestlab.core.execution.worker_processes import OnDisconnect
 from attestlab.core.limits.rate_counters import Count
 from attestlab.web import content_coding, cross_origin, problems
 from attestlab.web.application import Application, BlockedClient
@@ -53,7 +54,7 @@ from attestlab.web.rate_limit.limiter import (
     limit_for,
     owner_of,
 )
-from attestlab.web.request import OnDisconnect, Request
+from attestlab.web.request import Request
 from attestlab.web.response import Response, compose
 from attestlab.web.routing import calls
 from attestlab.web.routing.authorization import PUBLIC, WebCaller, require_same_tenant

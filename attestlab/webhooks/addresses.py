@@ -10,10 +10,9 @@ import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple, Never
 
+from attestlab.core.addresses import IPAddress
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
-
-IPAddress = IPv4Address | IPv6Address
 
 MAX_URL_LENGTH = 2048
 MAX_HOST_LENGTH = 253  # RFC 1035, without the final dot

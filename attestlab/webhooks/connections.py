@@ -15,7 +15,8 @@ from uuid import UUID
 
 import httpcore
 
-from attestlab.webhooks.addresses import IPAddress, ReceiverUrl
+from attestlab.core.addresses import IPAddress
+from attestlab.webhooks.addresses import ReceiverUrl
 
 MAX_HEAD_BYTES = 16_384  # of one response as received, with interim responses; parsing them takes the most time
 MAX_BODY_BYTES = 65_536

@@ -17,7 +17,7 @@ from typing import Final, get_args, get_type_hints
 from uuid import UUID
 
 from attestlab.core.events import Event, EventClass, EventField
-from attestlab.web.openapi.vocabulary import JsonObject
+from attestlab.web.openapi.vocabulary import DocumentPart
 from attestlab.webhooks import events
 from attestlab.webhooks.event_fields import FIELDS
 from attestlab.webhooks.rules import category_of
@@ -41,7 +41,7 @@ _EXAMPLE_TIME = "2026-11-24T09:30:00.000Z"
 _EXAMPLES_OF_TYPES: dict[str, dict[str, str]] = {"verification.failed": {"verdict": "ALTERED"}}
 _ONLY_IN_SUMS = frozenset({"minute"})  # a member that excludes another one, so the example leaves it out
 
-_SCHEMAS: dict[type, JsonObject] = {
+_SCHEMAS: dict[type, DocumentPart] = {
     str: {"type": "string"},
     int: {"type": "integer", "format": "int64", "minimum": 0},
     UUID: {"type": "string", "format": "uuid"},
@@ -56,8 +56,8 @@ class EventType:
     type: str
     category: str
     description: str
-    schema: JsonObject
-    example: JsonObject
+    schema: DocumentPart
+    example: DocumentPart
 
 
 def list_type_names() -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def _describe(name: str, event: EventClass) -> EventType:
     )
 
 
-def _build_schema(name: str, description: str, data: JsonObject) -> JsonObject:
+def _build_schema(name: str, description: str, data: DocumentPart) -> DocumentPart:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": name,
@@ -107,7 +107,7 @@ def _build_schema(name: str, description: str, data: JsonObject) -> JsonObject:
     }
 
 
-def _build_data_schema(event: EventClass) -> JsonObject:
+def _build_data_schema(event: EventClass) -> DocumentPart:
     """Build the schema of `data`; a member that may be absent is not required, and later versions may add members."""
     if event.type == TEST:
         return {"type": "object", "description": "The payload of the request, or the one of the example."}
@@ -123,12 +123,12 @@ def _build_data_schema(event: EventClass) -> JsonObject:
     }
 
 
-def _build_field_schema(field: EventField, kind: type) -> JsonObject:
+def _build_field_schema(field: EventField, kind: type) -> DocumentPart:
     length = {} if field.max_length is None else {"maxLength": field.max_length}
     return {**_SCHEMAS[kind], **length, "description": field.meaning}
 
 
-def _build_data_example(event: EventClass) -> JsonObject:
+def _build_data_example(event: EventClass) -> DocumentPart:
     own = _EXAMPLES_OF_TYPES.get(event.type, {})
     explained = FIELDS | event.declared_fields()
     return {name: own.get(name, explained[name].example) for name in _list_kinds(event) if name not in _ONLY_IN_SUMS}

@@ -12,8 +12,8 @@ import socket
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Protocol
 
+from attestlab.core.addresses import IPAddress
 from attestlab.core.name_lookup import getaddrinfo_in_thread, parse_name_server
-from attestlab.webhooks.addresses import IPAddress
 
 if TYPE_CHECKING:
     from dns.asyncresolver import Resolver

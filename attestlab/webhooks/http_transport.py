@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from uuid import UUID
 
+from attestlab.core.addresses import IPAddress
 from attestlab.core.errors import Unavailable, ValidationFailed
-from attestlab.webhooks.addresses import IPAddress, ReceiverUrl, is_acceptable, require_public_url
+from attestlab.webhooks.addresses import ReceiverUrl, is_acceptable, require_public_url
 from attestlab.webhooks.host_resolution import (
     LOOKUP_TIMEOUT_S,
     HostResolver,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attestlab.web.openapi.vocabulary import JsonObject
+from attestlab.web.openapi.vocabulary import DocumentPart
 from attestlab.webhooks.event_types import EventType, list_event_types
 
 TAG: Final = "webhook-events"  # not that of our own routes, after which generators name a file
 _TEXT: Final = {"type": "string"}
 _UNIX_TIME: Final = {"type": "string", "pattern": "^[0-9]{1,12}$"}
-_HEADERS: Final[Mapping[str, tuple[JsonObject, str]]] = {
+_HEADERS: Final[Mapping[str, tuple[DocumentPart, str]]] = {
     "X-Service-Event-Id": ({"type": "string", "format": "uuid"}, "The id of the event, as in the body."),
     "X-Service-Event-Type": (_TEXT, "The type of the event, as in the body."),
     "X-Service-Timestamp": (_UNIX_TIME, "The moment of the attempt, in seconds since 1970 (UTC)."),
@@ -29,12 +29,12 @@ _HEADERS: Final[Mapping[str, tuple[JsonObject, str]]] = {
 }
 
 
-def describe_webhooks() -> dict[str, JsonObject]:
+def describe_webhooks() -> dict[str, DocumentPart]:
     """Describe the request of each type of events, by its type."""
     return {event_type.type: {"post": _describe(event_type)} for event_type in list_event_types()}
 
 
-def _describe_headers() -> list[JsonObject]:
+def _describe_headers() -> list[DocumentPart]:
     """Describe the headers in full: generators of clients lose the types of parameters that are references."""
     return [
         {"name": name, "in": "header", "required": True, "description": meaning, "schema": schema}
@@ -42,7 +42,7 @@ def _describe_headers() -> list[JsonObject]:
     ]
 
 
-def _describe(event_type: EventType) -> JsonObject:
+def _describe(event_type: EventType) -> DocumentPart:
     schema = {name: part for name, part in event_type.schema.items() if name != "$schema"}
     return {
         "operationId": "receive_" + event_type.type.replace(".", "_"),

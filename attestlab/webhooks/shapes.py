@@ -21,7 +21,9 @@ from attestlab.webhooks.rules import (
     EndpointStatus,
 )
 
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ENDPOINT_NAME_LENGTH)]
+EndpointName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ENDPOINT_NAME_LENGTH)
+]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL_LENGTH)]
 Filter = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EVENT_TYPE_LENGTH + len(WILDCARD))]
 EventFilters = Annotated[list[Filter], Field(min_length=1, max_length=MAX_FILTERS)]
@@ -32,7 +34,7 @@ StatusName = Annotated[str, one_of(EndpointStatus)]
 class WebhookEndpointIn(In, source="CONTRACT 10"):
     """An endpoint to create."""
 
-    name: Name
+    name: EndpointName
     """Its name, by which people recognise it. Format: text, 1-100 characters."""
     url: Url
     """Where its events go. Format: https URL of a public host, at most 2048 characters."""
@@ -52,7 +54,7 @@ class EndpointChanges(TypedDict, total=False):
 class WebhookEndpointPatch(In, source="CONTRACT 10"):
     """Changes of an endpoint; omitted fields are unchanged."""
 
-    name: Name = Field(default="", json_schema_extra=omit_default)
+    name: EndpointName = Field(default="", json_schema_extra=omit_default)
     """Its new name. Format: text, 1-100 characters."""
     url: Url = Field(default="", json_schema_extra=omit_default)
     """Its new URL. Format: https URL of a public host, at most 2048 characters."""

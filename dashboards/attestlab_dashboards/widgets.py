@@ -29,7 +29,7 @@ class Kpi:
     tone: Tone = "calm"
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table. `phone` is false if phones leave it out; `sort` is the value that a click sends to sort.
 
     A title that `is_spoken_only` is for screen readers, which read it with each cell.
@@ -82,7 +82,7 @@ def button(
 
 
 def table(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     rows: Sequence[Sequence[Markup]],
     *,
     caption: str,
@@ -195,7 +195,7 @@ def _sparkline(values: Sequence[float], tone: Tone) -> Markup:
     )
 
 
-def _title(column: Column, sorted_by: str, sort_ev: str) -> Markup:
+def _title(column: TableColumn, sorted_by: str, sort_ev: str) -> Markup:
     css = _cell_class(column)
     if not column.sort:
         title = html('<span class="al-hidden">{title}</span>', title=column.title) if column.is_spoken_only else None
@@ -214,7 +214,7 @@ def _title(column: Column, sorted_by: str, sort_ev: str) -> Markup:
     )
 
 
-def _row(columns: Sequence[Column], cells: Sequence[Markup], key: str, mark: str, row_ev: str) -> Markup:
+def _row(columns: Sequence[TableColumn], cells: Sequence[Markup], key: str, mark: str, row_ev: str) -> Markup:
     shown = list(cells[:MAX_COLUMNS])
     if row_ev:
         shown[0] = html(
@@ -232,7 +232,7 @@ def _row(columns: Sequence[Column], cells: Sequence[Markup], key: str, mark: str
     return html('<tr data-row="{key}">{cells}</tr>', key=key, cells=drawn)
 
 
-def _cell_class(column: Column) -> Markup:
+def _cell_class(column: TableColumn) -> Markup:
     names = [*(["num"] if column.align == "right" else []), *([] if column.phone else ["opt"])]
     return html(' class="{names}"', names=" ".join(names)) if names else NOTHING
 

@@ -21,7 +21,7 @@ from attestlab.core.errors import SignatureInvalid, ValidationFailed
 from attestlab.log.integrity import check_cosignatures
 from attestlab.log.note.note import Note, VerifierKey
 from attestlab.log.note.trust_policy import TrustPolicy
-from attestlab.log.witnessing.feeder import LOCK_NAME, Feeder, Outcome
+from attestlab.log.witnessing.feeder import LOCK_NAME, Feeder, FeedOutcome
 from attestlab.log.witnessing.submission_policy import PATH, SIZE_TYPE, Submission
 from attestlab.web.supervisor import Supervisor
 from attestlab.witness.service import Witness
@@ -58,10 +58,10 @@ def feeder_of(log_instance: LogInstance, folder: Path, **options: Any) -> Feeder
     )
 
 
-def fed(log_instance: LogInstance, folder: Path) -> dict[str, Outcome]:
+def fed(log_instance: LogInstance, folder: Path) -> dict[str, FeedOutcome]:
     """What came of one round."""
 
-    async def once() -> dict[str, Outcome]:
+    async def once() -> dict[str, FeedOutcome]:
         feeder = feeder_of(log_instance, folder)
         outcomes = await feeder.feed()
         await feeder.finish()
@@ -117,9 +117,9 @@ def test_checkpoint_carries_every_cosignature(log_instance: LogInstance, tmp_pat
         ask(log_instance, line1, line2)
         for size in (3, 300):
             log_instance.grow(size)
-            assert fed(log_instance, tmp_path) == {"w1": Outcome.COSIGNED, "w2": Outcome.COSIGNED}
+            assert fed(log_instance, tmp_path) == {"w1": FeedOutcome.COSIGNED, "w2": FeedOutcome.COSIGNED}
             assert set(Note.parse(newest(log_instance)).verify([one.vkey, two.vkey])) == {one.vkey, two.vkey}
-        assert fed(log_instance, tmp_path) == {"w1": Outcome.CURRENT, "w2": Outcome.CURRENT}
+        assert fed(log_instance, tmp_path) == {"w1": FeedOutcome.CURRENT, "w2": FeedOutcome.CURRENT}
     log_instance.require_consistent()
 
 
@@ -146,7 +146,7 @@ def test_unreachable_witness_costs_only_its_cosignature(log_instance: LogInstanc
         ask(log_instance, line, away, quorum="w1")
         log_instance.grow(3)
 
-        assert fed(log_instance, tmp_path) == {"w1": Outcome.COSIGNED, "away": Outcome.UNREACHABLE}
+        assert fed(log_instance, tmp_path) == {"w1": FeedOutcome.COSIGNED, "away": FeedOutcome.UNREACHABLE}
 
         policy = log_instance.log.witnesses
         assert policy is not None
@@ -189,10 +189,10 @@ def test_feeder_continues_from_the_size_in_a_witness_409(log_instance: LogInstan
         with log_instance.storage.read() as records:
             note = log_instance.log.head(records).note
         witness.add_checkpoint(Submission(0, (), note).text.encode())
-        assert fed(log_instance, tmp_path) == {"w1": Outcome.COSIGNED}
+        assert fed(log_instance, tmp_path) == {"w1": FeedOutcome.COSIGNED}
         witness_again = newest(log_instance)
         log_instance.grow(12)
-        assert fed(log_instance, tmp_path) == {"w1": Outcome.COSIGNED}
+        assert fed(log_instance, tmp_path) == {"w1": FeedOutcome.COSIGNED}
     assert witness.vkey in Note.parse(witness_again).verify([witness.vkey])
 
 
@@ -202,7 +202,7 @@ def test_idle_log_is_cosigned_again_every_hour(log_instance: LogInstance, tmp_pa
         log_instance.grow(3)
         fed(log_instance, tmp_path)
         log_instance.clock.advance(timedelta(minutes=61))
-        assert fed(log_instance, tmp_path) == {"w1": Outcome.COSIGNED}
+        assert fed(log_instance, tmp_path) == {"w1": FeedOutcome.COSIGNED}
         lines = [found for found in newest(log_instance).splitlines() if found.startswith(f"— {witness.vkey.name} ")]
     assert len(lines) == 1
     assert Note.parse(newest(log_instance)).verify([witness.vkey]) == {
@@ -227,12 +227,12 @@ def test_second_log_with_the_same_key_is_rejected_by_its_witness(
         for log_instance, numbers in ((sqlite_log_instance, range(5, 9)), (forked, range(100, 104))):
             log_instance.mint(*numbers)
             ask(log_instance, line, quorum="w1")
-        assert fed(sqlite_log_instance, tmp_path) == {"w1": Outcome.COSIGNED}
-        assert fed(forked, tmp_path) == {"w1": Outcome.REFUSED}
+        assert fed(sqlite_log_instance, tmp_path) == {"w1": FeedOutcome.COSIGNED}
+        assert fed(forked, tmp_path) == {"w1": FeedOutcome.REFUSED}
         assert "answers 422" in (said := capfd.readouterr().err)
         assert "the log has forked: run `attestlab log fsck`" in said
         forked.mint(104)
-        assert fed(forked, tmp_path) == {"w1": Outcome.REFUSED}
+        assert fed(forked, tmp_path) == {"w1": FeedOutcome.REFUSED}
     with forked.storage.read() as records:
         assert forked.log.witnessed_checkpoint(records) is None
     forked.storage.close()
@@ -253,10 +253,10 @@ def test_log_with_restored_records_is_rejected_by_its_witness(
     with at_work(sqlite_log_instance, tmp_path) as (_witness, line):
         sqlite_log_instance.grow(9)
         ask(sqlite_log_instance, line)
-        assert fed(sqlite_log_instance, tmp_path) == {"w1": Outcome.COSIGNED}
+        assert fed(sqlite_log_instance, tmp_path) == {"w1": FeedOutcome.COSIGNED}
         restored = LogInstance.open_copy(older, sqlite_log_instance)
         ask(restored, line)
-        assert fed(restored, tmp_path) == {"w1": Outcome.REFUSED}
+        assert fed(restored, tmp_path) == {"w1": FeedOutcome.REFUSED}
         restored.storage.close()
     assert "A witness cosigned 9 entries and the records hold 5: an older copy, or a fork." in capfd.readouterr().err
 
@@ -264,36 +264,39 @@ def test_log_with_restored_records_is_rejected_by_its_witness(
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (lambda text: (200, "text/plain", b""), Outcome.REFUSED),
-        (lambda text: (200, "text/plain", b"<html>hello</html>\n"), Outcome.REFUSED),
-        (lambda text: (200, "text/plain", b"x" * 1_000_000), Outcome.REFUSED),
-        (lambda text: (200, "text/plain", signed_by(make_log_signer("witness.example/w1", 30), text)), Outcome.REFUSED),
-        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text.replace("\n3\n", "\n4\n"))), Outcome.REFUSED),
-        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text, ahead_s=3600)), Outcome.REFUSED),
-        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text, ahead_s=2**62)), Outcome.REFUSED),
-        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text)), Outcome.COSIGNED),
-        (lambda text: (409, SIZE_TYPE, b"17\n"), Outcome.REFUSED),
-        (lambda text: (409, SIZE_TYPE, b"0\n"), Outcome.REFUSED),
-        (lambda text: (409, SIZE_TYPE, b"a lot\n"), Outcome.REFUSED),
-        (lambda text: (409, "text/html", b"2\n"), Outcome.REFUSED),
-        (lambda text: (409, SIZE_TYPE, b"2\n" if "old 1\n" in text else b"1\n"), Outcome.UNREACHABLE),
-        (lambda text: (403, "text/plain", b"who are you\n"), Outcome.REFUSED),
-        (lambda text: (413, "text/plain", b"too long\n"), Outcome.REFUSED),
-        (lambda text: (422, "text/plain", b"another tree\n"), Outcome.REFUSED),
-        (lambda text: (307, "text/plain", b""), Outcome.REFUSED),
-        (lambda text: (503, "text/plain", b"later\n"), Outcome.UNREACHABLE),
+        (lambda text: (200, "text/plain", b""), FeedOutcome.REFUSED),
+        (lambda text: (200, "text/plain", b"<html>hello</html>\n"), FeedOutcome.REFUSED),
+        (lambda text: (200, "text/plain", b"x" * 1_000_000), FeedOutcome.REFUSED),
+        (
+            lambda text: (200, "text/plain", signed_by(make_log_signer("witness.example/w1", 30), text)),
+            FeedOutcome.REFUSED,
+        ),
+        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text.replace("\n3\n", "\n4\n"))), FeedOutcome.REFUSED),
+        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text, ahead_s=3600)), FeedOutcome.REFUSED),
+        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text, ahead_s=2**62)), FeedOutcome.REFUSED),
+        (lambda text: (200, "text/plain", signed_by(WITNESS_KEY, text)), FeedOutcome.COSIGNED),
+        (lambda text: (409, SIZE_TYPE, b"17\n"), FeedOutcome.REFUSED),
+        (lambda text: (409, SIZE_TYPE, b"0\n"), FeedOutcome.REFUSED),
+        (lambda text: (409, SIZE_TYPE, b"a lot\n"), FeedOutcome.REFUSED),
+        (lambda text: (409, "text/html", b"2\n"), FeedOutcome.REFUSED),
+        (lambda text: (409, SIZE_TYPE, b"2\n" if "old 1\n" in text else b"1\n"), FeedOutcome.UNREACHABLE),
+        (lambda text: (403, "text/plain", b"who are you\n"), FeedOutcome.REFUSED),
+        (lambda text: (413, "text/plain", b"too long\n"), FeedOutcome.REFUSED),
+        (lambda text: (422, "text/plain", b"another tree\n"), FeedOutcome.REFUSED),
+        (lambda text: (307, "text/plain", b""), FeedOutcome.REFUSED),
+        (lambda text: (503, "text/plain", b"later\n"), FeedOutcome.UNREACHABLE),
     ],
-    ids=lambda value: value.value if isinstance(value, Outcome) else "",
+    ids=lambda value: value.value if isinstance(value, FeedOutcome) else "",
 )
 def test_invalid_cosignature_is_not_stored(
-    log_instance: LogInstance, tmp_path: Path, answer: Answering, outcome: Outcome
+    log_instance: LogInstance, tmp_path: Path, answer: Answering, outcome: FeedOutcome
 ) -> None:
     with answering(answer) as line:
         ask(log_instance, line)
         log_instance.grow(3)
         before = newest(log_instance)
         assert fed(log_instance, tmp_path) == {"odd": outcome}
-    assert (newest(log_instance) == before) is (outcome is not Outcome.COSIGNED)
+    assert (newest(log_instance) == before) is (outcome is not FeedOutcome.COSIGNED)
     with log_instance.storage.read() as records:
         assert list(check_cosignatures(records)) == []
 
@@ -311,10 +314,10 @@ def test_compressed_witness_response_is_rejected_without_memory_growth(
         line = f"witness odd {WITNESS_KEY.vkey.cosigner()} {server.url}"
         records = log_instance.storage.url.render_as_string(hide_password=False)
         job = (feed_opened, records, tmp_path, log_instance.clock, line)
-        assert call_in_little_memory(*job, max_bytes=BOMB_BYTES // 2) == {"odd": Outcome.REFUSED}
+        assert call_in_little_memory(*job, max_bytes=BOMB_BYTES // 2) == {"odd": FeedOutcome.REFUSED}
 
 
-def feed_opened(records: str, folder: Path, clock: FixedClock, line: str) -> dict[str, Outcome]:
+def feed_opened(records: str, folder: Path, clock: FixedClock, line: str) -> dict[str, FeedOutcome]:
     """What comes of one round in a process that opens the log."""
     opened = LogInstance.open(Storage(records), folder, clock)
     with closing(opened.storage):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,20 +13,20 @@ from attestlab.client.arguments import show
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.extras import naming_extras
+from attestlab.core.json_types import SqlParameters
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ARROW = "application/vnd.apache.arrow.stream"
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # of Arrow's IPC streaming format
-Parameters = Sequence[object] | Mapping[str, object] | None
 
 
 class RowQuery(NamedTuple):
     """One SELECT; `dataset` is the data set that it calls `this`, if it reads only that one."""
 
     sql: str
-    parameters: Parameters = None
+    parameters: SqlParameters = None
     dataset: str | None = None
     frames: Mapping[str, pa.Table] | None = None  # tables of the caller, by the names that the query uses
 
@@ -61,7 +61,7 @@ def open_rows(client: ServiceClient, query: RowQuery) -> Iterator[pa.RecordBatch
 
 
 @contextmanager
-def _open_stream(client: ServiceClient, query: RowQuery, parameters: Parameters) -> Iterator[pa.RecordBatchReader]:
+def _open_stream(client: ServiceClient, query: RowQuery, parameters: SqlParameters) -> Iterator[pa.RecordBatchReader]:
     with naming_extras():
         import pyarrow as pa
 
@@ -146,7 +146,7 @@ def _name_this(query: RowQuery) -> str:
     return f"{this} {text}"
 
 
-def _read_parameters(parameters: Parameters) -> Parameters:
+def _read_parameters(parameters: SqlParameters) -> SqlParameters:
     """Read the values of a query; a time without an offset is ambiguous, so it is refused before either door."""
     if parameters is None:
         return None

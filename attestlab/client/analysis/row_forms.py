@@ -6,9 +6,9 @@ import builtins
 from os import PathLike
 from typing import TYPE_CHECKING, ClassVar
 
-from attestlab.client.analysis.arrow_reading import Parameters
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.service_client import ServiceClient
+from attestlab.core.json_types import SqlParameters
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,7 +62,7 @@ class RowForms:
         """
         return self.rows.rel()
 
-    def sql(self, query: str, parameters: Parameters = None) -> Rows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> Rows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`.
 
         Args:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attestlab.client import arguments
-from attestlab.client.analysis.arrow_reading import ALL_ROWS, Parameters, RowQuery, open_rows
+from attestlab.client.analysis.arrow_reading import ALL_ROWS, RowQuery, open_rows
 from attestlab.client.analysis.categories import list_categories
 from attestlab.client.analysis.row_iterator import RowIterator
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
@@ -19,6 +19,7 @@ from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
+from attestlab.core.json_types import SqlParameters
 from attestlab.core.short_text import shorten
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Rows:
 
         return frames.to_relation(self.arrow())
 
-    def sql(self, query: str, parameters: Parameters = None) -> Rows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> Rows:
         """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`.
 
         The service runs it: over HTTP bounded in time and memory, in process not. Pass values as `parameters`, for `?`

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from attestlab.client.arguments import When
 
-Outcome = Literal["fraud", "legitimate", "inconclusive"]
+CaseOutcomeName = Literal["fraud", "legitimate", "inconclusive"]
 
 
 class NoFilterArgs(TypedDict, total=False):
@@ -50,7 +50,7 @@ class CaseFilterArgs(TypedDict, total=False):
     """Filters of cases."""
 
     status: Literal["open", "resolved"] | None
-    outcome: Outcome | None
+    outcome: CaseOutcomeName | None
     entity_type: str | None
     entity_id: str | None
 

@@ -13,11 +13,11 @@ from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.collections.base import HIDDEN_NAMES, describe_noun, draw_noun
 from attestlab.client.handles.attestations import read_attestation_id
 from attestlab.client.handles.log import (
+    AnyHeadHandle,
     CheckpointHandle,
     ConsistencyHandle,
     EntryHandle,
     InclusionHandle,
-    SignedHead,
     TreeHeadHandle,
     VkeyHandle,
     read_size,
@@ -98,7 +98,7 @@ class LogCollection(RowForms):
         proven.verify()
         return proven
 
-    def consistency(self, older: int | SignedHead, newer: int | SignedHead | None = None) -> ConsistencyHandle:
+    def consistency(self, older: int | AnyHeadHandle, newer: int | AnyHeadHandle | None = None) -> ConsistencyHandle:
         """Prove that the log only grew between two sizes or heads; the newer one is the head's by default.
 
         Two sizes prove that the service agrees with itself. A head that you kept proves that this is the log you saw.

@@ -23,7 +23,7 @@ from attestlab.client.handles.policies import (
     PolicyLike,
     PolicySummaryHandle,
     SimulationHandle,
-    Threshold,
+    ThresholdLike,
     activate_policy,
     change_policy,
     explain_decision,
@@ -160,7 +160,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         since: When | None = None,
         until: When | None = None,
         by: Iterable[str] | str = (),
-        sweeps: Iterable[Sequence[Threshold]] = (),
+        sweeps: Iterable[Sequence[ThresholdLike]] = (),
         points: int = 200,
     ) -> SimulationHandle:
         """Replay a policy or a draft over the tenant's past decisions.
@@ -193,7 +193,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     def sweep(
         self,
         policy: PolicyOrDocument,
-        *thresholds: Threshold,
+        *thresholds: ThresholdLike,
         points: int = 200,
         replaces: PolicyLike | None = None,
         since: When | None = None,

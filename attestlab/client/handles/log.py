@@ -28,7 +28,7 @@ class CheckpointHandle(CheckpointOut, Handle):
     shown_fields: ClassVar = ("tree_size", "root_hash", "timestamp")
 
 
-SignedHead = TreeHeadHandle | CheckpointHandle
+AnyHeadHandle = TreeHeadHandle | CheckpointHandle
 
 
 class EntryHandle(EntryOut, Handle):
@@ -98,7 +98,7 @@ def parse_hash(text: str) -> bytes:
     return raw
 
 
-def read_size(head: int | SignedHead) -> int:
+def read_size(head: int | AnyHeadHandle) -> int:
     """Read the size of a tree: the number itself, or that of a head.
 
     Raises:
@@ -111,7 +111,7 @@ def read_size(head: int | SignedHead) -> int:
     raise ValidationFailed(f"A value of type {type(head).__name__} is no tree. Pass a size, or a head of `lab.log`.")
 
 
-def require_root(kept: int | SignedHead | None, root_hash: str) -> None:
+def require_root(kept: int | AnyHeadHandle | None, root_hash: str) -> None:
     """Require that a head that was kept has the root that the log proves for its size; a bare size has none.
 
     Raises:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 MAX_BY = 3  # attributes that a simulation counts by
 _SWEPT = ("value", "second_value")
-Threshold = tuple[str, str] | tuple[str, str, str] | Mapping[str, object]
+ThresholdLike = tuple[str, str] | tuple[str, str, str] | Mapping[str, object]
 
 
 class ExplanationHandle(DecisionOut, Handle):

@@ -22,7 +22,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.hash_chain import Chain
 
-Outcome = Literal["SUCCESS", "FAILURE"]
+AuditOutcome = Literal["SUCCESS", "FAILURE"]
 
 
 @dataclass(slots=True)  # not frozen: creating a frozen instance takes four times as long
@@ -35,7 +35,7 @@ class AuditEntry:
     resource_type: str
     resource_id: str
     at: datetime
-    outcome: Outcome = "SUCCESS"
+    outcome: AuditOutcome = "SUCCESS"
     metadata: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -53,7 +53,7 @@ Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 
-class Outcome(StrEnum):
+class FeedOutcome(StrEnum):
     """The outcome of submitting a checkpoint to a witness."""
 
     COSIGNED = "cosigned"
@@ -113,7 +113,7 @@ class Feeder:
             await self._task.finish(within_s=0)
         await asyncio.to_thread(self._reader_pool.shutdown)
 
-    async def feed(self) -> dict[str, Outcome]:
+    async def feed(self) -> dict[str, FeedOutcome]:
         """Submit the newest checkpoint to every witness once; returns the outcomes by witness name."""
         with closing(Fetcher()) as fetcher:
             outcomes = await asyncio.gather(*(self._feed_witness(fetcher, witness) for witness in self.witnesses))
@@ -147,29 +147,29 @@ class Feeder:
         while True:
             outcome = await self._feed_witness(fetcher, witness)
             completed_round()
-            failed = outcome in (Outcome.UNREACHABLE, Outcome.REFUSED)
+            failed = outcome in (FeedOutcome.UNREACHABLE, FeedOutcome.REFUSED)
             pause = min(2 * pause, MAX_PAUSE_S) if failed else POLL_INTERVAL_S
             await asyncio.sleep(pause)
 
-    async def _feed_witness(self, fetcher: Fetcher, witness: WitnessAddress) -> Outcome:
+    async def _feed_witness(self, fetcher: Fetcher, witness: WitnessAddress) -> FeedOutcome:
         size = None
         try:
             async with asyncio.timeout(ROUND_TIMEOUT_S):
                 cosignature = await self._request_cosignature(fetcher, witness)
-            outcome = Outcome.CURRENT if cosignature is None else Outcome.COSIGNED
+            outcome = FeedOutcome.CURRENT if cosignature is None else FeedOutcome.COSIGNED
             size = cosignature.tree_size if cosignature else None
         except UnacceptableAnswer as error:
-            outcome = Outcome.REFUSED
+            outcome = FeedOutcome.REFUSED
             logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
         except (TimeoutError, Unavailable):
-            outcome = Outcome.UNREACHABLE
+            outcome = FeedOutcome.UNREACHABLE
         except AttestLabError as error:
-            outcome = Outcome.REFUSED
+            outcome = FeedOutcome.REFUSED
             logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
         except Exception as error:  # the records cannot be reached; the next round tries again
-            outcome = Outcome.UNREACHABLE
+            outcome = FeedOutcome.UNREACHABLE
             logging_setup.log_part_failure(error, part=f"feeder of {witness.name}")
-        if outcome is not Outcome.CURRENT:
+        if outcome is not FeedOutcome.CURRENT:
             self._on_outcome(witness.name, outcome.value, size)
         return outcome
 

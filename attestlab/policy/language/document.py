@@ -85,7 +85,7 @@ def list_members(model: type[SourceModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-Name = Annotated[str, Field(min_length=1, max_length=128)]
+DocumentName = Annotated[str, Field(min_length=1, max_length=128)]
 RuleId = Annotated[str, Field(pattern=_ID, max_length=64)]
 # A word of JSON or TOML is a text; it becomes the enum's member.
 Word = Field(strict=False)
@@ -188,7 +188,7 @@ class RuleDoc(SourceModel, wire_name="policy_rule", source="CONTRACT 9"):
 class PolicyTest(SourceModel, source="CONTRACT 9"):
     """The expected result of the policy alone for a context; without `matched_rules` only `allowed` is compared."""
 
-    name: Name
+    name: DocumentName
     """Its name, used once in the policy. Format: 1-128 characters."""
     context: dict[str, object]
     """The values that the rules compare. Format: attributes, nested or with dotted names."""
@@ -213,7 +213,7 @@ class Document(SourceModel, wire_name="policy_document", source="CONTRACT 9"):
 
     model_config = ConfigDict(json_schema_extra=_describe_document)
 
-    name: Name
+    name: DocumentName
     """Its name, for people. Format: 1-128 characters."""
     category: Annotated[Category, Word]
     """The action that it decides. Format: MINT, VERIFY or BUNDLE_EXPORT."""

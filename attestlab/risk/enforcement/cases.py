@@ -22,7 +22,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
 from attestlab.risk.enforcement.shapes import CasesQuery
-from attestlab.risk.enforcement.store import Position, RiskCaseRecord, RiskSettingsRecord
+from attestlab.risk.enforcement.store import ListPage, RiskCaseRecord, RiskSettingsRecord
 from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, CaseOutcome, CaseStatus, Entity, EntityType
 
 ConfirmUser = Callable[[Transaction, UUID, str, datetime], None]
@@ -90,7 +90,7 @@ class Cases:
     ) -> list[RiskCaseRecord]:
         """Return a page of the tenant's cases that filters select, newest first."""
         with self.storage.read() as connection:
-            return store.list_cases(connection.execute, Position(caller.tenant_id, before, limit), filters)
+            return store.list_cases(connection.execute, ListPage(caller.tenant_id, before, limit), filters)
 
     def get(self, case_id: UUID, *, caller: Caller) -> RiskCaseRecord:
         """Return one of the tenant's cases.

@@ -23,7 +23,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
 from attestlab.risk.enforcement.shapes import ChallengesQuery, ListsQuery
-from attestlab.risk.enforcement.store import Position, RiskChallengeRecord, RiskListEntryRecord
+from attestlab.risk.enforcement.store import ListPage, RiskChallengeRecord, RiskListEntryRecord
 from attestlab.risk.rules import MAX_SCORE, Entity, Factor, ListName, require_listable, sum_factors
 
 LISTS_CHANGED = "entity lists changed"  # in the cache of a transaction
@@ -102,7 +102,7 @@ class EntityLists:
         self, filters: ListsQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
     ) -> list[RiskListEntryRecord]:
         """Return a page of the entries that filters select and that hold now, newest first."""
-        position = Position(caller.tenant_id, before, limit)
+        position = ListPage(caller.tenant_id, before, limit)
         with self.storage.read() as connection:
             return store.list_list_entries(connection.execute, position, filters, now=self.clock.now())
 
@@ -173,4 +173,4 @@ class Challenges:
     ) -> list[RiskChallengeRecord]:
         """Return a page of the tenant's decisions that filters select, newest first."""
         with self.storage.read() as connection:
-            return store.list_challenges(connection.execute, Position(caller.tenant_id, before, limit), filters)
+            return store.list_challenges(connection.execute, ListPage(caller.tenant_id, before, limit), filters)

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name, Reason, spell_filtered_id
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Identifier, spell_filtered_id
 from attestlab.web.paging import PageQuery
 
 Lists = Literal["allow", "deny"]
@@ -34,9 +34,9 @@ class ChallengeIn(In, wire_name="risk_challenge_input", source="SPEC Challenge")
 
     subject_id: EntityId
     """The subject to challenge. Format: 1-256 characters."""
-    subject_type: Name = "user"
+    subject_type: Identifier = "user"
     """The type of the subject. Format: 1-64 of a-z 0-9 _."""
-    reason: Reason
+    reason: Annotated[str, Field(min_length=10, max_length=1_024)]
     """Why it is challenged. Format: text, 10-1024 characters."""
     risk_score: Annotated[int, Field(ge=0, le=100)] | None = None
     """The score that led to it. Format: 0-100."""
@@ -68,7 +68,7 @@ class ChallengeOut(Out, wire_name="risk_challenge", source="SPEC Challenge decis
 class ChallengesQuery(PageQuery, Filters, wire_name="risk_challenges_query", source="CONTRACT 8"):
     """Filters of the list of challenge decisions."""
 
-    subject_type: Annotated[Name | None, Where("subject_type")] = None
+    subject_type: Annotated[Identifier | None, Where("subject_type")] = None
     """Only subjects of this type. Format: 1-64 of a-z 0-9 _."""
     subject_id: Annotated[EntityId | None, Where("subject_id")] = None
     """Only this subject. Format: 1-256 characters."""

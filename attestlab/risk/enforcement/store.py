@@ -127,7 +127,7 @@ _LISTS = select(list_entries.c.list).where(
 MAX_IDS_PER_QUERY = 5_000  # SQLite takes some 32,000 values
 
 
-class Position(NamedTuple):
+class ListPage(NamedTuple):
     """A page of a list: at most `limit` rows of a tenant, newest first, after the row `before`."""
 
     tenant_id: UUID
@@ -159,7 +159,7 @@ def get_case(execute: Execute, case_id: UUID, *, tenant_id: UUID) -> RiskCaseRec
     return _get(execute, cases, RiskCaseRecord, case_id, tenant_id, "case")
 
 
-def list_cases(execute: Execute, page: Position, filters: CasesQuery) -> list[RiskCaseRecord]:
+def list_cases(execute: Execute, page: ListPage, filters: CasesQuery) -> list[RiskCaseRecord]:
     """List the cases that filters select, newest first."""
     return fetch_all(execute(_page(cases, page, filters)), RiskCaseRecord)
 
@@ -174,7 +174,7 @@ def get_list_entry(execute: Execute, entry_id: UUID, *, tenant_id: UUID) -> Risk
 
 
 def list_list_entries(
-    execute: Execute, page: Position, filters: ListsQuery, *, now: datetime
+    execute: Execute, page: ListPage, filters: ListsQuery, *, now: datetime
 ) -> list[RiskListEntryRecord]:
     """List the entries that filters select and that hold at `now`, newest first."""
     return fetch_all(execute(_page(list_entries, page, filters).where(*hold_at(now))), RiskListEntryRecord)
@@ -214,7 +214,7 @@ def find_lists_of(
     return found
 
 
-def list_challenges(execute: Execute, page: Position, filters: ChallengesQuery) -> list[RiskChallengeRecord]:
+def list_challenges(execute: Execute, page: ListPage, filters: ChallengesQuery) -> list[RiskChallengeRecord]:
     """List the challenge decisions that filters select, newest first."""
     return fetch_all(execute(_page(challenges, page, filters)), RiskChallengeRecord)
 
@@ -258,7 +258,7 @@ def hold_at(now: datetime) -> tuple[ColumnElement[bool], ...]:
     return (list_entries.c.removed_at.is_(None), or_(expires_at.is_(None), expires_at > now))
 
 
-def _page(table: Table, page: Position, filters: Filters) -> Select[tuple[object, ...]]:
+def _page(table: Table, page: ListPage, filters: Filters) -> Select[tuple[object, ...]]:
     conditions = build_conditions(filters, table.c)
     if page.before is not None:
         conditions.append(table.c.id < page.before)

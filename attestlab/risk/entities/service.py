@@ -18,7 +18,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk import links
 from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.shapes import CasesQuery
-from attestlab.risk.enforcement.store import Position, RiskCaseRecord, RiskListEntryRecord
+from attestlab.risk.enforcement.store import ListPage, RiskCaseRecord, RiskListEntryRecord
 from attestlab.risk.entities.graph import DEFAULT_DEPTH, Edge, Exploration, Ring, find_rings
 from attestlab.risk.rules import Entity, ListName
 from attestlab.risk.signals import store as signal_store
@@ -122,7 +122,7 @@ class Entities:
         with self.storage.read() as connection:
             execute = connection.execute
             signals = signal_store.find_newest(execute, tenant_id, entity, limit=MAX_SIGNALS + 1)
-            cases = enforcement_store.list_cases(execute, Position(tenant_id, None, MAX_CASES + 1), its_own)
+            cases = enforcement_store.list_cases(execute, ListPage(tenant_id, None, MAX_CASES + 1), its_own)
             windows = count_actions(execute, tenant_id, entity, now=now, limit=MAX_ACTIONS + 1)
             view = EntityView(
                 entity,

@@ -10,7 +10,7 @@ from pydantic import Field
 from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import In, Moment, Out
 from attestlab.risk.normalization.mapping import EVENT_TYPE_PATTERN, MAX_EVENT_TYPE_LENGTH, MAX_ITEMS
-from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Identifier
 from attestlab.risk.signals.shapes import SignalOut
 from attestlab.web.paging import PageQuery
 
@@ -74,7 +74,7 @@ class MappingItemIn(In, wire_name="risk_mapping_item_input", source="CONTRACT 8"
 
     event_type: RawEventType
     """The type of the event. Format: lowercase words with dots."""
-    signal_type: Name
+    signal_type: Identifier
     """The type of the signal that it becomes. Format: 1-64 of a-z 0-9 _."""
     score: Annotated[float, Field(ge=0, le=100)]
     """The score of that signal. Format: 0-100."""

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import In, Moment, Out
-from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Name, spell_filtered_id
+from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Identifier, spell_filtered_id
 from attestlab.web.paging import PageQuery
 
 WholeScore = Annotated[int, Field(ge=0, le=100)]
@@ -20,9 +20,9 @@ _ALIASES = {"signal_source": "source", "subject_type": "entity_type", "subject_i
 class SignalIn(In, wire_name="risk_signal_input", source="SPEC Risk signal"):
     """A signal to record; `score` is 0 to 100, or 0 to 1 with the scale `unit`."""
 
-    source: Name
+    source: Identifier
     """The system that scored. Format: 1-64 of a-z 0-9 _."""
-    signal_type: Name
+    signal_type: Identifier
     """The kind of the signal. Format: 1-64 of a-z 0-9 _."""
     score: float
     """The score. Format: 0-100, or 0-1 with the scale unit."""
@@ -86,11 +86,11 @@ class SignalFilters(Filters, source="CONTRACT 8"):
     `signal_source`, `subject_type` and `subject_id` are other names of `source`, `entity_type` and `entity_id`.
     """
 
-    source: Annotated[Name | None, Where("source")] = None
+    source: Annotated[Identifier | None, Where("source")] = None
     """Only signals of this source. Format: 1-64 of a-z 0-9 _."""
-    signal_source: Annotated[Name | None, Where("source")] = None
+    signal_source: Annotated[Identifier | None, Where("source")] = None
     """Another name of source. Format: 1-64 of a-z 0-9 _."""
-    signal_type: Annotated[Name | None, Where("signal_type")] = None
+    signal_type: Annotated[Identifier | None, Where("signal_type")] = None
     """Only signals of this type. Format: 1-64 of a-z 0-9 _."""
     entity_type: Annotated[EntityTypes | None, Where("entity_type")] = None
     """Only signals about entities of this type. Format: user, device, ip, document, session, issuer or attestation."""

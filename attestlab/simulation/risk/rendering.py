@@ -10,7 +10,7 @@ from attestlab.simulation.risk.shapes import RiskSimulationOut
 from attestlab.simulation.risk.signal_history import SignalWindow
 from attestlab.simulation.sweeps import Threshold
 
-Json = dict[str, object]
+JsonMembers = dict[str, object]
 
 
 def render_risk_simulation(run: RiskSimulationRun, window: SignalWindow) -> RiskSimulationOut:
@@ -47,7 +47,7 @@ def _decision(is_escalated: bool) -> str:
     return "escalate" if is_escalated else "pass"
 
 
-def _render_metrics(confusion: Confusion, costs: ErrorCosts) -> Json:
+def _render_metrics(confusion: Confusion, costs: ErrorCosts) -> JsonMembers:
     shares = {"precision": confusion.precision, "recall": confusion.recall, "fpr": confusion.fpr}
     return {
         "confusion": confusion._asdict(),
@@ -56,13 +56,13 @@ def _render_metrics(confusion: Confusion, costs: ErrorCosts) -> Json:
     }
 
 
-def _render_threshold(threshold: Threshold) -> Json:
+def _render_threshold(threshold: Threshold) -> JsonMembers:
     leaf = threshold.leaf
     named = {"rule_id": threshold.rule_id, "attribute": leaf.attribute.path, "op": leaf.op.value}
     return {**named, "value": threshold.value}
 
 
-def _render_point(point: CurvePoint) -> Json:
+def _render_point(point: CurvePoint) -> JsonMembers:
     shares = {name: getattr(point.confusion, name).value for name in ("precision", "recall", "fpr")}
     return {
         **point.confusion._asdict(),
@@ -73,7 +73,7 @@ def _render_point(point: CurvePoint) -> Json:
     }
 
 
-def _render_example(example: SignalExample) -> Json:
+def _render_example(example: SignalExample) -> JsonMembers:
     return {
         **example._asdict(),
         "live": _decision(example.live),
@@ -81,7 +81,7 @@ def _render_example(example: SignalExample) -> Json:
     }
 
 
-def _render_explained(explained: ExplainedSignal) -> Json:
+def _render_explained(explained: ExplainedSignal) -> JsonMembers:
     return {
         "signal_id": explained.signal_id,
         "decision": _decision(explained.rule_id is not None),

@@ -20,7 +20,7 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.cases import find_threshold
 from attestlab.risk.enforcement.shapes import CasesQuery
-from attestlab.risk.enforcement.store import Position
+from attestlab.risk.enforcement.store import ListPage
 from attestlab.simulation.risk.metrics import DEFAULT_COSTS, ErrorCosts, require_costs
 from attestlab.simulation.risk.promotion import PromotionGate, decide_promotion
 from attestlab.simulation.rules import require_window
@@ -105,7 +105,7 @@ class RiskSimulations:
         with self.storage.read() as connection:
             threshold = find_threshold(connection, caller.tenant_id)
             cases = enforcement_store.list_cases(
-                connection.execute, Position(caller.tenant_id, limit=MAX_LABEL_CASES + 1), CasesQuery()
+                connection.execute, ListPage(caller.tenant_id, limit=MAX_LABEL_CASES + 1), CasesQuery()
             )
         if len(cases) > MAX_LABEL_CASES:
             message = f"The tenant has over {MAX_LABEL_CASES:,} cases, more than a simulation reads."

@@ -15,7 +15,7 @@ from attestlab.simulation.shapes import ThresholdIn, WindowOut
 
 MAX_SENT_RULES = 1_000  # of one request; the simulation names the limit that it really has
 Cost = Annotated[float, Field(ge=0, le=MAX_COST)]
-Decisions = Literal["pass", "escalate"]
+RiskDecision = Literal["pass", "escalate"]
 Labels = Literal["fraud", "legitimate", "inconclusive", "open", "none"]
 
 
@@ -163,9 +163,9 @@ class CurvePointOut(ConfusionOut, wire_name="risk_curve_point", source="docs/ris
 class RiskFlipOut(Out, source="docs/risk.md"):
     """The number of signals with one label that the candidate decides otherwise than the live rule."""
 
-    from_: Annotated[Decisions, Field(serialization_alias="from", validation_alias="from")]
+    from_: Annotated[RiskDecision, Field(serialization_alias="from", validation_alias="from")]
     """The live rule's decision. Format: pass or escalate."""
-    to: Decisions
+    to: RiskDecision
     """The candidate's decision. Format: pass or escalate."""
     label: Labels
     """The label of the signals. Format: fraud, legitimate, inconclusive, open or none."""
@@ -203,9 +203,9 @@ class SignalExampleOut(Out, wire_name="risk_signal_example", source="docs/risk.m
     """Its label. Format: fraud, legitimate, inconclusive, open or none."""
     case_id: UUID | None
     """The case that gave the label; null without one. Format: UUID, 36 characters."""
-    live: Decisions
+    live: RiskDecision
     """The live rule's decision. Format: pass or escalate."""
-    candidate: Decisions
+    candidate: RiskDecision
     """The candidate's decision. Format: pass or escalate."""
     rule_id: str | None
     """The rule that escalates it; null if it passes. Format: 1-64 characters."""
@@ -251,7 +251,7 @@ class ExplainedSignalOut(Out, wire_name="risk_explained_signal", source="docs/ri
 
     signal_id: UUID
     """The signal. Format: UUID, 36 characters."""
-    decision: Decisions
+    decision: RiskDecision
     """The candidate's decision. Format: pass or escalate."""
     rule_id: str | None
     """The rule that escalates it; null if it passes. Format: 1-64 characters."""

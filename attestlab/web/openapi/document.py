@@ -22,7 +22,7 @@ from attestlab.web.openapi.operations import (
     operation_id,
 )
 from attestlab.web.openapi.schemas import Input, build_schemas
-from attestlab.web.openapi.vocabulary import JsonObject, Vocabulary
+from attestlab.web.openapi.vocabulary import DocumentPart, Vocabulary
 from attestlab.web.problems import ErrorEnvelope
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse
@@ -43,7 +43,7 @@ def openapi_routes(
     def render_json() -> bytes:
         return describe([*described, *routes], title=title, version=version, vocabulary=load_vocabulary())
 
-    @routes.get("/openapi.json", scope=PUBLIC, fixed=True, produces={JSON: JsonObject})
+    @routes.get("/openapi.json", scope=PUBLIC, fixed=True, produces={JSON: DocumentPart})
     async def get_openapi(request: Request) -> RawResponse:
         """Get the description of this API, an OpenAPI 3.1 document.
 
@@ -65,7 +65,7 @@ def describe(routes: Iterable[Route], *, title: str, version: str, vocabulary: V
     _require_unique_operations(listed)
     schemas, components = build_schemas(_list_bodies(listed), words)
     queries = _build_queries(listed, words)
-    paths: dict[str, JsonObject] = {}
+    paths: dict[str, DocumentPart] = {}
     for route in listed:
         query = queries.get(operation_id(route), {})
         paths.setdefault(describe_path(route), {})[route.method.lower()] = build_operation(route, schemas, query, words)
@@ -123,7 +123,7 @@ def _list_bodies(routes: Iterable[Route]) -> Iterator[Input]:
             yield (name, media_type), "serialization", TypeAdapter(cast("type[object]", kind))
 
 
-def _build_queries(routes: Iterable[Route], words: Vocabulary) -> Mapping[str, JsonObject]:
+def _build_queries(routes: Iterable[Route], words: Vocabulary) -> Mapping[str, DocumentPart]:
     """Build the schema of each route's query, whose properties become parameters; it is no component."""
     inputs = [
         ((operation_id(route), "query"), "validation", TypeAdapter(route.query))
@@ -134,6 +134,6 @@ def _build_queries(routes: Iterable[Route], words: Vocabulary) -> Mapping[str, J
     return {name: components[schema["$ref"].rpartition("/")[2]] for (name, _), schema in schemas.items()}
 
 
-def _describe_tag(tag: str, words: Vocabulary) -> JsonObject:
+def _describe_tag(tag: str, words: Vocabulary) -> DocumentPart:
     described = {"description": words.tags[tag]} if tag in words.tags else {}
     return {"name": tag, **described}

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from attestlab.web.openapi.headers import EVERY_RESPONSE, refer_to_headers
-from attestlab.web.openapi.vocabulary import JsonObject
+from attestlab.web.openapi.vocabulary import DocumentPart
 from attestlab.web.problems import STATUS_OF, http_status_of
 from attestlab.web.rate_limit.limiter import is_probe
 from attestlab.web.response import JSON
@@ -88,7 +88,7 @@ def error_statuses(route: Route) -> list[int]:
     return sorted({status for status, is_possible in derived.items() if is_possible} | declared)
 
 
-def refer_to_errors(route: Route) -> dict[str, JsonObject]:
+def refer_to_errors(route: Route) -> dict[str, DocumentPart]:
     """Refer to the component of each error response of a route, by its status.
 
     Outside of `/v1`, a browser gets a page with the same status.
@@ -100,11 +100,11 @@ def refer_to_errors(route: Route) -> dict[str, JsonObject]:
     }
 
 
-def describe_errors(schema: JsonObject, examples: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
+def describe_errors(schema: DocumentPart, examples: Mapping[str, DocumentPart]) -> dict[str, DocumentPart]:
     """Describe the error responses as components; `schema` is that of the envelope."""
-    described: dict[str, JsonObject] = {}
+    described: dict[str, DocumentPart] = {}
     for status, response in RESPONSES.items():
-        content: JsonObject = {JSON: {"schema": schema, **_example_of(examples.get(str(status)))}}
+        content: DocumentPart = {JSON: {"schema": schema, **_example_of(examples.get(str(status)))}}
         described[response.name] = component = {
             "description": f"{HTTPStatus(status).phrase}: {_list_codes(status)}. {response.description}",
             "headers": refer_to_headers([*EVERY_RESPONSE, *response.headers]),
@@ -120,5 +120,5 @@ def _list_codes(status: int) -> str:
     return " or ".join(f"`{code}`" for code in codes)
 
 
-def _example_of(captured: JsonObject | None) -> JsonObject:
+def _example_of(captured: DocumentPart | None) -> DocumentPart:
     return {} if captured is None else {"example": captured["response"]["body"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from attestlab.web.openapi.vocabulary import JsonObject
+from attestlab.web.openapi.vocabulary import DocumentPart
 
 _TEXT = {"type": "string"}
 _WHOLE_NUMBER = {"type": "integer", "format": "int64", "minimum": 0}
@@ -18,7 +18,7 @@ EVERY_RESPONSE: Final = (
     "X-RateLimit-Policy",
     "Cache-Control",
 )
-HEADERS: Final[Mapping[str, tuple[str, JsonObject]]] = {
+HEADERS: Final[Mapping[str, tuple[str, DocumentPart]]] = {
     "X-Request-Id": (
         "The id of the request, for questions and logs: the caller's own where it sent a valid one.",
         {**_TEXT, "pattern": "^[A-Za-z0-9._-]{1,64}$"},
@@ -49,11 +49,11 @@ HEADERS: Final[Mapping[str, tuple[str, JsonObject]]] = {
 }
 
 
-def describe_headers() -> dict[str, JsonObject]:
+def describe_headers() -> dict[str, DocumentPart]:
     """Describe all response headers as components."""
     return {name: {"description": meaning, "schema": schema} for name, (meaning, schema) in HEADERS.items()}
 
 
-def refer_to_headers(names: Iterable[str]) -> dict[str, JsonObject]:
+def refer_to_headers(names: Iterable[str]) -> dict[str, DocumentPart]:
     """Refer to the components of these headers."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

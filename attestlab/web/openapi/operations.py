@@ -17,12 +17,12 @@ from attestlab.web.openapi.errors import refer_to_errors
 from attestlab.web.openapi.headers import EVERY_RESPONSE, refer_to_headers
 from attestlab.web.openapi.meanings import Meaning
 from attestlab.web.openapi.schemas import SchemaKey, without_null
-from attestlab.web.openapi.vocabulary import JsonObject, Vocabulary
+from attestlab.web.openapi.vocabulary import DocumentPart, Vocabulary
 from attestlab.web.response import JSON
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Route
 
-SECURITY_SCHEMES: Final[Mapping[str, JsonObject]] = {
+SECURITY_SCHEMES: Final[Mapping[str, DocumentPart]] = {
     "apiKey": {
         "type": "apiKey",
         "in": "header",
@@ -42,7 +42,7 @@ SECURITY_SCHEMES: Final[Mapping[str, JsonObject]] = {
         "description": "The access token of a person, from `POST /v1/auth/login`.",
     },
 }
-_PATH_SCHEMAS: Mapping[type, JsonObject] = {
+_PATH_SCHEMAS: Mapping[type, DocumentPart] = {
     UUID: {"type": "string", "format": "uuid"},
     int: {"type": "integer", "format": "int64", "minimum": 0},
     str: {"type": "string", "minLength": 1},
@@ -76,7 +76,7 @@ _NOT_MODIFIED: Final = {
 _REST = re.compile(r"\.\.\.\}")
 _SEGMENT_AND_NAME = re.compile(r"([^/{}]+)?/?\{(\w+)(?:\.\.\.)?\}")
 
-Schemas = Mapping[SchemaKey, JsonObject]
+Schemas = Mapping[SchemaKey, DocumentPart]
 
 
 def operation_id(route: Route) -> str:
@@ -89,11 +89,11 @@ def describe_path(route: Route) -> str:
     return _REST.sub("}", route.path)
 
 
-def build_operation(route: Route, schemas: Schemas, query: JsonObject, vocabulary: Vocabulary) -> JsonObject:
+def build_operation(route: Route, schemas: Schemas, query: DocumentPart, vocabulary: Vocabulary) -> DocumentPart:
     """Build the operation of a route; `query` is the schema of its query."""
     summary, description = _read_docstring(route)
     example = vocabulary.examples.get(operation_id(route), {})
-    operation: JsonObject = {
+    operation: DocumentPart = {
         "tags": [route.tag],
         "operationId": operation_id(route),
         "summary": summary,
@@ -135,25 +135,25 @@ def list_path_parameters(route: Route) -> list[tuple[str, str]]:
     return [(f"{segment}/{{{name}}}", name) for segment, name in _SEGMENT_AND_NAME.findall(route.path)]
 
 
-def _path_parameters(route: Route, vocabulary: Vocabulary) -> Iterator[JsonObject]:
+def _path_parameters(route: Route, vocabulary: Vocabulary) -> Iterator[DocumentPart]:
     for key, name in list_path_parameters(route):
-        parameter: JsonObject = {"name": name, "in": "path", "required": True}
+        parameter: DocumentPart = {"name": name, "in": "path", "required": True}
         if (docstring := vocabulary.path_parameters.get(key)) is not None:
             parameter["description"] = Meaning.parse(docstring).description
         yield {**parameter, "schema": _PATH_SCHEMAS[route.path_types[name]]}
 
 
-def _query_parameters(query: JsonObject) -> Iterator[JsonObject]:
+def _query_parameters(query: DocumentPart) -> Iterator[DocumentPart]:
     required = query.get("required", [])
     for name, part in query.get("properties", {}).items():
         schema = without_null(part)
-        parameter: JsonObject = {"name": name, "in": "query", "required": name in required}
+        parameter: DocumentPart = {"name": name, "in": "query", "required": name in required}
         if "description" in schema:
             parameter["description"] = schema["description"]
         yield {**parameter, "schema": {key: value for key, value in schema.items() if key != "description"}}
 
 
-def _header_parameters(route: Route) -> Iterator[JsonObject]:
+def _header_parameters(route: Route) -> Iterator[DocumentPart]:
     if route.idempotency != "none":
         yield {**_IDEMPOTENCY_KEY, "required": route.idempotency == "required"}
     if route.has_etag:
@@ -161,14 +161,14 @@ def _header_parameters(route: Route) -> Iterator[JsonObject]:
     yield dict(_REQUEST_ID)
 
 
-def _add_example(part: JsonObject, captured: Mapping[str, object], name: str = "body") -> None:
+def _add_example(part: DocumentPart, captured: Mapping[str, object], name: str = "body") -> None:
     if name in captured:
         part["example"] = captured[name]
 
 
-def _request_body(route: Route, schemas: Schemas, captured: JsonObject) -> JsonObject | None:
+def _request_body(route: Route, schemas: Schemas, captured: DocumentPart) -> DocumentPart | None:
     if route.ndjson:
-        content: JsonObject = {"schema": {"type": "string"}}
+        content: DocumentPart = {"schema": {"type": "string"}}
         _add_example(content, captured)
         return {"description": "JSON objects, one a line.", "required": True, "content": {NDJSON: content}}
     if route.body is None:
@@ -179,7 +179,7 @@ def _request_body(route: Route, schemas: Schemas, captured: JsonObject) -> JsonO
     return {"required": not route.body_optional, "content": {route.body_type: content, **form}}
 
 
-def _describe_form(schema: JsonObject, json_part: str) -> JsonObject:
+def _describe_form(schema: DocumentPart, json_part: str) -> DocumentPart:
     """Describe a form of the JSON body without its payload, and then the file."""
     file = {"type": "string", "format": "binary", "description": f"The raw file, at most {FILE_LIMIT_BYTES:,} bytes."}
     json_body = {**schema, "description": "The JSON body without `payload_b64url`; the first part."}
@@ -188,9 +188,9 @@ def _describe_form(schema: JsonObject, json_part: str) -> JsonObject:
     return {"schema": {"type": "object", "properties": members, "required": [*members]}, "encoding": encoding}
 
 
-def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str, JsonObject]:
-    success: JsonObject = {"description": _describe_result(route), "headers": refer_to_headers(_list_headers(route))}
-    content: JsonObject = {
+def _responses(route: Route, schemas: Schemas, captured: DocumentPart) -> dict[str, DocumentPart]:
+    success: DocumentPart = {"description": _describe_result(route), "headers": refer_to_headers(_list_headers(route))}
+    content: DocumentPart = {
         media_type: {"schema": schemas[operation_id(route), media_type]} for media_type in media_types(route)
     }
     for media_type, part in content.items():
@@ -212,7 +212,7 @@ def _responses(route: Route, schemas: Schemas, captured: JsonObject) -> dict[str
     return responses
 
 
-def _describe_unknown(content: JsonObject, error: JsonObject) -> JsonObject:
+def _describe_unknown(content: DocumentPart, error: DocumentPart) -> DocumentPart:
     """Describe the 404 of a page for people: in each of its forms, it may show that the object is unknown."""
     forms = {media_type: {"schema": part["schema"]} for media_type, part in content.items() if media_type != JSON}
     return {

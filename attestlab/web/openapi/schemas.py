@@ -18,7 +18,7 @@ from pydantic_core.core_schema import ModelSchema
 
 from attestlab.core.shapes import find_wire_name
 from attestlab.web.openapi.meanings import find_meaning, list_wire_fields
-from attestlab.web.openapi.vocabulary import JsonObject, Vocabulary
+from attestlab.web.openapi.vocabulary import DocumentPart, Vocabulary
 
 REFERENCE = "#/components/schemas/{model}"
 _MAPS = ("properties", "patternProperties", "$defs")
@@ -33,17 +33,19 @@ SchemaKey = tuple[str, str]  # operation id and role
 Input = tuple[SchemaKey, Any, TypeAdapter[Any]]
 
 
-def build_schemas(inputs: Iterable[Input], vocabulary: Vocabulary) -> tuple[Mapping[SchemaKey, JsonObject], JsonObject]:
+def build_schemas(
+    inputs: Iterable[Input], vocabulary: Vocabulary
+) -> tuple[Mapping[SchemaKey, DocumentPart], DocumentPart]:
     """Build the schema of each input, and the components that these refer to.
 
     Raises:
         ValueError: two models have the same name.
     """
     by_key, document = TypeAdapter.json_schemas(list(inputs), ref_template=REFERENCE, schema_generator=_Generator)
-    definitions: JsonObject = document.get("$defs", {})
+    definitions: DocumentPart = document.get("$defs", {})
     names = {key: _name_definition(key, definition, vocabulary) for key, definition in definitions.items()}
     simplify = _make_simplifier(names, vocabulary)
-    components: JsonObject = {name: _describe_enum(name, values) for name, values in vocabulary.enums.items()}
+    components: DocumentPart = {name: _describe_enum(name, values) for name, values in vocabulary.enums.items()}
     for key, definition in definitions.items():
         name = names[key]
         schema = {**(definition if "enum" in definition else simplify(definition)), "title": name}
@@ -60,13 +62,13 @@ def name_schema(model: type[BaseModel]) -> str:
     return "".join(part.capitalize() for part in _WORDS.findall(find_wire_name(model)))
 
 
-def _name_definition(key: str, definition: JsonObject, vocabulary: Vocabulary) -> str:
+def _name_definition(key: str, definition: DocumentPart, vocabulary: Vocabulary) -> str:
     named = vocabulary.find_enum(definition["enum"]) if "enum" in definition else None
     return named or str(definition.get("title", key))
 
 
-def _describe_enum(name: str, values: Sequence[str] | type[StrEnum]) -> JsonObject:
-    described: JsonObject = {"title": name, "type": "string", "enum": [str(value) for value in values]}
+def _describe_enum(name: str, values: Sequence[str] | type[StrEnum]) -> DocumentPart:
+    described: DocumentPart = {"title": name, "type": "string", "enum": [str(value) for value in values]}
     if isinstance(values, type):
         described["description"] = inspect.getdoc(values)
     return described
@@ -75,7 +77,7 @@ def _describe_enum(name: str, values: Sequence[str] | type[StrEnum]) -> JsonObje
 class _Generator(GenerateJsonSchema):
     """Names models like their objects, and describes their properties."""
 
-    def model_schema(self, schema: ModelSchema) -> JsonObject:
+    def model_schema(self, schema: ModelSchema) -> DocumentPart:
         built = super().model_schema(schema)
         model = schema["cls"]
         built["title"] = name_schema(model)
@@ -86,15 +88,15 @@ class _Generator(GenerateJsonSchema):
         return built
 
 
-def _make_simplifier(names: Mapping[str, str], vocabulary: Vocabulary) -> Callable[[JsonObject], JsonObject]:
+def _make_simplifier(names: Mapping[str, str], vocabulary: Vocabulary) -> Callable[[DocumentPart], DocumentPart]:
     def name_reference(reference: str) -> str:
         key = reference.rpartition("/")[2]
         schema_name = names.get(key, key)
         return REFERENCE.format(model=schema_name)
 
-    def simplify(schema: JsonObject) -> JsonObject:
+    def simplify(schema: DocumentPart) -> DocumentPart:
         """Return the schema without titles, with references to named schemas."""
-        built: JsonObject = {}
+        built: DocumentPart = {}
         for key, value in schema.items():
             if key in _MAPS:
                 built[key] = {name: simplify(part) for name, part in value.items()}
@@ -111,14 +113,14 @@ def _make_simplifier(names: Mapping[str, str], vocabulary: Vocabulary) -> Callab
     return simplify
 
 
-def _drop_object_default(schema: JsonObject) -> JsonObject:
+def _drop_object_default(schema: DocumentPart) -> DocumentPart:
     """Return a reference without a default that is an object: its members have theirs, and Go has no such literal."""
     if "$ref" in schema and isinstance(schema.get("default"), dict):
         return {key: value for key, value in schema.items() if key != "default"}
     return schema
 
 
-def _widen(schema: JsonObject) -> JsonObject:
+def _widen(schema: DocumentPart) -> DocumentPart:
     """Add the format of 64 bits to a number that 32 may not hold. Without a format, generators of clients use 32."""
     if schema.get("type") == "number":
         return {**schema, "format": "double"}
@@ -127,7 +129,7 @@ def _widen(schema: JsonObject) -> JsonObject:
     return {**schema, "format": "int64"}
 
 
-def _refer_to_enum(schema: JsonObject, vocabulary: Vocabulary) -> JsonObject:
+def _refer_to_enum(schema: DocumentPart, vocabulary: Vocabulary) -> DocumentPart:
     """Replace a closed set of texts by a reference to its component."""
     name = vocabulary.find_enum(schema["enum"]) if "enum" in schema else None
     if name is None:
@@ -136,7 +138,7 @@ def _refer_to_enum(schema: JsonObject, vocabulary: Vocabulary) -> JsonObject:
     return {"$ref": REFERENCE.format(model=name), **rest}
 
 
-def _merge_null(schema: JsonObject) -> JsonObject:
+def _merge_null(schema: DocumentPart) -> DocumentPart:
     """Write a simple type that may be null as OpenAPI 3.1 does: `type: [string, null]`."""
     choices = schema.get("anyOf", [])
     if len(choices) != 2 or choices[1] != _NULL or not isinstance(choices[0].get("type"), str):
@@ -147,7 +149,7 @@ def _merge_null(schema: JsonObject) -> JsonObject:
     return {**choices[0], "type": [choices[0]["type"], "null"], **rest}
 
 
-def without_null(schema: JsonObject) -> JsonObject:
+def without_null(schema: DocumentPart) -> DocumentPart:
     """Return the schema of a query parameter: it is left out where the model has null."""
     if isinstance(schema.get("type"), list):
         schema = {**schema, "type": schema["type"][0]}

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-JsonObject = dict[str, Any]  # a part of a JSON document
+DocumentPart = dict[str, Any]  # a part of a JSON document
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Vocabulary:
     enums: Mapping[str, Sequence[str] | type[StrEnum]] = field(default_factory=dict)
     path_parameters: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
-    examples: Mapping[str, JsonObject] = field(default_factory=dict)
+    examples: Mapping[str, DocumentPart] = field(default_factory=dict)
     info: Mapping[str, object] = field(default_factory=dict)
-    webhooks: Mapping[str, JsonObject] = field(default_factory=dict)
+    webhooks: Mapping[str, DocumentPart] = field(default_factory=dict)
 
     def find_enum(self, values: Sequence[object]) -> str | None:
         """Find the name of a closed set of values."""

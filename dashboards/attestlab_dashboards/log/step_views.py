@@ -10,10 +10,10 @@ from typing import Final
 from attestlab import Reason, sha256
 from attestlab.attestations.verification.steps import State, StepResult
 from attestlab.core.encoding import b64url_decode
-from attestlab.portal.messages import ENDING, FLAGGED, REASONS, STEPS, Step
+from attestlab.portal.messages import ENDING, FLAGGED, REASONS, STEPS, StepWords
 from attestlab_dashboards.log.proof_reading import BundleDocument, describe_path, read_entry
 
-Value = tuple[str, str]
+NamedValue = tuple[str, str]
 
 
 class StepState(StrEnum):
@@ -35,7 +35,7 @@ class InspectedStep:
     state: StepState
     answer: str
     sentence: str
-    values: tuple[Value, ...] = ()
+    values: tuple[NamedValue, ...] = ()
 
 
 def build_step_views(
@@ -79,7 +79,9 @@ def _stop_at_failure(views: Iterator[InspectedStep]) -> Iterator[InspectedStep]:
         has_failed = has_failed or view.state is StepState.FAILED
 
 
-def _view_result(words: Step, result: StepResult, values: tuple[Value, ...], document: BundleDocument) -> InspectedStep:
+def _view_result(
+    words: StepWords, result: StepResult, values: tuple[NamedValue, ...], document: BundleDocument
+) -> InspectedStep:
     reason = result.reasons[-1] if result.reasons else None
     match result.state:
         case State.FAILED:
@@ -91,7 +93,7 @@ def _view_result(words: Step, result: StepResult, values: tuple[Value, ...], doc
     return InspectedStep(words.name, words.question, state, answer, _explain(words, reason, result), values)
 
 
-def _explain(words: Step, reason: Reason | None, result: StepResult) -> str:
+def _explain(words: StepWords, reason: Reason | None, result: StepResult) -> str:
     if reason is None:
         parts = [words.silent]
     else:
@@ -99,7 +101,7 @@ def _explain(words: Step, reason: Reason | None, result: StepResult) -> str:
     return " ".join(part for part in (*parts, result.detail) if part)
 
 
-def _answer_of(words: Step, reason: Reason | None, document: BundleDocument) -> str:
+def _answer_of(words: StepWords, reason: Reason | None, document: BundleDocument) -> str:
     """Return the short answer of a step that holds: a value where one says more than "Yes"."""
     match words.name, reason:
         case "resolve", _:
@@ -111,7 +113,7 @@ def _answer_of(words: Step, reason: Reason | None, document: BundleDocument) -> 
     return REASONS[reason].answer if reason else words.answer
 
 
-def _view_policies(words: Step, answer: str) -> InspectedStep:
+def _view_policies(words: StepWords, answer: str) -> InspectedStep:
     reasons = answer.split()
     values = (("the service's reasons", ", ".join(reasons)),) if reasons else ()
     if Reason.POLICY_DENIED in reasons:
@@ -126,7 +128,7 @@ def _view_policies(words: Step, answer: str) -> InspectedStep:
     return InspectedStep("policy", words.question, state, short, sentence, values)
 
 
-def _resolve(document: BundleDocument) -> Iterator[Value]:
+def _resolve(document: BundleDocument) -> Iterator[NamedValue]:
     attestation = document["attestation"]
     yield "attestation", attestation["id"]
     yield "kind", attestation["payload"]["schema"]
@@ -134,14 +136,14 @@ def _resolve(document: BundleDocument) -> Iterator[Value]:
     yield "logged at", str(read_entry(document["log_entry"]).get("at"))
 
 
-def _content(document: BundleDocument) -> Iterator[Value]:
+def _content(document: BundleDocument) -> Iterator[NamedValue]:
     attestation = document["attestation"]
     yield "attested payload", f"sha256:{b64url_decode(attestation['payload_hash']).hex()}"
     if attestation.get("document_hash"):
         yield "attested document", f"sha256:{attestation['document_hash']}"
 
 
-def _status(document: BundleDocument) -> Iterator[Value]:
+def _status(document: BundleDocument) -> Iterator[NamedValue]:
     attestation = document["attestation"]
     yield "status", attestation["status"]
     yield "expires", attestation.get("expiry_at") or "never"
@@ -149,7 +151,7 @@ def _status(document: BundleDocument) -> Iterator[Value]:
     yield "status list", f"of the first {listed['entry']['log_index']:,} entries" if listed else "none"
 
 
-def _governance(document: BundleDocument) -> Iterator[Value]:
+def _governance(document: BundleDocument) -> Iterator[NamedValue]:
     newest = read_entry(document["status_proof"]["issuer"]["newest"])
     issuer = document["issuer"]
     yield "issuer", f"{issuer.get('name', 'no name')} ({issuer.get('domain', 'no domain')}), which no one signed"
@@ -157,7 +159,7 @@ def _governance(document: BundleDocument) -> Iterator[Value]:
         yield label, str(newest.get(name))
 
 
-def _key(document: BundleDocument) -> Iterator[Value]:
+def _key(document: BundleDocument) -> Iterator[NamedValue]:
     history = document["status_proof"]["key"]
     newest, first = read_entry(history["newest"]), read_entry(history["first"])
     yield "key", f"{document['key']['kid']}, {document['key']['algorithm']}"
@@ -165,16 +167,16 @@ def _key(document: BundleDocument) -> Iterator[Value]:
     yield "first logged", f"{first.get('at')}, entry {history['first']['log_index']:,}"
 
 
-def _signature(document: BundleDocument) -> Iterator[Value]:
+def _signature(document: BundleDocument) -> Iterator[NamedValue]:
     yield "public key", f"sha256:{sha256(b64url_decode(document['key']['public_key'])).hex()}"
     yield "signature", str(document["attestation"]["signature"]).rpartition(".")[2]
 
 
-def _policy(_document: BundleDocument) -> Iterator[Value]:
+def _policy(_document: BundleDocument) -> Iterator[NamedValue]:
     yield from ()
 
 
-_VALUES: Final[Mapping[str, Callable[[BundleDocument], Iterator[Value]]]] = {
+_VALUES: Final[Mapping[str, Callable[[BundleDocument], Iterator[NamedValue]]]] = {
     "resolve": _resolve,
     "content": _content,
     "status": _status,

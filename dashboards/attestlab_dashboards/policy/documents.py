@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-Json = Mapping[str, Any]  # a document that the service has accepted
+PolicyJson = Mapping[str, Any]  # a document that the service has accepted
 _HEADER: Final = re.compile(r"\s*\[\[?\s*([A-Za-z_.]+)\s*\]?\]")
 _AT_LINE: Final = re.compile(r"\(at line (\d+), column \d+\)")
 _NEAREST: Final = re.compile(r"did you mean ([^?]{1,200})\?")
@@ -46,7 +46,7 @@ class RuleThreshold(NamedTuple):
         return self.rule, self.attribute, self.op
 
 
-def parse(text: str) -> Json | None:
+def parse(text: str) -> PolicyJson | None:
     """Parse a document; None if it is no TOML."""
     try:
         return tomllib.loads(text)
@@ -95,7 +95,7 @@ def _find_block(lines: list[str], parts: list[str]) -> tuple[int, int]:
     return 0, len(lines)
 
 
-def _list_needles(document: Json | None, parts: list[str]) -> Iterator[re.Pattern[str]]:
+def _list_needles(document: PolicyJson | None, parts: list[str]) -> Iterator[re.Pattern[str]]:
     """Yield what the line of an error contains, the best first: its value, else its key."""
     value: object = document
     for part in parts:
@@ -114,13 +114,13 @@ def _list_needles(document: Json | None, parts: list[str]) -> Iterator[re.Patter
         yield re.compile(rf"(\b|\"){re.escape(keys[-1])}(\b|\")\s*[=\]]")
 
 
-def list_rules(document: Json | None) -> list[Json]:
+def list_rules(document: PolicyJson | None) -> list[PolicyJson]:
     """List the rules of a document."""
     rules = (document or {}).get("rules", [])
     return [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
 
 
-def list_leaves(when: object) -> Iterator[Json]:
+def list_leaves(when: object) -> Iterator[PolicyJson]:
     """Yield the comparisons of a condition, from left to right."""
     if not isinstance(when, Mapping):
         return
@@ -130,13 +130,13 @@ def list_leaves(when: object) -> Iterator[Json]:
         yield from list_leaves(part)
 
 
-def list_attributes(*documents: Json | None) -> tuple[str, ...]:
+def list_attributes(*documents: PolicyJson | None) -> tuple[str, ...]:
     """List the attributes that documents test, each once, in the order of the rules."""
     rules = [rule for document in documents for rule in list_rules(document)]
     return tuple(dict.fromkeys(str(leaf["attr"]) for rule in rules for leaf in list_leaves(rule.get("when"))))
 
 
-def list_thresholds(document: Json | None) -> tuple[RuleThreshold, ...]:
+def list_thresholds(document: PolicyJson | None) -> tuple[RuleThreshold, ...]:
     """List the thresholds that a sweep can vary: those of enabled rules in which attribute and `op` occur once."""
     found = [
         RuleThreshold(str(rule["id"]), str(leaf["attr"]), str(leaf["op"]), float(leaf["value"]))
@@ -166,7 +166,7 @@ def describe_condition(when: object, outer: str = "") -> str:
     return f"({joined})" if outer and outer != word else joined
 
 
-def describe_leaf(leaf: Json) -> str:
+def describe_leaf(leaf: PolicyJson) -> str:
     """Describe a comparison in words."""
     attribute, op, value = leaf.get("attr"), str(leaf.get("op")), leaf.get("value")
     if op == "exists":
@@ -215,7 +215,7 @@ def write_value(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
-def describe_changes(before: Json, after: Json) -> list[str]:
+def describe_changes(before: PolicyJson, after: PolicyJson) -> list[str]:
     """Describe in sentences what a document changes of another one; none if they mean the same."""
     settings = [
         f"{name} is {describe_value(after.get(name))}, was {describe_value(before.get(name))}."
@@ -230,13 +230,13 @@ def describe_changes(before: Json, after: Json) -> list[str]:
     return [*settings, *added, *removed, *changed, *tests]
 
 
-def describe_rule(rule: Json) -> str:
+def describe_rule(rule: PolicyJson) -> str:
     """Describe a rule in words."""
     watch = ", watched only" if rule.get("mode") == "MONITOR" else ""
     return f"{rule.get('effect')} if {describe_condition(rule.get('when'))}, priority {rule.get('priority')}{watch}"
 
 
-def _describe_rule_change(old: Json, new: Json) -> Iterator[str]:
+def _describe_rule_change(old: PolicyJson, new: PolicyJson) -> Iterator[str]:
     name = new.get("id")
     for key, default in (("effect", ""), ("priority", ""), ("mode", "ENFORCE"), ("enabled", True)):
         was, now = old.get(key, default), new.get(key, default)
@@ -249,7 +249,7 @@ def _describe_rule_change(old: Json, new: Json) -> Iterator[str]:
         yield f"Rule {name}: another reason."
 
 
-def _setting(document: Json, name: str) -> object:
+def _setting(document: PolicyJson, name: str) -> object:
     return document.get(name, "ENFORCE" if name == "mode" else None)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.core.errors import PermissionDenied, ValidationFailed
-from attestlab_dashboards.policy.documents import Json, list_attributes
+from attestlab_dashboards.policy.documents import PolicyJson, list_attributes
 from attestlab_dashboards.policy.queries import (
     REPLAY_FIELDS,
     DraftReplay,
@@ -103,7 +103,7 @@ def _name_issuers(lab: Lab) -> dict[str, str]:
     return {str(each["id"]): str(each["name"]) for each in lab.sql("select id, name from issuers")}
 
 
-def _count_contexts(lab: Lab, document: Json, paths: tuple[str, ...], window: Window) -> pa.Table:
+def _count_contexts(lab: Lab, document: PolicyJson, paths: tuple[str, ...], window: Window) -> pa.Table:
     """Count the recorded decisions with equal values of these attributes, by time and issuer.
 
     A mint that no policy decided is one of them, with the issuer and key as they were then, as in a simulation.

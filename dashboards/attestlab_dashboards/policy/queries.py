@@ -20,7 +20,14 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab.policy.formats.toml import format_toml
 from attestlab.policy.language.document import Document
-from attestlab_dashboards.policy.documents import DraftProblem, Json, RuleThreshold, list_thresholds, locate, parse
+from attestlab_dashboards.policy.documents import (
+    DraftProblem,
+    PolicyJson,
+    RuleThreshold,
+    list_thresholds,
+    locate,
+    parse,
+)
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
 
@@ -64,12 +71,12 @@ class PolicyText:
     text: str
     stored_text: str
     version: int
-    active: Json | None
+    active: PolicyJson | None
     versions: tuple[VersionHandle, ...]
     may_write: bool
 
     @property
-    def document(self) -> Json | None:
+    def document(self) -> PolicyJson | None:
         """The document of the text; None if it is no TOML."""
         return parse(self.text)
 

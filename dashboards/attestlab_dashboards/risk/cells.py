@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
-Row = Mapping[str, object]
+from attestlab.client.analysis.row_iterator import Row
 
 
 def read_whole(row: Row, name: str) -> int:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from PIL import Image
 
-from attestlab_dashboards.risk.cells import Row
+from attestlab.client.analysis.row_iterator import Row
 
 COLUMNS: Final = 240
 ROWS: Final = 50

@@ -6,13 +6,13 @@ import re
 
 from attestlab_dashboards import widgets
 from attestlab_dashboards.safe import html
-from attestlab_dashboards.widgets import Column
+from attestlab_dashboards.widgets import TableColumn
 
 CELLS = [html("a"), html("b")]
 
 
 def test_a_title_for_screen_readers_is_in_its_header() -> None:
-    columns = [Column("Case"), Column("Change", is_spoken_only=True)]
+    columns = [TableColumn("Case"), TableColumn("Change", is_spoken_only=True)]
     drawn = widgets.table(columns, [CELLS], caption="Cases", keys=["x"])
 
     assert '<th scope="col"><span class="al-hidden">Change</span></th>' in drawn
@@ -20,7 +20,7 @@ def test_a_title_for_screen_readers_is_in_its_header() -> None:
 
 
 def test_marks_distinguish_rows_with_one_key() -> None:
-    columns = [Column("Entity"), Column("Case")]
+    columns = [TableColumn("Entity"), TableColumn("Case")]
     drawn = widgets.table(
         columns, [CELLS, CELLS], caption="Cases", keys=["user:u", "user:u"], marks=["1", "2"], row_ev="entity"
     )
@@ -30,7 +30,9 @@ def test_marks_distinguish_rows_with_one_key() -> None:
 
 
 def test_a_table_and_its_pager_are_no_landmarks_besides_their_card() -> None:
-    drawn = widgets.table([Column("Case")], [CELLS[:1]], caption="Cases", keys=["x"]) + widgets.pager(1, 9, ev="page")
+    drawn = widgets.table([TableColumn("Case")], [CELLS[:1]], caption="Cases", keys=["x"]) + widgets.pager(
+        1, 9, ev="page"
+    )
 
     assert not re.search(r'<nav|role="(?:region|navigation)"', drawn)
     assert re.findall(r'role="group" aria-label="([^"]*)"', drawn) == ["Cases", "Pages"]

@@ -22,7 +22,7 @@ from attestlab_dashboards.issuers.words import compare_standing, draw_change, dr
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, Column
+from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn
 
 _COLUMNS: Final = """id, name, domain, status, trust_tier, risk_rating, jurisdiction, keys, old_keys, attestations,
   mints, last_mint, tier_then, risk_then, worse"""
@@ -106,17 +106,17 @@ def _read_row(row: dict[str, object]) -> IssuerRow:
 
 
 _HEADINGS: Final = (
-    Column("Issuer", sort="name"),
-    Column("Status", sort="status"),
-    Column("Tier", phone=False, sort="tier"),
-    Column("Risk", phone=False, sort="risk"),
-    Column("Jur.", phone=False, sort="jurisdiction"),
-    Column("Keys", "right", phone=False, sort="keys"),
-    Column("Mints, 30 days", "right", phone=False, sort="mints"),
-    Column("Since its first mint", sort="change"),
-    Column("Last mint", "right", sort="last"),
+    TableColumn("Issuer", sort="name"),
+    TableColumn("Status", sort="status"),
+    TableColumn("Tier", phone=False, sort="tier"),
+    TableColumn("Risk", phone=False, sort="risk"),
+    TableColumn("Jur.", phone=False, sort="jurisdiction"),
+    TableColumn("Keys", "right", phone=False, sort="keys"),
+    TableColumn("Mints, 30 days", "right", phone=False, sort="mints"),
+    TableColumn("Since its first mint", sort="change"),
+    TableColumn("Last mint", "right", sort="last"),
 )
-_ACTION: Final = Column("Change of its standing", "right", phone=False, is_spoken_only=True)
+_ACTION: Final = TableColumn("Change of its standing", "right", phone=False, is_spoken_only=True)
 _SORTED_BY: Final = {
     "name": "name",
     "status": "status",

@@ -17,7 +17,17 @@ from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pill
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, Column, button, chip, count_pages, empty, option_list, pager, table
+from attestlab_dashboards.widgets import (
+    PAGE_ROWS,
+    TableColumn,
+    button,
+    chip,
+    count_pages,
+    empty,
+    option_list,
+    pager,
+    table,
+)
 
 _FILTERED: Final = """
 FROM log_entries e LEFT JOIN issuers i ON i.id = e.issuer_id
@@ -127,13 +137,13 @@ def copy_entries_sql(state: LogState) -> str:
 
 
 _COLUMNS = (
-    Column("Index", align="right"),
-    Column("Type"),
-    Column("Issuer"),
-    Column("Attestation", phone=False),
-    Column("Key", phone=False),
-    Column("Leaf hash", phone=False),
-    Column("Logged, UTC", align="right"),
+    TableColumn("Index", align="right"),
+    TableColumn("Type"),
+    TableColumn("Issuer"),
+    TableColumn("Attestation", phone=False),
+    TableColumn("Key", phone=False),
+    TableColumn("Leaf hash", phone=False),
+    TableColumn("Logged, UTC", align="right"),
 )
 
 

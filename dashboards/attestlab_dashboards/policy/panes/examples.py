@@ -23,11 +23,11 @@ from attestlab_dashboards.safe import html
 _SHOWN: Final = 25
 _MAX_VALUES: Final = 4  # of a context in a row
 _COLUMNS: Final = (
-    widgets.Column("Decision"),
-    widgets.Column("Values", phone=False),
-    widgets.Column("Before, after"),
-    widgets.Column("Because", phone=False),
-    widgets.Column("Like it", align="right"),
+    widgets.TableColumn("Decision"),
+    widgets.TableColumn("Values", phone=False),
+    widgets.TableColumn("Before, after"),
+    widgets.TableColumn("Because", phone=False),
+    widgets.TableColumn("Like it", align="right"),
 )
 
 

@@ -35,15 +35,15 @@ def copy_analysis(state: PolicyState) -> str:
 MAX_BUTTON_CHARS: Final = 8_000  # of a text that a button carries, once for each rule
 MINUS: Final = "\N{MINUS SIGN}"
 _COLUMNS: Final = (
-    widgets.Column("Rule"),
-    widgets.Column("Effect"),
-    widgets.Column("Priority", align="right", phone=False),
-    widgets.Column("Hits", align="right"),
-    widgets.Column("Decisive", align="right"),
-    widgets.Column("Change in denials", align="right", phone=False),
-    widgets.Column("Change in denials as a bar", phone=False, is_spoken_only=True),
-    widgets.Column("Proof"),
-    widgets.Column("Try without it", phone=False, is_spoken_only=True),
+    widgets.TableColumn("Rule"),
+    widgets.TableColumn("Effect"),
+    widgets.TableColumn("Priority", align="right", phone=False),
+    widgets.TableColumn("Hits", align="right"),
+    widgets.TableColumn("Decisive", align="right"),
+    widgets.TableColumn("Change in denials", align="right", phone=False),
+    widgets.TableColumn("Change in denials as a bar", phone=False, is_spoken_only=True),
+    widgets.TableColumn("Proof"),
+    widgets.TableColumn("Try without it", phone=False, is_spoken_only=True),
 )
 
 

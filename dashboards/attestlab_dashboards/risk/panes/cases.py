@@ -10,16 +10,17 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from attestlab import Lab
+from attestlab.client.analysis.row_iterator import Row
 from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, short_id, time_tag
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk.cells import Row, find_time, read_number, read_text, read_time, read_whole
+from attestlab_dashboards.risk.cells import find_time, read_number, read_text, read_time, read_whole
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
 from attestlab_dashboards.risk.words import draw_entity, draw_state
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, Column, chip, count_pages, empty, pager, table
+from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, chip, count_pages, empty, pager, table
 
 READS: Final = ("cases", "cases_page")
 
@@ -109,13 +110,13 @@ def _read_case(row: Row) -> ListedCase:
 
 
 _COLUMNS: Final = (
-    Column("Entity"),
-    Column("Highest score", "right", phone=False),
-    Column("Signals", "right", phone=False),
-    Column("Opened", "right", phone=False),
-    Column("Outcome"),
-    Column("Note", phone=False),
-    Column("Case", phone=False),
+    TableColumn("Entity"),
+    TableColumn("Highest score", "right", phone=False),
+    TableColumn("Signals", "right", phone=False),
+    TableColumn("Opened", "right", phone=False),
+    TableColumn("Outcome"),
+    TableColumn("Note", phone=False),
+    TableColumn("Case", phone=False),
 )
 
 

@@ -26,7 +26,7 @@ from attestlab_dashboards.widgets import button, option_list, pill
 READS: Final = ("rule_score", "rule_source", "rule_burst")
 RULE_ID: Final = "what_if"
 _SOURCES: Final = "SELECT source FROM signals GROUP BY source ORDER BY count(*) DESC, source LIMIT 50"
-Rule = dict[str, object]
+WhatIfRule = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def export_curve(lab: Lab, state: RiskState) -> Records[CurvePointOut]:
     return load_what_if(lab, state).result.curve
 
 
-def build_rules(state: RiskState, score: float, threshold: float) -> list[Rule]:
+def build_rules(state: RiskState, score: float, threshold: float) -> list[WhatIfRule]:
     """Build the rules: the changed one, and for the other sources the live one."""
     conditions = [_compare("signal.score", "gte", score)]
     if state.rule_burst:
@@ -80,7 +80,7 @@ def copy_what_if_python(state: RiskState) -> str:
     )
 
 
-def _compare(attribute: str, op: str, value: float | str) -> Rule:
+def _compare(attribute: str, op: str, value: float | str) -> WhatIfRule:
     return {"attr": attribute, "op": op, "value": value}
 
 

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from attestlab import Lab
+from attestlab.client.analysis.row_iterator import Row
 from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, time_tag
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk.cells import Row, read_number, read_text, read_time, read_whole
+from attestlab_dashboards.risk.cells import read_number, read_text, read_time, read_whole
 from attestlab_dashboards.risk.context import load_context, load_period
 from attestlab_dashboards.risk.filters import IN_PERIOD, bind, conditions_of, write_copy
 from attestlab_dashboards.risk.names import load_issuer_names
@@ -23,7 +24,7 @@ from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import PERIOD, RiskState, write_entity_key
 from attestlab_dashboards.risk.words import draw_entity, draw_state, kind_of, name_of, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, Column, button, count_pages, empty, pager, share_bar, table
+from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, button, count_pages, empty, pager, share_bar, table
 
 READS: Final = (*PERIOD, "sort", "page")
 _ORDERS: Final[Mapping[str, str]] = {
@@ -174,13 +175,13 @@ def _read_entity(row: Row) -> RiskyEntity:
 
 FACTOR_HUES: Final = ("c0", "c1", "c2", "c3", "c4")
 _COLUMNS: Final = (
-    Column("Entity"),
-    Column("Score", "right", sort="score"),
-    Column("Mainly because of", phone=False),
-    Column("Signals", "right", phone=False, sort="signals"),
-    Column("Escalated", "right", phone=False, sort="escalated"),
-    Column("Last seen", "right", phone=False, sort="seen"),
-    Column("State", phone=False),
+    TableColumn("Entity"),
+    TableColumn("Score", "right", sort="score"),
+    TableColumn("Mainly because of", phone=False),
+    TableColumn("Signals", "right", phone=False, sort="signals"),
+    TableColumn("Escalated", "right", phone=False, sort="escalated"),
+    TableColumn("Last seen", "right", phone=False, sort="seen"),
+    TableColumn("State", phone=False),
 )
 
 
