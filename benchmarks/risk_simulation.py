@@ -26,7 +26,7 @@ from attestlab.lake.service import ROWS_A_PART
 from attestlab.risk.enforcement.store import RiskCaseRecord
 from attestlab.risk.rules import CaseOutcome
 from attestlab.simulation.query_session import QuerySession
-from attestlab.simulation.risk.metrics import DEFAULT_COSTS
+from attestlab.simulation.risk.metrics import ErrorCosts
 from attestlab.simulation.risk.risk_simulation import RiskSimulation
 from attestlab.simulation.risk.rule_sets import live_rules, read_candidate
 from attestlab.simulation.risk.signal_history import SignalWindow, encode_cases, load_signals
@@ -70,7 +70,7 @@ def _measure(simulation: RiskSimulation) -> dict[str, float]:
     steps: dict[str, Callable[[], object]] = {
         "load": simulation.load,
         "tally": simulation.tally,
-        "curve": partial(simulation.curve, threshold, costs=DEFAULT_COSTS),
+        "curve": partial(simulation.curve, threshold, costs=ErrorCosts()),
         "examples": simulation.examples,
     }
     figures, began_cpu = {}, process_time()

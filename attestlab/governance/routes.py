@@ -9,7 +9,7 @@ from attestlab.core.errors import NotFound
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.core.shapes import In
 from attestlab.governance.rules import PLATFORM_APPROVERS, REQUESTERS
-from attestlab.governance.service import ChangeRequest, Governance, count_needed_approvals
+from attestlab.governance.service import Governance, count_needed_approvals
 from attestlab.governance.shapes import (
     BlastRadiusOut,
     IssuerRequestIn,
@@ -81,14 +81,7 @@ def create_issuer_request(
     The impact counts the attestations and keys that the change concerns. Nothing changes before other people
     have approved the request and it is executed.
     """
-    change = ChangeRequest(
-        type=body.type,
-        issuer_id=body.target_issuer_id,
-        reason=body.reason,
-        new_trust_tier=body.new_trust_tier,
-        new_risk_rating=body.new_risk_rating,
-    )
-    row = governance.request(change, impact=prepared, caller=caller, tx=tx)
+    row = governance.request(body, impact=prepared, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/governance/issuer-requests/{row.id}"
     return _render_request(row)
 

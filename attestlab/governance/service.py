@@ -19,7 +19,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.governance import rules, store
 from attestlab.governance.rules import GovernedValues, RequestStatus, RequestType
-from attestlab.governance.shapes import RequestsQuery
+from attestlab.governance.shapes import IssuerRequestIn, RequestsQuery
 from attestlab.governance.store import MonthCount, RecipientCount, SchemaCount
 from attestlab.governance.tables import IssuerRequestRecord
 from attestlab.issuers import store as issuer_store
@@ -28,17 +28,6 @@ from attestlab.issuers.service import Issuers
 from attestlab.orgs.rules import Caller
 
 MAX_RECIPIENTS = 100
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangeRequest:
-    """A requested change of an issuer, with its reason."""
-
-    type: RequestType
-    issuer_id: UUID
-    reason: str
-    new_trust_tier: TrustTier | None = None
-    new_risk_rating: RiskRating | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +54,7 @@ class Governance:
         self.issuers = issuers
 
     def request(
-        self, change: ChangeRequest, *, impact: str | None = None, caller: Caller, tx: Transaction | None = None
+        self, change: IssuerRequestIn, *, impact: str | None = None, caller: Caller, tx: Transaction | None = None
     ) -> IssuerRequestRecord:
         """Create a request; `impact` is the result of `count_impact`, which otherwise runs under the writer's lock.
 
@@ -78,11 +67,11 @@ class Governance:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             new_values = rules.requested_values(change.type, change.new_trust_tier, change.new_risk_rating)
-            _require_possible(tx, change.type, new_values, change.issuer_id, caller.tenant_id)
+            _require_possible(tx, change.type, new_values, change.target_issuer_id, caller.tenant_id)
             row = IssuerRequestRecord(
                 id=new_id(now),
                 tenant_id=caller.tenant_id,
-                issuer_id=change.issuer_id,
+                issuer_id=change.target_issuer_id,
                 type=change.type.value,
                 reason=change.reason,
                 new_trust_tier=change.new_trust_tier,
@@ -91,7 +80,7 @@ class Governance:
                 requested_by=caller.actor_id,
                 created_at=now,
                 approvals="[]",
-                impact=impact or self._count_impact(tx.exec, change.issuer_id, now),
+                impact=impact or self._count_impact(tx.exec, change.target_issuer_id, now),
             )
             return audited_write.insert(tx, store.requests, row, _audit_context(row, caller, "create", now))
 

@@ -30,6 +30,7 @@ from attestlab.orgs import invitations, role_rules, rules, store
 from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.shapes import UserIn
 from attestlab.orgs.tables import UserRecord
 
 
@@ -81,18 +82,16 @@ class People:
         self.on_account_opened = on_account_opened
         self.portal_url = portal_url
 
-    def invite(
-        self, email: str, *, role: Role, caller: Caller, name: str | None = None, tx: Transaction | None = None
-    ) -> UserRecord:
-        """Invites a person by e-mail; a repeated invitation invalidates the previous link.
+    def invite(self, person: UserIn, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
+        """Invite a person by e-mail; a repeated invitation invalidates the previous link.
 
         Raises:
             ValidationFailed: the address or the name is invalid.
             PermissionDenied: the caller may not grant this role.
             Conflict: the address belongs to an existing account, in this tenant or another.
         """
-        address = role_rules.normalize_address(email)
-        name = "" if name is None else rules.validate_display_name("name", name)
+        address, role = role_rules.normalize_address(person.email), person.role
+        name = "" if person.name is None else rules.validate_display_name("name", person.name)
         token = b64url_encode(secrets.token_bytes(role_rules.TOKEN_BYTES))
         with self.storage.write(tx) as tx:
             now = self.clock.now()

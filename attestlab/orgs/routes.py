@@ -91,7 +91,7 @@ def invite_user(request: Request, body: UserIn, tx: Transaction, caller: Caller,
 
     The link is valid for seven days. Only a super_admin may give roles of the platform.
     """
-    invited = people.invite(body.email, role=body.role, name=body.name, caller=caller, tx=tx)
+    invited = people.invite(body, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/users/{invited.id}"
     return _render_user(invited)
 

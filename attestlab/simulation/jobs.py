@@ -13,7 +13,8 @@ from attestlab.core.db.storage import Storage
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller
 from attestlab.policy.jobs import PolicyArgument, open_records, parse_policy_argument
-from attestlab.simulation.service import SimulationOptions, SimulationRun, Simulations
+from attestlab.simulation.service import SimulationRun, Simulations
+from attestlab.simulation.shapes import SimulateIn
 
 START_S = 10.0  # for a child process to start and to read its input before its time limit begins
 
@@ -21,7 +22,7 @@ START_S = 10.0  # for a child process to start and to read its input before its 
 def simulate(
     place: Mapping[str, object],
     policy: PolicyArgument,
-    options: SimulationOptions,
+    options: SimulateIn,
     limit_s: float,
     caller: Caller,
     now: datetime,
@@ -34,7 +35,7 @@ def simulate(
     storage, lake = open_lake(place)
     unsigned = Keyring(bytes(32))
     simulations = Simulations(storage=storage, clock=FixedClock(now), keyring=unsigned, lake=lake, time_limit_s=limit_s)
-    return simulations.run(parse_policy_argument(policy), caller=caller, **options)
+    return simulations.run(parse_policy_argument(policy), options, caller=caller)
 
 
 def open_lake(place: Mapping[str, object]) -> tuple[Storage, Lake]:

@@ -1,5 +1,7 @@
 """HTTP routes of simulations."""
 
+from functools import partial
+
 from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
@@ -9,7 +11,7 @@ from attestlab.orgs.rules import Caller, Scope
 from attestlab.policy.formats.toml import parse_body_or_id
 from attestlab.policy.large_requests import PolicyProcesses, encode_policy
 from attestlab.simulation import jobs, rendering
-from attestlab.simulation.service import SimulationOptions, SimulationRun, Simulations
+from attestlab.simulation.service import SimulationRun, Simulations
 from attestlab.simulation.shapes import KeptReportOut, SimulateIn, SimulationOut
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
@@ -34,27 +36,16 @@ async def _run(
     One of a long history, or of large policies, runs in a child process, in turn with others of the tenant.
     A disconnected client cancels it: a report is found only by its digest, which is in the response.
     """
-    options = SimulationOptions(
-        replaces=None if body.policy is None else body.policy_id,
-        start=body.from_,
-        end=body.to,
-        by=body.by,
-        sweep=[each.name for each in body.sweep],
-        sweeps=[[each.name for each in named] for named in body.sweeps],
-        points=body.points,
-        counterfactual=body.counterfactual,
-    )
     is_long = await executor.run_in_thread(simulations.has_long_history, caller)
     if is_long or await processes.is_needed(request, executor, caller):
         limit_s = simulations.time_limit_s
         policy = encode_policy(body.policy or body.policy_id)
-        arguments = (lake.connection_info, policy, options, limit_s, caller, clock.now())
+        arguments = (lake.connection_info, policy, body.without_document(), limit_s, caller, clock.now())
         return await processes.run(request, caller, jobs.simulate, *arguments, timeout_s=limit_s + jobs.START_S)
     document = parse_body_or_id(body.policy, body.policy_id)
     gone = request.disconnect_event()
-    return await executor.run_in_thread(
-        lambda: simulations.run(document, is_cancelled=gone.is_set, caller=caller, **options)
-    )
+    run = partial(simulations.run, document, body, is_cancelled=gone.is_set, caller=caller)
+    return await executor.run_in_thread(run)
 
 
 @routes.post("/v1/policies/simulate", scope=Scope.POLICIES_READ, prepare=_run, raises=(NotFound,))

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -34,13 +34,13 @@ from attestlab.policy.targets import require_target
 from attestlab.simulation import rules, store
 from attestlab.simulation.rules import ReportSummary
 from attestlab.simulation.scenarios import PolicyDraft, build_scenario, compute_baseline_digest, load_recorded_set
+from attestlab.simulation.shapes import SimulateIn, ThresholdIn
 from attestlab.simulation.signing import REPORTS, TYP, SignedReport
 
 if TYPE_CHECKING:
     from attestlab.simulation.history import History
     from attestlab.simulation.reports import ComposedReport
     from attestlab.simulation.simulation import Simulation
-    from attestlab.simulation.sweeps import ThresholdName
 
 TIME_LIMIT_S = 20
 _TOO_LONG = (
@@ -49,19 +49,6 @@ _TOO_LONG = (
 )
 LONG_HISTORY = 20_000  # entries of a tenant's audit trail, which has every decision and every mint
 MAX_CONCURRENT_SIMULATIONS = 2  # per process; each may take a gigabyte, and a thread of the shared pool
-
-
-class SimulationOptions(TypedDict, total=False):
-    """The options of `Simulations.run`."""
-
-    replaces: UUID | None
-    start: datetime | None
-    end: datetime | None
-    by: Sequence[str]
-    sweep: Sequence[ThresholdName]
-    sweeps: Sequence[Sequence[ThresholdName]]
-    points: int
-    counterfactual: str | None
 
 
 class SimulationRun(NamedTuple):
@@ -125,41 +112,38 @@ class Simulations:
     def run(
         self,
         policy: Document | UUID,
+        options: SimulateIn,
         *,
-        replaces: UUID | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        by: Sequence[str] = (),
-        sweep: Sequence[ThresholdName] = (),
-        sweeps: Sequence[Sequence[ThresholdName]] = (),
-        points: int = 200,
-        counterfactual: str | None = None,
         is_cancelled: Callable[[], bool] = lambda: False,
         caller: Caller,
     ) -> SimulationRun:
-        """Run a complete simulation within its time limit; the report is not stored yet.
+        """Run a complete simulation within its time limit, with the options of a request; the report is not stored yet.
 
+        `policy` is the request's document, parsed, which replaces the policy that the request names; or that policy.
         It stops as soon as `is_cancelled` returns true, which another thread checks many times a second.
 
-        The sweep of one or two thresholds has about `points` points; further `sweeps` have as many, and read the
-        history once for all of them.
+        The sweep of one or two thresholds has about `options.points` points; further sweeps have as many, and read
+        the history once for all of them.
 
         Raises:
             NotFound, Conflict, ValidationFailed: see `of`; or the decision is not in the history.
             Cancelled: it took too long, or was cancelled.
             Unavailable: too many simulations are running.
         """
-        draft = self._draft(policy, replaces, caller)
+        draft = self._draft(policy, options.policy_id, caller)
         message = _TOO_LONG.format(self.time_limit_s)
         with (
             self.concurrency.acquire(),
-            self._open(draft, start, end, by, None, caller) as simulation,
+            self._open(draft, options.from_, options.to, options.by, None, caller) as simulation,
             simulation.session.deadline(self.time_limit_s, message, is_cancelled=is_cancelled),
         ):
             # The sweeps come first, so that an invalid one costs little.
-            sweep_rows = _run_sweep(simulation, sweep, points) if sweep else None
-            further = [_run_sweep(simulation, each, points, f"/sweeps/{number}") for number, each in enumerate(sweeps)]
-            counterfactual_change = None if counterfactual is None else simulation.counterfactual(counterfactual)
+            points, decision = options.points, options.counterfactual
+            sweep_rows = _run_sweep(simulation, options.sweep, points) if options.sweep else None
+            further = [
+                _run_sweep(simulation, each, points, f"/sweeps/{number}") for number, each in enumerate(options.sweeps)
+            ]
+            counterfactual_change = None if decision is None else simulation.counterfactual(decision)
             report = self.compose(simulation, draft, caller=caller)
             effects = {row["rule"]: row for row in simulation.marginal().rows()}
             rule_effects = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
@@ -284,7 +268,7 @@ class Simulations:
 
 
 def _run_sweep(
-    simulation: Simulation, named: Sequence[ThresholdName], points: int, field: str = "/sweep"
+    simulation: Simulation, thresholds: Sequence[ThresholdIn], points: int, field: str = "/sweep"
 ) -> list[dict[str, object]]:
-    of_each = points if len(named) == 1 else max(1, int(points**0.5))
-    return simulation.sweep_thresholds(named, points=of_each, field=field).rows()
+    of_each = points if len(thresholds) == 1 else max(1, int(points**0.5))
+    return simulation.sweep_thresholds([each.name for each in thresholds], points=of_each, field=field).rows()

@@ -62,6 +62,10 @@ class SimulateIn(In, wire_name="simulation_input", source="CONTRACT 9"):
             raise ValueError("Send `policy` (a document), `policy_id`, or both.")
         return self
 
+    def without_document(self) -> "SimulateIn":
+        """Return the options alone, for another process: a document may be large, and it gets that as bytes."""
+        return self.model_copy(update={"policy": None})
+
 
 class SimulatedPolicyOut(Out, source="CONTRACT 9"):
     """The simulated policy; `id` is null for a document without a policy, `version` for one that is not saved yet."""

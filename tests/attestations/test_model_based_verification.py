@@ -26,7 +26,7 @@ from attestlab.core.encoding import format_time
 from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.core.ids import new_id
 from attestlab.governance.rules import RequestType
-from attestlab.governance.service import ChangeRequest
+from attestlab.governance.shapes import IssuerRequestIn
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Role
 from support.attestation_model import AttestationModel
@@ -173,7 +173,7 @@ class Story(RuleBasedStateMachine):
     @rule(standing=st.sampled_from(["SUSPENDED", "ACTIVE", "SUSPENDED", "ACTIVE", "REVOKED"]))
     def govern(self, standing: str) -> None:
         """The issuer is suspended, reinstated or revoked: one asks, two approve, the tenant carries it out."""
-        asked = ChangeRequest(type=STANDINGS[standing], issuer_id=self.issuer, reason="a story")
+        asked = IssuerRequestIn(type=STANDINGS[standing], target_issuer_id=self.issuer, reason="a story")
         may = self.model.may_become(standing)
         request = self.happens(may, lambda: self.lab.governance.request(asked, caller=self.person("asks")))
         if may:

@@ -16,6 +16,7 @@ from attestlab.installation import Installation
 from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Plan, Role
+from attestlab.orgs.shapes import UserIn
 from support.attestations import make_mint_body, mint
 from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
@@ -90,7 +91,7 @@ def test_a_delivery_is_pending_until_the_recipient_opens_an_account(registry: Re
 
 def test_an_invited_or_removed_person_has_no_account(registry: Registry) -> None:
     caller = registry.lab.orgs.service_caller(registry.lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
-    registry.lab.people.invite("ada@people.example", role=Role.MEMBER, caller=caller)
+    registry.lab.people.invite(UserIn(email="ada@people.example", role=Role.MEMBER), caller=caller)
 
     assert registry.delivery_of(registry.mint_for("ada@people.example")).json()["delivery_state"] == "PENDING"
 
@@ -99,7 +100,7 @@ def test_accepting_an_invitation_delivers_pending_attestations(registry: Registr
     """Also attestations from before the invitation, issued by another tenant than the inviting one."""
     early = registry.mint_for("ada@people.example")
     caller = registry.lab.orgs.service_caller(registry.lab.orgs.create_tenant("Other", plan=Plan.FREE).tenant_id)
-    registry.lab.people.invite("Ada@people.example", role=Role.MEMBER, caller=caller)
+    registry.lab.people.invite(UserIn(email="Ada@people.example", role=Role.MEMBER), caller=caller)
     late, other = registry.mint_for("ADA@people.example"), registry.mint_for("grace@people.example")
 
     with make_client(str(registry.client.base_url)) as client:

@@ -24,7 +24,7 @@ from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.encoding import parse_uuid
 from attestlab.governance.rules import RequestType
-from attestlab.governance.service import ChangeRequest
+from attestlab.governance.shapes import IssuerRequestIn
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import KeyStatus
@@ -35,6 +35,7 @@ from attestlab.migrations import VERSION_TABLE
 from attestlab.migrations.models import metadata
 from attestlab.orgs.rules import Caller, Plan, Role
 from attestlab.orgs.service import TenantCreated
+from attestlab.orgs.shapes import UserIn
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, Document, TargetType
 from attestlab.risk.enforcement.shapes import CasesQuery
@@ -70,7 +71,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     for tenant in (caller, lab.orgs.service_caller(second.tenant_id)):
         rule_by_policies(lab, tenant)
     for name in ("ada", "grace"):
-        lab.people.invite(f"{name}@example.com", role=Role.MEMBER, caller=caller)
+        lab.people.invite(UserIn(email=f"{name}@example.com", role=Role.MEMBER), caller=caller)
     for _ in range(2):
         sign_in(lab, second)
     mints = list(mint_jobs.mint_repeatedly(lab, 6))
@@ -139,7 +140,7 @@ def receive_events(lab: Installation, caller: Caller) -> None:
 
 def decide(lab: Installation, issuer_id: UUID, caller: Caller) -> None:
     """A request about an issuer that a second person approved, and that was executed."""
-    asked = ChangeRequest(type=RequestType.SUSPEND_ISSUER, issuer_id=issuer_id, reason="seen in the news")
+    asked = IssuerRequestIn(type=RequestType.SUSPEND_ISSUER, target_issuer_id=issuer_id, reason="seen in the news")
     request_id = lab.governance.request(asked, caller=caller).id
     reviewer = replace(caller, actor_type="USER", actor_id=str(request_id), roles=frozenset({Role.REVIEWER}))
     lab.governance.approve(request_id, caller=reviewer)

@@ -16,6 +16,7 @@ from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller, Plan, Role, Scope
 from attestlab.orgs.service import TenantCreated
+from attestlab.orgs.shapes import UserIn
 from support.attestations import make_mint_body, mint
 from support.browser import list_violations, needs_chromium, open_browser, open_profile
 from support.in_process_server import make_client, serve_in_thread
@@ -40,7 +41,7 @@ def keeper(lab: Installation, tenant: TenantCreated) -> Caller:
 
 @pytest.fixture
 def token(lab: Installation, keeper: Caller) -> str:
-    lab.people.invite(ADA, role=Role.ANALYST, name="Ada", caller=keeper)
+    lab.people.invite(UserIn(email=ADA, role=Role.ANALYST, name="Ada"), caller=keeper)
     return read_mailed_token(lab, ADA)
 
 
@@ -129,9 +130,9 @@ def test_a_link_that_does_not_work_has_one_page(
     visitor: httpx.Client, lab: Installation, keeper: Caller, clock: FixedClock, token: str
 ) -> None:
     clock.advance(timedelta(seconds=1))  # so that the newer mail is the last one
-    lab.people.invite(ADA, role=Role.ANALYST, caller=keeper)
+    lab.people.invite(UserIn(email=ADA, role=Role.ANALYST), caller=keeper)
     current = read_mailed_token(lab, ADA)
-    lab.people.invite("eve@people.example", role=Role.MEMBER, caller=keeper)
+    lab.people.invite(UserIn(email="eve@people.example", role=Role.MEMBER), caller=keeper)
     expired = read_mailed_token(lab, "eve@people.example")
     assert send(visitor, current).status_code == 200
     clock.advance(timedelta(days=7))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
-from attestlab.core.errors import ValidationFailed
-from attestlab.simulation.risk.metrics import Confusion, ErrorCosts, Proportion, require_costs
+from attestlab.simulation.risk.metrics import Confusion, ErrorCosts, Proportion
 from attestlab.simulation.risk.promotion import Disagreement, GateEvidence, LabelCount, decide_promotion
+from attestlab.simulation.risk.shapes import CostsIn
 
 ENOUGH = LabelCount(100, 20)
 
@@ -40,8 +41,8 @@ def test_metrics_are_shares_of_the_confusion_matrix() -> None:
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf"), 2e9])
 def test_impossible_cost_is_refused(cost: float) -> None:
-    with pytest.raises(ValidationFailed):
-        require_costs(ErrorCosts(missed_fraud=cost))
+    with pytest.raises(ValidationError):
+        CostsIn(missed_fraud=cost)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from attestlab.core.encoding import format_time
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.orgs.rules import Plan
+from attestlab.simulation.risk.shapes import SimulateRiskIn
 from support.orgs import TenantClients
 from support.policies.documents import make_condition
 from support.risk import add_signal, post
@@ -147,7 +148,9 @@ def test_unknown_signal_is_not_found_and_simulations_in_threads_are_limited(
     with taken.acquire():
         assert simulate(key)["signals"] == 0  # requests have a process of their own
         with pytest.raises(Unavailable):
-            lab.risk_simulations.run(BUSY, caller=lab.orgs.service_caller(tenant_clients.tenant.tenant_id))
+            lab.risk_simulations.run(
+                BUSY, SimulateRiskIn(rules=[]), caller=lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
+            )
 
 
 def test_python_has_the_same_results(key: httpx.Client, tenant_clients: TenantClients, clock: FixedClock) -> None:

@@ -11,7 +11,7 @@ from attestlab.demos.registry_year.registry import RegistryDesk
 from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
 from attestlab.demos.registry_year.team import Team
 from attestlab.governance.rules import RequestType
-from attestlab.governance.service import ChangeRequest
+from attestlab.governance.shapes import IssuerRequestIn
 from attestlab.issuers.rules import RiskRating, TrustTier
 from attestlab.orgs.rules import Caller
 
@@ -74,9 +74,9 @@ class Proceedings:
             yield ScheduledAction(decided, partial(self._reject, self.change.rejected_because))
 
     def _ask(self, tx: Transaction) -> None:
-        wish = ChangeRequest(
+        wish = IssuerRequestIn(
             type=self.change.type,
-            issuer_id=self._registry.get_id(self.change.issuer),
+            target_issuer_id=self._registry.get_id(self.change.issuer),
             reason=self.change.reason,
             new_trust_tier=self.change.tier,
             new_risk_rating=self.change.risk,

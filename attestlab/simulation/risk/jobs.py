@@ -11,7 +11,8 @@ from attestlab.core.clock import FixedClock
 from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.orgs.rules import Caller
 from attestlab.simulation.jobs import open_lake
-from attestlab.simulation.risk.service import RiskSimulationOptions, RiskSimulations
+from attestlab.simulation.risk.service import RiskSimulations
+from attestlab.simulation.risk.shapes import SimulateRiskIn
 
 
 def load_libraries() -> None:
@@ -22,7 +23,7 @@ def load_libraries() -> None:
 def simulate_risk(
     place: Mapping[str, object],
     rules: bytes,
-    options: RiskSimulationOptions,
+    options: SimulateRiskIn,
     limit_s: float,
     caller: Caller,
     now: datetime,
@@ -43,6 +44,6 @@ def simulate_risk(
         concurrency=ConcurrencyLimit(1, "simulations"),
         time_limit_s=limit_s,
     )
-    run = simulations.run(orjson.loads(rules), caller=caller, **options)
-    window = SignalWindow(options["start"], options["end"])
+    run = simulations.run(orjson.loads(rules), options, caller=caller)
+    window = SignalWindow(options.from_, options.to)
     return render_risk_simulation(run, window).model_dump_json(by_alias=True).encode()

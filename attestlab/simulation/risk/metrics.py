@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from attestlab.core.errors import ValidationFailed
-
 _Z = 1.959963984540054  # the normal quantile of 0.975
 MAX_COST = 1e9
 COST_OF_MISSED_FRAUD, COST_OF_FALSE_ALARM = 10.0, 1.0
@@ -77,17 +75,3 @@ class ErrorCosts(NamedTuple):
     def total(self, confusion: Confusion) -> float:
         """Return the cost of all wrong decisions."""
         return confusion.false_negative * self.missed_fraud + confusion.false_positive * self.false_alarm
-
-
-DEFAULT_COSTS = ErrorCosts()
-
-
-def require_costs(costs: ErrorCosts) -> None:
-    """Require costs that can be added.
-
-    Raises:
-        ValidationFailed: one is negative, not finite or above 10^9.
-    """
-    for name, cost in costs._asdict().items():
-        if not 0 <= cost <= MAX_COST:
-            raise ValidationFailed.of(f"/costs/{name}", "out_of_range", f"{cost!r} is no cost: use 0 to {MAX_COST:g}.")

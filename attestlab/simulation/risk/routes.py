@@ -7,8 +7,7 @@ from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.simulation.jobs import START_S
 from attestlab.simulation.risk import jobs
-from attestlab.simulation.risk.metrics import ErrorCosts
-from attestlab.simulation.risk.service import RiskSimulationOptions, RiskSimulations
+from attestlab.simulation.risk.service import RiskSimulations
 from attestlab.simulation.risk.shapes import RiskSimulationOut, SimulateRiskIn
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse
@@ -32,18 +31,9 @@ async def simulate_risk_rules(
 
     It runs in a child process, in turn with those of other tenants, and ends when the client disconnects.
     """
-    threshold = body.threshold
-    options = RiskSimulationOptions(
-        start=body.from_,
-        end=body.to,
-        costs=ErrorCosts(body.costs.missed_fraud, body.costs.false_alarm),
-        threshold=None if threshold is None else (threshold.rule_id, threshold.attribute, threshold.op),
-        points=body.points,
-        explain=None if body.explain is None else str(body.explain),
-    )
     limit_s = risk_simulations.time_limit_s
     rules = orjson.dumps([{"id": rule.id, "when": rule.when} for rule in body.rules])
-    arguments = (risk_simulations.lake.connection_info, rules, options, limit_s, caller, clock.now())
+    arguments = (risk_simulations.lake.connection_info, rules, body.without_rules(), limit_s, caller, clock.now())
     text = await risk_simulations.workers.run(
         caller.tenant_id,
         jobs.simulate_risk,

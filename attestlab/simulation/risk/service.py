@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
@@ -21,32 +21,22 @@ from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.cases import find_threshold
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import ListPage
-from attestlab.simulation.risk.metrics import DEFAULT_COSTS, ErrorCosts, require_costs
+from attestlab.simulation.risk.metrics import ErrorCosts
 from attestlab.simulation.risk.promotion import PromotionGate, decide_promotion
+from attestlab.simulation.risk.shapes import SimulateRiskIn
 from attestlab.simulation.rules import require_window
 
 if TYPE_CHECKING:
     from attestlab.simulation.risk.examples import SignalExample
     from attestlab.simulation.risk.risk_simulation import CurvePoint, ExplainedSignal, RiskSimulation
     from attestlab.simulation.risk.tally import Tallies
-    from attestlab.simulation.sweeps import Threshold, ThresholdName
+    from attestlab.simulation.sweeps import Threshold
 
 TIME_LIMIT_S = 60.0  # two million signals take 10 s of processor time, and longer on a busy machine
 MAX_LABEL_CASES = 200_000
 _TOO_LONG = "The simulation took over {:g} s. Narrow it by from and to, or send fewer rules."
 RiskRules = Sequence[Mapping[str, object]]
 """Rules `{id, when}`, with conditions as in policies."""
-
-
-class RiskSimulationOptions(TypedDict, total=False):
-    """The options of `RiskSimulations.run`."""
-
-    start: datetime | None
-    end: datetime | None
-    costs: ErrorCosts
-    threshold: ThresholdName | None
-    points: int
-    explain: str | None
 
 
 class RiskSimulationRun(NamedTuple):
@@ -117,37 +107,33 @@ class RiskSimulations:
     def run(
         self,
         rules: RiskRules,
+        options: SimulateRiskIn,
         *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        costs: ErrorCosts = DEFAULT_COSTS,
-        threshold: ThresholdName | None = None,
-        points: int = 100,
-        explain: str | None = None,
         is_cancelled: Callable[[], bool] = lambda: False,
         caller: Caller,
     ) -> RiskSimulationRun:
-        """Run a complete simulation within its time limit.
+        """Run a complete simulation within its time limit, with the options of a request and its rules, parsed.
 
         It stops as soon as `is_cancelled` returns true, which another thread checks many times a second. The curve
-        has about `points` points of one `threshold` of a rule; `explain` is the id of a signal.
+        has about `options.points` points.
 
         Raises:
-            ValidationFailed: see `of`; or a cost or the threshold is invalid; or there are too many signals.
+            ValidationFailed: see `of`; or the threshold is invalid; or there are too many signals.
             NotFound: the signal to explain is not in the replayed history.
             Cancelled: it took too long, or was cancelled.
             Unavailable: too many simulations are running.
         """
-        require_costs(costs)
+        threshold = None if options.threshold is None else options.threshold.name
+        costs = ErrorCosts(options.costs.missed_fraud, options.costs.false_alarm)
         with (
             self.concurrency.acquire(),
-            self.of(rules, start=start, end=end, caller=caller) as simulation,
+            self.of(rules, start=options.from_, end=options.to, caller=caller) as simulation,
             simulation.session.deadline(
                 self.time_limit_s, _TOO_LONG.format(self.time_limit_s), is_cancelled=is_cancelled
             ),
         ):
             swept = simulation.find_threshold(threshold)  # first, so that an invalid one costs little
-            explained = None if explain is None else simulation.explain(explain)
+            explained = None if options.explain is None else simulation.explain(str(options.explain))
             tallies = simulation.tally()
             return RiskSimulationRun(
                 live_threshold=simulation.live_threshold,
@@ -155,7 +141,7 @@ class RiskSimulations:
                 tallies=tallies,
                 gate=decide_promotion(tallies.evidence),
                 threshold=swept,
-                curve=[] if swept is None else simulation.curve(swept, costs=costs, points=points),
+                curve=[] if swept is None else simulation.curve(swept, costs=costs, points=options.points),
                 examples=simulation.examples(),
                 explained=explained,
             )

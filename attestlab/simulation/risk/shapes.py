@@ -55,6 +55,10 @@ class SimulateRiskIn(In, wire_name="risk_simulation_input", source="CONTRACT 8")
     explain: Uuid | None = None
     """A signal whose decision is explained rule by rule. Format: UUID, 36 characters."""
 
+    def without_rules(self) -> SimulateRiskIn:
+        """Return the options alone, for another process: it gets the rules as bytes."""
+        return self.model_copy(update={"rules": []})
+
 
 class ProportionOut(Out, wire_name="risk_proportion", source="CONTRACT 8"):
     """A share with its 95 % Wilson interval; null if nothing was observed."""
