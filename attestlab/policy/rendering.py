@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TypeVar, cast
 from uuid import UUID
-
-from pydantic import BaseModel
 
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.policy.decision_shapes import (
@@ -32,25 +29,20 @@ from attestlab.policy.shapes import (
     AttributesOut,
     Effects,
     FindingOut,
-    PolicyOut,
     PolicySummaryOut,
-    PolicyVersionOut,
     PolicyVersionSummaryOut,
 )
 from attestlab.policy.store import PolicyVersionSummary
 from attestlab.policy.tables import PolicyVersionRecord, TenantPolicyRecord
 from attestlab.web.response import JSON, RawResponse
 
-Model = TypeVar("Model", bound=BaseModel)
-
-
 _render_policy_row = RowRenderer(PolicySummaryOut, TenantPolicyRecord, computed=["digest"])
 _render_diagnostic = RowRenderer(DiagnosticOut, Diagnostic)
 _render_change = RowRenderer(ChangeOut, ValueChange)
 
 
-def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> PolicyOut:
-    """Render a policy with its newest document.
+def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> RawResponse:
+    """Render a policy with its newest document, as JSON of `PolicyOut`.
 
     A document can have a megabyte, so it is copied instead of parsed. The stored document is canonical JSON, so
     `tests`, if present, is its last member.
@@ -59,7 +51,7 @@ def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> Poli
     in_document = {"name", "category", "target_type", *([] if row.target_id is None else ["target_id"])}
     rest = render_summary(row, version).model_dump_json(exclude=in_document)
     tests = "" if text.endswith("]}") else '"tests":null,'
-    return _as_raw_response(PolicyOut, f"{text[:-1]},{tests}{rest[1:]}")
+    return RawResponse(f"{text[:-1]},{tests}{rest[1:]}".encode(), JSON)
 
 
 def render_summary(row: TenantPolicyRecord, version: PolicyVersionRecord | PolicyVersionSummary) -> PolicySummaryOut:
@@ -67,10 +59,10 @@ def render_summary(row: TenantPolicyRecord, version: PolicyVersionRecord | Polic
     return _render_policy_row(row, digest=version.digest)
 
 
-def render_version(row: TenantPolicyRecord, version: PolicyVersionRecord) -> PolicyVersionOut:
-    """Render one version of a policy; its document is copied, not parsed."""
+def render_version(row: TenantPolicyRecord, version: PolicyVersionRecord) -> RawResponse:
+    """Render one version of a policy, as JSON of `PolicyVersionOut`; its document is copied, not parsed."""
     rest = render_version_summary(row, version).model_dump_json()
-    return _as_raw_response(PolicyVersionOut, f'{rest[:-1]},"document":{version.document}}}')
+    return RawResponse(f'{rest[:-1]},"document":{version.document}}}'.encode(), JSON)
 
 
 def render_version_summary(
@@ -88,11 +80,6 @@ def render_version_summary(
         author=version.author,
         created_at=version.created_at,
     )
-
-
-def _as_raw_response(_: type[Model], text: str) -> Model:
-    """Return JSON as the model that a route declares, without validating it again."""
-    return cast(Model, RawResponse(text.encode(), JSON))
 
 
 def render_attributes(registry: Registry) -> AttributesOut:

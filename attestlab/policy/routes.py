@@ -214,7 +214,7 @@ def create_policy(
     tx: Transaction,
     caller: Caller,
     policies: Policies,
-) -> PolicyOut:
+) -> PolicyOut | RawResponse:
     """Create a policy as a draft, which decides nothing yet.
 
     The body is a policy document as JSON, or `{"toml": "..."}`. Faults are reported with the path into the
@@ -273,7 +273,7 @@ def update_policy(
     tx: Transaction,
     caller: Caller,
     policies: Policies,
-) -> PolicyOut:
+) -> PolicyOut | RawResponse:
     """Write a new version; the active version remains active.
 
     Versions never change. The new one decides when it is activated.
@@ -298,7 +298,7 @@ def list_policy_versions(
 
 
 @routes.get("/v1/policies/{id}/versions/{version}", scope=Scope.POLICIES_READ)
-def get_policy_version(id: UUID, version: int, caller: Caller, policies: Policies) -> PolicyVersionOut:
+def get_policy_version(id: UUID, version: int, caller: Caller, policies: Policies) -> PolicyVersionOut | RawResponse:
     """Get one version with its document.
 
     A version never changes, and its digest is the SHA-256 of the document as canonical JSON.
@@ -307,7 +307,9 @@ def get_policy_version(id: UUID, version: int, caller: Caller, policies: Policie
 
 
 @routes.post("/v1/policies/{id}/shadow", scope=Scope.POLICIES_WRITE)
-def shadow_policy(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
+def shadow_policy(
+    request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies
+) -> PolicyOut | RawResponse:
     """Evaluate the newest version next to the active versions, without effect on decisions.
 
     Decisions record what it would have decided, so that it can be compared before it is activated.
@@ -335,7 +337,7 @@ def activate_policy(
     tx: Transaction,
     caller: Caller,
     policies: Policies,
-) -> PolicyOut:
+) -> PolicyOut | RawResponse:
     """Activate the newest version.
 
     It needs a simulation report on exactly this version, named by its digest, and passing tests. Dead rules
@@ -355,7 +357,9 @@ def activate_policy(
 
 
 @routes.post("/v1/policies/{id}/archive", scope=_PEOPLE)
-def archive_policy(request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies) -> PolicyOut:
+def archive_policy(
+    request: Request, id: UUID, tx: Transaction, caller: Caller, policies: Policies
+) -> PolicyOut | RawResponse:
     """Archive a policy permanently.
 
     It decides nothing from then on; its versions and decisions can still be read.
@@ -364,5 +368,5 @@ def archive_policy(request: Request, id: UUID, tx: Transaction, caller: Caller, 
     return _render_newest(tx, policies, id, caller)
 
 
-def _render_newest(tx: Transaction, policies: Policies, policy_id: UUID, caller: Caller) -> PolicyOut:
+def _render_newest(tx: Transaction, policies: Policies, policy_id: UUID, caller: Caller) -> RawResponse:
     return rendering.render_policy(*policies.get(policy_id, caller=caller, tx=tx))
