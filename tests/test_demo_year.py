@@ -50,7 +50,7 @@ def issuers(served: Installation, caller: Caller) -> dict[str, IssuerWithKeys]:
 
 
 @pytest.mark.soak
-def test_its_records_hold(served: Installation) -> None:
+def test_the_records_of_the_demo_year_pass_fsck(served: Installation) -> None:
     assert list(fsck(served)) == []
 
 

@@ -73,10 +73,10 @@ class Workers:
         return self._wait_for_all()
 
     def _wait_for_all(self) -> int:
-        worst = 0
+        highest_status = 0
         while self._children:
-            worst = max(worst, self._wait())
-        return worst
+            highest_status = max(highest_status, self._wait())
+        return highest_status
 
     def _start(self) -> None:
         """Fork one worker, unless we are stopping, and wait until it is ready or has died."""

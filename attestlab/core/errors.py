@@ -184,7 +184,7 @@ class RateLimited(AttestLabError):
     code = "RATE_LIMIT_EXCEEDED"
 
     @classmethod
-    def over(cls, message: str, *, limit: int, window_s: int, wait_s: float) -> RateLimited:
+    def of_limit(cls, message: str, *, limit: int, window_s: int, wait_s: float) -> RateLimited:
         """Create the error for more than `limit` requests in `window_s` seconds; the next is allowed in `wait_s`."""
         details = {"limit": limit, "window_seconds": window_s, "retry_after_seconds": max(1, math.ceil(wait_s))}
         return cls(message, details=details, retry_after_s=wait_s)

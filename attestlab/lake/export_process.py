@@ -56,9 +56,8 @@ class ExportProcess:
         try:
             written = await self._run_process()
         finally:
-            self._cooldown_until = (
-                monotonic() + self._cooldown_s
-            )  # after a failure too, which would be the same at once
+            # After a failure, too: an attempt without a pause would fail for the same reason.
+            self._cooldown_until = monotonic() + self._cooldown_s
         if written == 0:
             self._idle_parts = full_parts
         return written

@@ -74,7 +74,7 @@ def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
         message = (
             f"Daily quota of {limit} attestations reached (resets at 00:00 UTC). Contact the operator to raise it."
         )
-        raise RateLimited.over(message, limit=limit, window_s=DAY_S, wait_s=(next_utc_day(at) - at).total_seconds())
+        raise RateLimited.of_limit(message, limit=limit, window_s=DAY_S, wait_s=(next_utc_day(at) - at).total_seconds())
     usage.count_use(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
 
 

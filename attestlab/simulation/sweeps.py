@@ -74,7 +74,7 @@ class Threshold:
 
     @property
     def join_operator(self) -> str:
-        """The operator that joins a value `x` to the first threshold `v` on whose low side it lies."""
+        """The operator between a value `x` and the lowest threshold `v` that has `x` on its low side."""
         return "<=" if self.leaf.op in _AT_IT_IS_LOW else "<"
 
 
@@ -175,7 +175,7 @@ def _axis_query(number: int, threshold: Threshold, points: int) -> str:
 
 
 def _binned_query(thresholds: Sequence[Threshold]) -> str:
-    """Group the cells by the first threshold on whose low side they lie; cells beyond all of them come last."""
+    """Group the cells by the lowest threshold that has them on its low side; cells above all thresholds come last."""
     source = "cells"
     for number, threshold in enumerate(thresholds):
         beyond = f"(SELECT count(*) + 1 FROM axis_{number})"

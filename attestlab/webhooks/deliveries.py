@@ -261,7 +261,7 @@ class WebhookDeliveries:
                 f"Retry in {DELIVERY_TIMEOUT_S:g} seconds, when they have ended."
             )
             limit, wait_s = MAX_TESTS_AT_ONCE_PER_TENANT, DELIVERY_TIMEOUT_S
-            raise RateLimited.over(message, limit=limit, window_s=int(wait_s), wait_s=wait_s)
+            raise RateLimited.of_limit(message, limit=limit, window_s=int(wait_s), wait_s=wait_s)
         self._running_tests[tenant_id] += 1
         try:
             yield

@@ -50,11 +50,11 @@ _ENDED_COLUMNS = (
 _GIVEN_UP_COLUMNS = ("status", "next_attempt_at", "leased_until", "lease", "last_error", "updated_at")
 
 
-class Claim(Enum):
-    """Whether an attempt needs the right to probe an endpoint whose circuit is open."""
+class ProbeRight(Enum):
+    """The right of an attempt to probe an endpoint whose circuit is open."""
 
     NOT_NEEDED = auto()
-    PROBE = auto()
+    GRANTED = auto()
     REFUSED = auto()
 
 
@@ -66,12 +66,12 @@ class LeasedDelivery:
     lease: UUID
     url: str
     secrets: Sequence[str] = field(repr=False)
-    claim: Claim
+    probe_right: ProbeRight
 
     @property
     def is_probe(self) -> bool:
         """Whether it tests a receiver whose circuit is open."""
-        return self.claim is Claim.PROBE
+        return self.probe_right is ProbeRight.GRANTED
 
 
 class EndedAttempt(NamedTuple):
@@ -205,15 +205,15 @@ class WebhookQueue:
         ]
         delivery_store.update_deliveries(tx, _GIVEN_UP_COLUMNS, rows)
 
-    def _claim_probes(self, tx: Transaction, endpoint_ids: Collection[UUID], now: datetime) -> dict[UUID, Claim]:
+    def _claim_probes(self, tx: Transaction, endpoint_ids: Collection[UUID], now: datetime) -> dict[UUID, ProbeRight]:
         """Claim the probes of endpoints whose circuit is open, until the lease would end."""
-        claims = dict.fromkeys(endpoint_ids, Claim.NOT_NEEDED)
+        claims = dict.fromkeys(endpoint_ids, ProbeRight.NOT_NEEDED)
         for endpoint_id, health in delivery_store.list_health(tx.exec, endpoint_ids).items():
             if not health.is_circuit_open:
                 continue
-            claims[endpoint_id] = Claim.REFUSED
+            claims[endpoint_id] = ProbeRight.REFUSED
             if schedule.attempts_allowed(health, now=now):
-                claims[endpoint_id] = Claim.PROBE
+                claims[endpoint_id] = ProbeRight.GRANTED
                 claimed = health._replace(circuit_open_until=now + LEASE_TTL)
                 delivery_store.replace_health(tx, endpoint_id, claimed)
         return claims
@@ -370,11 +370,11 @@ def _counts(ended: EndedAttempt, row: WebhookDeliveryRecord) -> bool:
     return row.status not in _FINAL and (ended.sent.is_success or row.lease == ended.delivery.lease)
 
 
-def _without_second_probes(rows: Sequence[DueDelivery], claims: Mapping[UUID, Claim]) -> Iterator[DueDelivery]:
+def _without_second_probes(rows: Sequence[DueDelivery], claims: Mapping[UUID, ProbeRight]) -> Iterator[DueDelivery]:
     """Yield the deliveries, but of an endpoint whose circuit is open only the one that is its probe."""
     probed = set[UUID]()
     for row in rows:
         claim = claims[row.endpoint_id]
-        if claim is Claim.NOT_NEEDED or (claim is Claim.PROBE and row.endpoint_id not in probed):
+        if claim is ProbeRight.NOT_NEEDED or (claim is ProbeRight.GRANTED and row.endpoint_id not in probed):
             probed.add(row.endpoint_id)
             yield row

@@ -71,7 +71,7 @@ def test_good_rows_are_sent_however_many_are_bad(lab: Lab) -> None:
     assert (line, message[:27]) == (6, "/score: 999 is outside of 0")
 
 
-def test_no_signals_are_none(lab: Lab) -> None:
+def test_an_empty_load_records_no_signal(lab: Lab) -> None:
     assert lab.signals.add_many([]).accepted == 0
 
 

@@ -118,7 +118,7 @@ def test_every_form_has_the_same_rows(doors: dict[str, Lab], door: str, tmp_path
 
 
 @pytest.mark.parametrize("door", ["in process", "over HTTP"])
-def test_a_query_reads_this(doors: dict[str, Lab], door: str) -> None:
+def test_a_query_reads_the_rows_under_the_name_this(doors: dict[str, Lab], door: str) -> None:
     lab = doors[door]
     counted = lab.signals.sql(COUNTS, [50]).df()
 

@@ -182,7 +182,7 @@ def test_it_leads_to_its_status_and_to_the_log(
 
 
 @pytest.mark.own_world
-def test_one_that_ends_says_when_in_both_forms(
+def test_an_attestation_that_expires_has_its_expiry_in_both_forms(
     clock: FixedClock, owner: httpx.Client, stranger: httpx.Client, issuer: dict[str, Any]
 ) -> None:
     clock.advance(timedelta(milliseconds=250))

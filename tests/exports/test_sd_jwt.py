@@ -160,7 +160,9 @@ def test_export_is_deterministic_with_unguessable_salts(
     assert {len(base64.urlsafe_b64decode(salt + "==")) for salt in salts} == {16}
 
 
-def test_one_that_ends_says_when(owner: httpx.Client, clock: FixedClock, issuer: dict[str, Any]) -> None:
+def test_an_attestation_that_expires_has_its_expiry_in_the_token(
+    owner: httpx.Client, clock: FixedClock, issuer: dict[str, Any]
+) -> None:
     ends = clock.now() + timedelta(days=30, milliseconds=999)
     made = mint_attestation(owner, issuer, expiry_at=format_time(ends))
 

@@ -50,7 +50,7 @@ def imported_modules(tree: ast.AST) -> set[str]:
     }
 
 
-def test_there_are_five() -> None:
+def test_there_are_five_notebooks() -> None:
     assert [book.stem for book in BOOKS] == NAMES
 
 

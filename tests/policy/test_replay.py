@@ -252,7 +252,7 @@ def test_unused_column_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 
 def test_contexts_must_be_parquet_file_or_pattern(past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies in a folder was never meant, and the current one least of all."""
+    """A folder is refused, and so is the empty text, which would be the current folder."""
     monkeypatch.chdir(past.parent)
     (tmp_path / "text.parquet").write_text("no Parquet at all")
     for path in ("", ".", past.parent, tmp_path / "none.parquet", tmp_path / "text.parquet"):

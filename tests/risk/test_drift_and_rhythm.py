@@ -21,7 +21,7 @@ def test_empty_class_leaves_psi_finite_and_symmetric() -> None:
 
 
 @pytest.mark.parametrize(("psi", "level"), [(0.0999, "stable"), (0.1, "moderate"), (0.25, "major"), (None, "too_few")])
-def test_level_of_a_psi(psi: float | None, level: str) -> None:
+def test_a_psi_has_the_level_of_its_published_bounds(psi: float | None, level: str) -> None:
     assert find_drift_level(psi) is DriftLevel(level)
 
 

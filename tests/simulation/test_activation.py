@@ -141,8 +141,8 @@ def test_set_after_is_the_deciding_set_after_activation(lab: Installation, calle
         assert (foretold["set_before"], foretold["set_after"]) == (before, after)
 
 
-def test_report_over_a_window_is_rejected(lab: Installation, caller: Caller, clock: FixedClock) -> None:
-    """A window that holds all of it is; one that an earlier decision lies before, or that is empty, is not."""
+def test_report_over_a_part_of_the_history_is_rejected(lab: Installation, caller: Caller, clock: FixedClock) -> None:
+    """A report over all decisions is accepted; one that leaves a decision out, before or after its window, is not."""
     question = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
     lab.policy_decisions.evaluate_and_record(question, {}, caller=caller)
     policy, start = made(lab, caller), clock.now()

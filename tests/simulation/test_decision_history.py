@@ -290,7 +290,7 @@ def test_contexts_file_has_no_recorded_decisions(story: Story, tmp_path: Path) -
 
 
 def test_contexts_must_be_parquet_file_or_pattern(story: Story, tmp_path: Path) -> None:
-    """What lies below a folder was never meant."""
+    """A folder is refused: its files are chosen by a pattern."""
     story.decide(trust_tier="BASIC")
     (tmp_path / "below").mkdir()
     story.lab.lake(story.caller).decisions.to_parquet(tmp_path / "below" / "past.parquet")

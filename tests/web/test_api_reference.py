@@ -145,7 +145,7 @@ def test_codes_of_the_contract_are_closed(document: JsonObject) -> None:
     assert "key_rotated" in schemas["ReasonCode"]["enum"]
 
 
-def test_null_is_a_type(document: JsonObject) -> None:
+def test_a_field_that_may_be_null_lists_null_as_a_type(document: JsonObject) -> None:
     assert [each for each in all_schemas(document) if each.get("nullable")] == []
 
 

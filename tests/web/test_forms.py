@@ -174,7 +174,7 @@ def test_any_other_form_is_rejected(wrong: bytes) -> None:
         scan(wrong)
 
 
-def test_limits_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_is_read_at_its_limit_and_refused_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(form, "FILE_LIMIT_BYTES", len(FILE))
     assert scan(FORM).payload.size == len(FILE)
 

@@ -23,7 +23,7 @@ from attestlab.policy.language.attributes import OPERATORS, AttributeValue
 from attestlab.policy.language.context import Values
 
 
-class Truth(StrEnum):
+class TruthValue(StrEnum):
     """The truth value of a leaf or a condition; only the conditions of ALLOW rules can be unknown."""
 
     TRUE = "true"
@@ -38,7 +38,7 @@ class ExplainedNode:
     """
 
     kind: str
-    truth: Truth
+    truth: TruthValue
     parts: tuple[ExplainedNode, ...] = ()
     attr: str | None = None
     op: str | None = None
@@ -64,7 +64,7 @@ class ExplainedRule:
     @property
     def matched(self) -> bool:
         """Whether the rule matches."""
-        return self.when.truth is Truth.TRUE
+        return self.when.truth is TruthValue.TRUE
 
 
 def explain(policy: Policy, values: Values) -> tuple[ExplainedRule, ...]:
@@ -89,22 +89,22 @@ def explain_tree(tree: ConditionTree, values: Values, effect: Effect) -> Explain
     parts = tuple(explain_tree(part, values, effect) for part in tree.parts)
     truths = {part.truth for part in parts}
     if isinstance(tree, AllOf):
-        return ExplainedNode("all", _combine(truths, Truth.FALSE, Truth.TRUE), parts)
-    return ExplainedNode("any", _combine(truths, Truth.TRUE, Truth.FALSE), parts)
+        return ExplainedNode("all", _combine(truths, TruthValue.FALSE, TruthValue.TRUE), parts)
+    return ExplainedNode("any", _combine(truths, TruthValue.TRUE, TruthValue.FALSE), parts)
 
 
-_NOT = {Truth.TRUE: Truth.FALSE, Truth.FALSE: Truth.TRUE, Truth.UNKNOWN: Truth.UNKNOWN}
+_NOT = {TruthValue.TRUE: TruthValue.FALSE, TruthValue.FALSE: TruthValue.TRUE, TruthValue.UNKNOWN: TruthValue.UNKNOWN}
 
 
-def _combine(truths: set[Truth], decides: Truth, otherwise: Truth) -> Truth:
+def _combine(truths: set[TruthValue], decides: TruthValue, otherwise: TruthValue) -> TruthValue:
     if decides in truths:
         return decides
-    return Truth.UNKNOWN if Truth.UNKNOWN in truths else otherwise
+    return TruthValue.UNKNOWN if TruthValue.UNKNOWN in truths else otherwise
 
 
-def _comparison_truth(leaf: Comparison, actual: AttributeValue | None, effect: Effect) -> Truth:
+def _comparison_truth(leaf: Comparison, actual: AttributeValue | None, effect: Effect) -> TruthValue:
     if actual is None:
         if effect is Effect.ALLOW:
-            return Truth.UNKNOWN
-        return Truth.TRUE if holds_when_missing(leaf) else Truth.FALSE
-    return Truth.TRUE if OPERATORS[leaf.op].holds(actual, leaf.value) else Truth.FALSE
+            return TruthValue.UNKNOWN
+        return TruthValue.TRUE if holds_when_missing(leaf) else TruthValue.FALSE
+    return TruthValue.TRUE if OPERATORS[leaf.op].holds(actual, leaf.value) else TruthValue.FALSE

@@ -53,7 +53,7 @@ class OverLimit(RateLimited):
 
     def __init__(self, count: Count, *, caller: WebCaller | None = None, wait_s: float | None = None) -> None:
         wait_s = count.retry_after_s if wait_s is None else wait_s
-        error = RateLimited.over(
+        error = RateLimited.of_limit(
             "Too many requests. Retry after the time in Retry-After.",
             limit=count.limit,
             window_s=count.window_s,

@@ -197,7 +197,7 @@ def test_suspend_an_issuer_knowing_the_consequences_and_see_who_approved(tasks: 
     assert f"You asked to suspend {issuer.name} “{reason}”" in trail
 
 
-def test_what_an_api_key_did(tasks: Tasks, lab: Lab) -> None:
+def test_the_trail_shows_everything_that_an_api_key_did(tasks: Tasks, lab: Lab) -> None:
     made = lab.issuers.create("Night School", "night.example.edu", jurisdiction="CH")
     lab.lists.add("deny", "user", "mallory", reason="seen in three rings")
     rows = lab.sql("select seq from audit where actor_id = ? order by seq desc", [str(lab.me().id)])

@@ -16,7 +16,7 @@ def test_no_text_leaves_its_element_or_its_attribute(value: str) -> None:
     assert safe.html('<b title="{it}">{it}</b>', it=value).count("<") == 2
 
 
-def test_markup_of_ours_stays() -> None:
+def test_markup_of_templates_is_not_escaped_again() -> None:
     assert safe.html("<p>{inner}</p>", inner=safe.html("<b>{it}</b>", it="<i>")) == "<p><b>&lt;i&gt;</b></p>"
     assert safe.join([Markup("<b>"), Markup("</b>")]) == "<b></b>"
 

@@ -32,7 +32,7 @@ def copy_analysis(state: PolicyState) -> str:
     return f"analysis = lab.policies.analyze({write_policy(state)})\nanalysis.findings.df()"
 
 
-MAX_BUTTON_CHARS: Final = 8_000  # of a text that a button carries, once for each rule
+MAX_BUTTON_CHARS: Final = 8_000  # of a policy, because the button of each rule has a changed copy in its markup
 MINUS: Final = "\N{MINUS SIGN}"
 _COLUMNS: Final = (
     widgets.TableColumn("Rule"),
