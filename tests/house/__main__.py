@@ -25,6 +25,7 @@ PLACES: dict[str, Callable[[], Iterable[object]]] = {
     "type-only imports": structure.type_only_imports,
     "private attributes of libraries": measures.private_attributes,
     "declarations of an attestation's fields": structure.declarations_of_attestations,
+    "functions that return a wire model": structure.wire_functions,
 }
 
 
@@ -48,7 +49,7 @@ def report(name: str, places: list[object], shown: int | None) -> None:
 def list_figures() -> Iterator[tuple[str, object]]:
     """Yield what is measured by a number: fields, dashboards, modules, words."""
     yield "records that repeat a table", structure.record_classes()
-    yield "functions from row to wire", structure.renderers()
+    yield "renderers of rows that are declared", structure.row_renderers()
     yield from _list_dashboards()
     yield from _list_modules()
     for word, count in words.count_private_words().most_common():

@@ -21,6 +21,7 @@ ATTESTATION_FIELDS = frozenset(
 FIELDS_OF_A_DECLARATION = 6
 """Fields of an attestation from which on a class or call counts as one more place that lists them."""
 _CAPITALISED = re.compile(r"^[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*$")
+_WIRE_MODEL = re.compile(r"\b[A-Z]\w*Out\b")
 DASHBOARDS = PACKAGES["attestlab_dashboards"]
 
 
@@ -126,7 +127,20 @@ def record_classes() -> int:
     return sum(len(re.findall(r"^class \w+Record\b", source(path), re.MULTILINE)) for path in paths)
 
 
-def renderers() -> int:
-    """Count the functions that turn a row into its form on the wire."""
-    pattern = re.compile(r"^ *def (render_\w+|of|\w+_out)\(", re.MULTILINE)
-    return sum(len(pattern.findall(source(path))) for path in MODULES if PACKAGES["attestlab"] in path.parents)
+def wire_functions() -> Iterator[Place]:
+    """Find functions of the service that return a wire model, and are neither handlers nor verbs of the client."""
+    for path in MODULES:
+        if PACKAGES["attestlab"] in path.parents and PACKAGES["attestlab"] / "client" not in path.parents:
+            yield from (place(path, node.lineno, node.name) for node in nodes(path) if _returns_wire_model(node))
+
+
+def _returns_wire_model(node: ast.AST) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.returns is None:
+        return False
+    is_handler = any(ast.unparse(each).startswith("routes.") for each in node.decorator_list)
+    return not is_handler and bool(_WIRE_MODEL.search(ast.unparse(node.returns)))
+
+
+def row_renderers() -> int:
+    """Count the declared renderers, which copy a row to its wire model by name."""
+    return sum(len(re.findall(r"= RowRenderer\(", source(path))) for path in MODULES)
