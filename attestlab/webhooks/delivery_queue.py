@@ -37,6 +37,7 @@ from attestlab.webhooks.tables import WebhookAttemptRecord, WebhookDeliveryRecor
 LEASE_TTL = timedelta(seconds=30)
 LEASE_RENEWAL_INTERVAL_S = 10.0
 POLL_INTERVAL_S = 0.3
+MAX_RETRIES_MADE_DUE_PER_WRITE = 500  # about 10 ms under the writer's lock
 ACTOR = SystemActor("attestlab-webhooks")
 ENDPOINT_DISABLED = "endpoint disabled"
 WARNED_ROLES = (Role.OWNER, Role.ADMIN)
@@ -270,7 +271,7 @@ class WebhookQueue:
     ) -> None:
         for delivery, sent in attempts:
             if sent.is_success:
-                health = schedule.HEALTHY
+                health = self._health_after_success(tx, endpoint_id, health, sent)
                 continue
             health = schedule.health_after_failure(
                 health, began_at=sent.at, at=sent.ended_at, is_probe=delivery.is_probe
@@ -283,6 +284,16 @@ class WebhookQueue:
             elif action is EndpointAction.WARN and self._warn(tx, endpoint_id, health, sent):
                 health = health._replace(warned_at=sent.ended_at)
         delivery_store.replace_health(tx, endpoint_id, health)
+
+    def _health_after_success(
+        self, tx: Transaction, endpoint_id: UUID, health: EndpointHealth, sent: SentAttempt
+    ) -> EndpointHealth:
+        """Make due what waits for an endpoint that was failing; while a part of it is left, it has probes."""
+        if not health.is_circuit_open:
+            return schedule.HEALTHY
+        limit = MAX_RETRIES_MADE_DUE_PER_WRITE
+        made_due = delivery_store.make_retries_due(tx.exec, endpoint_id, now=sent.ended_at, limit=limit)
+        return schedule.HEALTHY if made_due < limit else schedule.ANSWERING
 
     def _disable(self, tx: Transaction, endpoint_id: UUID, reason: DisabledReason, sent: SentAttempt) -> None:
         row = delivery_store.list_endpoints_by_id(tx.exec, [endpoint_id])[endpoint_id]

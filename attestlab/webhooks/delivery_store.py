@@ -136,6 +136,20 @@ _WAITING_OF_ENDPOINT = (
     .order_by(deliveries.c.next_attempt_at)
     .limit(bindparam("limit"))
 )
+_LATER_RETRIES = (
+    select(deliveries.c.id)
+    .where(
+        deliveries.c.endpoint_id == bindparam("endpoint"),
+        deliveries.c.next_attempt_at > bindparam("now"),
+        deliveries.c.updated_at <= bindparam("now"),
+        _IS_NOT_LEASED,
+    )
+    .order_by(deliveries.c.next_attempt_at)
+    .limit(bindparam("limit"))
+)
+_MAKE_DUE = (
+    deliveries.update().where(deliveries.c.id.in_(_LATER_RETRIES)).values(next_attempt_at=deliveries.c.created_at)
+)
 _LAST_ATTEMPT = select(func.max(attempts.c.seq))
 
 
@@ -196,6 +210,15 @@ def update_deliveries(tx: Transaction, names: tuple[str, ...], rows: Sequence[di
     """Update the columns `names` of deliveries; each row has their id too."""
     if rows:
         tx.bulk_update(deliveries, names, rows)
+
+
+def make_retries_due(execute: Execute, endpoint_id: UUID, *, now: datetime, limit: int) -> int:
+    """Make up to `limit` retries of an endpoint due whose time comes after `now`; returns how many there were.
+
+    They are due since their creation, so that workers attempt the oldest first. A delivery that failed after `now`
+    stays on its schedule.
+    """
+    return execute(_MAKE_DUE, {"endpoint": endpoint_id, "now": now, "limit": limit}).rowcount
 
 
 def next_attempt_seq(execute: Execute) -> int:

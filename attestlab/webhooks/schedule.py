@@ -46,6 +46,7 @@ class EndpointHealth(NamedTuple):
 
 
 HEALTHY = EndpointHealth()
+ANSWERING = EndpointHealth(consecutive_failures=CIRCUIT_FAILURES)  # probes follow at once until all that waits is due
 
 
 class EndpointAction(Enum):

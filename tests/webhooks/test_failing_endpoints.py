@@ -18,14 +18,14 @@ from attestlab.orgs.rules import Caller
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
 from attestlab.web.delivery_worker import DeliveryWorker
-from attestlab.webhooks import delivery_store, schedule
+from attestlab.webhooks import delivery_queue, delivery_store, schedule
 from attestlab.webhooks.delivery_queue import LEASE_TTL, POLL_INTERVAL_S
 from attestlab.webhooks.http_transport import OutgoingRequest, ReceiverResponse
 from attestlab.webhooks.rules import WebhookDeliveryStatus
 from support.fork_server import call_at_once
 from support.receivers import ReceiverConnection, serve_receiver
 from support.timeouts import WAIT_TIMEOUT_S
-from support.webhook_delivery import OK, Bench, ScriptedTransport, silent
+from support.webhook_delivery import OK, Answer, Bench, ScriptedTransport, responding, silent
 
 pytestmark = pytest.mark.both_engines
 
@@ -33,6 +33,7 @@ SECOND = timedelta(seconds=1)
 DEADLINE = timedelta(seconds=5)
 POLL = timedelta(seconds=POLL_INTERVAL_S)
 FAILED, DELIVERED = WebhookDeliveryStatus.FAILED, WebhookDeliveryStatus.DELIVERED
+BUSY = responding(503, retry_after="60")
 
 
 @dataclass
@@ -87,21 +88,21 @@ def test_of_ten_waiting_events_none_is_a_minute_late(
     assert min(after.at - before.at for before, after in itertools.pairwise(failing)) >= max(SECOND, takes)
 
 
-def open_circuit(bench: Bench, caller: Caller, *, events: int) -> UUID:
+def open_circuit(bench: Bench, caller: Caller, *, events: int, answer: Answer = silent) -> UUID:
     """Let attempts fail until the endpoint counts as failing; returns its id."""
     endpoint_id = bench.endpoint(caller)
     bench.publish(caller, events)
-    bench.transport.answer = silent
+    bench.transport.answer = answer
     assert [bench.step(), bench.step()] == [8, 8]
     assert bench.health(endpoint_id).is_circuit_open
     return endpoint_id
 
 
-def test_an_endpoint_that_answers_again_gets_at_once_what_is_due(
+def test_an_endpoint_that_answers_again_gets_at_once_what_waits(
     lab: Installation, caller: Caller, clock: FixedClock
 ) -> None:
     bench = Bench(lab)
-    endpoint_id = open_circuit(bench, caller, events=40)
+    endpoint_id = open_circuit(bench, caller, events=40, answer=BUSY)
     made = len(bench.attempts())
     clock.advance(SECOND)
     bench.transport.answer = OK
@@ -112,6 +113,106 @@ def test_an_endpoint_that_answers_again_gets_at_once_what_is_due(
 
     assert {row.status for row in bench.deliveries()} == {DELIVERED}
     assert sum(row.attempt_count for row in bench.deliveries()) == len(bench.attempts()) == made + 40
+
+
+def test_of_what_waits_the_oldest_is_sent_first_once_the_endpoint_answers(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
+    """The receiver asked for a minute before each retry; the delivery that it accepts first is the newest."""
+    bench = Bench(lab)
+    bench.endpoint(caller)
+    bench.transport.answer = BUSY
+    for _ in range(schedule.CIRCUIT_FAILURES):
+        bench.publish(caller)
+        assert bench.step() == 1
+        clock.advance(SECOND)
+    bench.publish(caller)
+    bench.transport.answer = OK
+
+    assert [bench.step() for _ in range(4)] == [1, 8, 2, 0]
+
+    *waiting, newest = [row.id for row in bench.deliveries()]
+    accepted = [attempt.delivery_id for attempt in bench.attempts()][schedule.CIRCUIT_FAILURES :]
+    assert (accepted[0], {*accepted[1:9]}, {*accepted[9:]}) == (newest, {*waiting[:8]}, {*waiting[8:]})
+
+
+def test_a_delivery_that_fails_again_continues_its_schedule(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
+    bench = Bench(lab)
+    open_circuit(bench, caller, events=17, answer=BUSY)
+    clock.advance(SECOND)
+    bench.transport.answer = OK
+    assert bench.step() == 1
+    bench.transport.answer = silent
+
+    assert bench.step() == 8
+
+    again = [row for row in bench.deliveries() if row.attempt_count == 2]
+    assert [row.next_attempt_at for row in again] == [clock.now() + schedule.RETRY_DELAYS[1]] * 8
+
+
+def test_what_waits_for_an_endpoint_that_answers_becomes_due_in_parts(
+    lab: Installation, caller: Caller, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part wants a probe that is accepted, without a pause between them; a refusal makes the endpoint fail."""
+    monkeypatch.setattr(delivery_queue, "MAX_RETRIES_MADE_DUE_PER_WRITE", 6)
+    bench = Bench(lab)
+    endpoint_id = open_circuit(bench, caller, events=17, answer=BUSY)
+    clock.advance(SECOND)
+    bench.transport.answer = OK
+    assert [bench.step(), bench.step()] == [1, 1]
+    assert bench.health(endpoint_id) == schedule.ANSWERING
+
+    bench.transport.answer = BUSY
+    assert [bench.step(), bench.step()] == [1, 0]
+    assert bench.health(endpoint_id).failing_since == clock.now()
+
+    clock.advance(SECOND)
+    bench.transport.answer = OK
+    assert [bench.step() for _ in range(4)] == [1, 8, 6, 0]
+    assert {row.status for row in bench.deliveries()} == {DELIVERED}
+    assert bench.health(endpoint_id) == schedule.HEALTHY
+
+
+def test_a_success_makes_nothing_due_that_another_worker_attempts_or_that_failed_later(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
+    bench, other = Bench(lab), Bench(lab)
+    other.transport.answer = BUSY
+    endpoint_id = bench.endpoint(caller)
+    bench.publish(caller, 3)
+    bench.dispatch()
+    failing = bench.lease(at_most=1)
+    accepted = bench.attempt(bench.lease(at_most=1))
+    bench.lease()
+    clock.advance(SECOND)
+    failed = other.attempt(failing)
+    with lab.storage.write() as tx:
+        health = schedule.HEALTHY._replace(consecutive_failures=schedule.CIRCUIT_FAILURES)
+        delivery_store.replace_health(tx, endpoint_id, health)
+
+    bench.record([*failed, *accepted])
+
+    assert bench.step() == 0
+    assert [row.next_attempt_at for row in bench.deliveries() if row.status == "retrying"] == [
+        clock.now() + 60 * SECOND
+    ]
+
+
+def test_the_first_success_after_a_few_failures_makes_nothing_due(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
+    """A receiver that rejects one event and takes the others gets that one on the schedule."""
+    bench = Bench(lab)
+    bench.endpoint(caller)
+    bench.publish(caller)
+    bench.transport.answer = BUSY
+    assert bench.step() == 1
+    bench.transport.answer = OK
+    bench.publish(caller)
+
+    assert [bench.step(), bench.step()] == [1, 0]
 
 
 def test_several_workers_make_one_attempt_at_a_time(lab: Installation, caller: Caller, clock: FixedClock) -> None:
