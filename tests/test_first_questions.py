@@ -117,3 +117,54 @@ def test_a_pending_request_needs_the_approval_of_another_person(ann: Lab) -> Non
     assert ann.me().roles == ["owner"]
     assert waiting.requested_by != ann.me().id
     assert ann.issuers.approve(waiting).status == "APPROVED"
+
+
+def test_most_deliveries_were_accepted_some_after_a_retry_and_a_few_never(lab: Lab) -> None:
+    ends = lab.sql(
+        "select endpoint_id, delivery_id, max(number) as attempts, bool_or(success) as accepted,"
+        " arg_max(error, number) as error from deliveries group by all"
+    ).df()
+    accepted, failed = ends[ends["accepted"]], ends[~ends["accepted"]]
+
+    assert ends["endpoint_id"].nunique() == 2
+    assert len(accepted) > 10 * len(failed)
+    assert set(accepted["attempts"]) == {1, 2}
+    assert set(failed["attempts"]) == {1, 8}
+    assert set(failed["error"]) == {"No response within 5 seconds.", "The receiver answered with status 410."}
+
+
+def test_no_delivery_waits_and_no_endpoint_is_active(lab: Lab) -> None:
+    """A served demo must contact no host; one receiver asked for no more, Ben disabled the other one."""
+    endpoints = list(lab.webhooks)
+
+    assert {each.disabled_reason for each in endpoints} == {"gone", "requested"}
+    assert {each.status for each in endpoints} == {"disabled"}
+    assert {each.status for endpoint in endpoints for each in lab.webhooks.deliveries(endpoint)} == {
+        "delivered",
+        "failed",
+    }
+
+
+def test_challenges_were_passed_or_failed_or_are_pending(lab: Lab) -> None:
+    results = lab.sql(
+        "select coalesce(event_type, 'pending') as result, count(*) as n from challenges"
+        " left join raw_events on data->>'decision_id' = challenges.id where challenge_required group by all"
+    ).df()
+
+    assert set(results["result"]) == {"challenge.passed", "challenge.failed", "pending"}
+
+
+def test_no_challenge_is_required_of_who_is_on_the_allow_list(lab: Lab) -> None:
+    (robot,) = lab.lists.list(list="allow")
+    exempt = lab.sql("select distinct subject_id from challenges where not challenge_required")
+
+    assert [row["subject_id"] for row in exempt] == [robot.entity_id]
+
+
+def test_denied_addresses_have_signals(lab: Lab) -> None:
+    denied = [each.entity_id for each in lab.lists.list(list="deny", entity_type="ip")]
+    query = "select distinct details->>'ip' as ip from signals where details->>'ip' in (select unnest(?))"
+    known = lab.sql(query, [denied])
+
+    assert len(denied) > 1
+    assert {row["ip"] for row in known} == set(denied)

@@ -119,9 +119,9 @@ def demo_world(
     """Create a demo installation in `folder`, by default a temporary one, in the time of `clock`; takes some 20 s.
 
     Its issuers are older than a year, in which they minted 1,300 attestations. Others verified them, and some failed.
-    There are 5,200 policy decisions, 100,000 risk signals with their cases, raw events, and changes that one person
-    requested and another approved. Without `history` everything is new, and there are the people and their documents
-    alone; that takes a second.
+    There are 5,200 policy decisions, 100,000 risk signals with their cases, raw events, challenges, webhook deliveries,
+    and changes that one person requested and another approved. Without `history` everything is new, and there are the
+    people and their documents alone; that takes a second.
 
     Args:
         folder: of the installation, which does not exist yet.

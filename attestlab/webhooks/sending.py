@@ -69,12 +69,13 @@ class DeliverySender:
         except Exception as error:  # a fault of ours, which must not repeat the delivery without end
             logging_setup.log_part_failure(error, part="webhooks")
             return SentAttempt(at, self._clock.now(), None, 0, "The service could not send the delivery.")
-        return self._describe(response, at)
+        return describe_response(response, at=at, ended_at=self._clock.now())
 
-    def _describe(self, response: ReceiverResponse, at: datetime) -> SentAttempt:
-        ended_at = self._clock.now()
-        error = None if response.is_success else f"The receiver answered with status {response.status}."
-        header = None if response.is_success else response.headers.get(RETRY_AFTER)
-        retry_after = parse_retry_after(header, now=ended_at, limit=schedule.MAX_RETRY_AFTER)
-        excerpt = response.excerpt or None
-        return SentAttempt(at, ended_at, response.status, response.elapsed_ms, error, excerpt, retry_after)
+
+def describe_response(response: ReceiverResponse, *, at: datetime, ended_at: datetime) -> SentAttempt:
+    """Return the outcome of an attempt that began at `at` and that the receiver answered."""
+    error = None if response.is_success else f"The receiver answered with status {response.status}."
+    header = None if response.is_success else response.headers.get(RETRY_AFTER)
+    retry_after = parse_retry_after(header, now=ended_at, limit=schedule.MAX_RETRY_AFTER)
+    excerpt = response.excerpt or None
+    return SentAttempt(at, ended_at, response.status, response.elapsed_ms, error, excerpt, retry_after)

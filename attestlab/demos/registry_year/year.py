@@ -11,8 +11,10 @@ from operator import attrgetter
 from random import Random
 
 from attestlab.demos.history.rewound_clock import RewoundClock
+from attestlab.demos.registry_year.challenges import PastChallenges
 from attestlab.demos.registry_year.changes import CHANGES, Proceedings
 from attestlab.demos.registry_year.checks import Checks
+from attestlab.demos.registry_year.receivers import Receivers
 from attestlab.demos.registry_year.registry import RegistryDesk
 from attestlab.demos.registry_year.rhythms import draw_batches
 from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
@@ -58,7 +60,9 @@ class RegistryYear:
             ),
             *_list_actions(registry, team, seed),
             *Checks(registry, caller, seed=seed).list_actions(),
+            *PastChallenges(lab, team["ben"]).list_actions(),
         ]
+        actions += Receivers(lab, clock, team["ben"], seed=seed).list_actions(actions)
         self._waiting = deque(sorted(actions, key=attrgetter("days_ago"), reverse=True))
 
     def live_until(self, behind: timedelta) -> None:
