@@ -49,8 +49,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Attestation and verification infrastructure.\n\n"
     "Exit status of every command: 0 done, 1 done with the negative result that its help names, 2 refused (nothing was "
-    "done, unless its help says so), 3 could not check, 130 ended by Ctrl-C. Results are on stdout, messages on "
-    "stderr.\n\n"
+    "done, unless its help says so), 3 could not check, or an error of the program, 130 ended by Ctrl-C. Results are "
+    "on stdout, messages on stderr.\n\n"
     "Examples:\n\n"
     "  attestlab demo --port 8080\n\n"
     "  attestlab init --data lab --json\n\n"
@@ -226,7 +226,8 @@ def verify(
 ) -> None:
     """Verify offline: a proof bundle against a pinned trust policy, or an Open Badge against its issuer's keys.
 
-    Exit status: 0 VALID, 1 another verdict, 2 unusable input, 3 could not check.
+    Exit status: 0 VALID, 1 another verdict, 2 unusable input, such as a bundle that contradicts itself, 3 could not
+    check, such as without a trust policy or a package.
 
     Example: attestlab verify bundle.json --file diploma.pdf --trust log.policy
     """

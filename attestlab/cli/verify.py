@@ -23,7 +23,8 @@ from attestlab.attestations.bundle.verifier import verify_bundle
 from attestlab.attestations.rules import Reason, Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.cli.colors import BAD, GOOD, OPEN, paint
-from attestlab.core.errors import AttestLabError, NewerFormat
+from attestlab.cli.unforeseen import COULD_NOT_CHECK, explain_unforeseen
+from attestlab.core.errors import AttestLabError, MissingExtra, NewerFormat
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.log.note.trust_policy import TrustPolicy
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 NO_DOCUMENT = "attestlab: The attestation has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
-VALID, OTHER_VERDICT, UNUSABLE, COULD_NOT_CHECK = 0, 1, 2, 3
+VALID, OTHER_VERDICT, UNUSABLE = 0, 1, 2
 MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "-"}
 COLORS = {State.OK: GOOD, State.FAILED: BAD, State.OPEN: OPEN, State.NOT_CHECKED: OPEN}
 SILENT = {
@@ -42,7 +43,6 @@ SILENT = {
     "key": "the key is active",
 }
 READ_BYTES = 1024 * 1024
-UNFORESEEN = "The bundle could not be checked, because of an error in this program. Please report it:"
 NO_TRUST = (
     "No trust policy: a bundle cannot prove its own trustworthiness. Pin the log's key in a file "
     "(`log <vkey>` and `quorum none`) and name it with --trust or ATTESTLAB_TRUST."
@@ -85,7 +85,7 @@ def verify(
 ) -> int:
     """Verify a bundle, or an Open Badge, and print each step with its result; returns the exit status.
 
-    Whatever this function does not foresee ends with COULD_NOT_CHECK: a traceback has the status of a verdict.
+    Whatever this function does not foresee ends with COULD_NOT_CHECK.
     """
     try:
         with _explain("Unusable input: ", UNUSABLE):
@@ -101,7 +101,7 @@ def verify(
     except _NotChecked as error:
         return _fail(str(error), error.exit_status, as_json)
     except Exception as error:
-        return _fail(f"{UNFORESEEN} {type(error).__name__}: {error}", COULD_NOT_CHECK, as_json)
+        return _fail(explain_unforeseen(error), COULD_NOT_CHECK, as_json)
     emit(shown)
     return status
 
@@ -162,10 +162,10 @@ def _check_badge(content: bytes, issuer: Path | None, *, is_plain: bool) -> Badg
 
 @contextmanager
 def _explain(prefix: str = "", exit_status: int = COULD_NOT_CHECK) -> Iterator[None]:
-    """Say which input an error of the block is about; a newer format can never be checked."""
+    """Say which input an error of the block is about; the input is not at fault for a version or a package."""
     try:
         yield
-    except NewerFormat as error:
+    except (NewerFormat, MissingExtra) as error:
         raise _NotChecked(error.message) from error
     except (OSError, AttestLabError) as error:
         raise _NotChecked(f"{prefix}{error}", exit_status) from error

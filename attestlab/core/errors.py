@@ -278,14 +278,18 @@ class WorkAborted(Unavailable):
 
 
 class MissingExtra(AttestLabError, ImportError):
-    """Packages of an extra are not installed; the message names all of them and has the line that installs them."""
+    """Packages are not installed; the message names all of them and has the line that installs them.
+
+    They belong to an extra, or to a plain install (None), which something has damaged.
+    """
 
     code = "SERVICE_UNAVAILABLE"
 
-    def __init__(self, packages: Sequence[str], extra: str) -> None:
+    def __init__(self, packages: Sequence[str], extra: str | None) -> None:
         *others, last = packages
         named = f"packages {', '.join(others)} and {last} are" if others else f"package {last} is"
-        remedy = f"Install {'them' if others else 'it'}: pip install 'attestlab[{extra}]'"
+        whole = "attestlab" if extra is None else f"'attestlab[{extra}]'"
+        remedy = f"Install {'them' if others else 'it'}: pip install {whole}"
         super().__init__(
             f"The {named} not installed. {remedy}",
             details={"reason": "missing_extra", "extra": extra},

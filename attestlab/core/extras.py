@@ -69,13 +69,26 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The packages of each extra without those of the extras that it includes, with the module that each installs."""
 
+PLAIN: Final[Mapping[str, str]] = {
+    "cryptography": "cryptography",
+    "httpcore": "httpcore",
+    "httpx": "httpx",
+    "orjson": "orjson",
+    "pydantic": "pydantic",
+    "python-ulid": "ulid",
+    "rfc8785": "rfc8785",
+    "rich": "rich",
+    "typer": "typer",
+}
+"""The packages of a plain install, with the module that each installs."""
+
 
 @contextmanager
 def naming_extras() -> Iterator[None]:
-    """Name the extra of a package that is not installed.
+    """Name the package that is not installed, and its extra.
 
     Raises:
-        MissingExtra: the package belongs to an extra.
+        MissingExtra: the package belongs to an extra, or to a plain install.
     """
     try:
         yield
@@ -110,7 +123,7 @@ def list_packages(extra: str) -> dict[str, str]:
 
 
 def explain(error: ModuleNotFoundError) -> MissingExtra | None:
-    """Return the error that names the extra of a missing module; None for a module of no extra.
+    """Return the error that names the package of a missing module; None for a module that no package here installs.
 
     >>> explain(ModuleNotFoundError("No module named 'z3'", name="z3")).message
     "The package z3-solver is not installed. Install it: pip install 'attestlab[prove]'"
@@ -120,4 +133,19 @@ def explain(error: ModuleNotFoundError) -> MissingExtra | None:
         named = [package for package, installs in packages.items() if installs == module]
         if named:
             return MissingExtra(sorted({*named, *list_missing(extra)}), extra)
-    return None
+    plain = [package for package, installs in PLAIN.items() if installs == module]
+    return MissingExtra(plain, None) if plain else None
+
+
+def find_package(module: str) -> str:
+    """Find the package that installs a module, which most name like it.
+
+    >>> find_package("PIL.Image"), find_package("cryptography.exceptions")
+    ('pillow', 'cryptography')
+    """
+    top = module.partition(".")[0]
+    for packages in (PLAIN, *PACKAGES.values()):
+        for package, installs in packages.items():
+            if installs == top:
+                return package
+    return top

@@ -17,6 +17,7 @@ from attestlab.attestations.bundle.reader import BUNDLE_FORMAT, find_different
 from attestlab.attestations.bundle.verifier import examine_bundle, verify_bundle
 from attestlab.attestations.rules import Verdict
 from attestlab.cli import verify as verify_command
+from attestlab.cli.unforeseen import UNFORESEEN
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import NewerFormat, ValidationFailed
 from support.own_log import AT_S, PLACES, TRUST, TRUST_TEXT, change_entry, log_again
@@ -236,7 +237,7 @@ def test_whatever_a_bundle_holds_the_command_ends_with_a_documented_status(
             except (KeyError, TypeError, IndexError):  # an earlier change took the place away
                 continue
         codes.add(run(document, tmp_path))
-        assert verify_command.UNFORESEEN not in capsys.readouterr().err
+        assert UNFORESEEN not in capsys.readouterr().err
 
     attack()
     assert codes <= {0, 1, 2, 3}

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from attestlab.core.extras import INCLUDED, PACKAGES
+from attestlab.core.extras import INCLUDED, PACKAGES, PLAIN
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -42,6 +42,11 @@ def test_what_names_missing_packages_agrees_with_an_extra(extra: str) -> None:
     assert set(PACKAGES[extra]) == packages_of(extra)
     assert set(INCLUDED.get(extra, ())) == included
     assert [name for name, module in PACKAGES[extra].items() if module not in modules_of(name)] == []
+
+
+def test_what_names_missing_packages_agrees_with_a_plain_install() -> None:
+    assert set(PLAIN) == {canonicalize_name(Requirement(wanted).name) for wanted in PROJECT["dependencies"]}
+    assert [name for name, module in PLAIN.items() if module not in modules_of(name)] == []
 
 
 def test_every_import_is_of_a_named_package() -> None:

@@ -90,6 +90,14 @@ def test_plain_install_is_a_client_and_verifies_offline(plain: CleanEnvironment,
     assert plain.run("attestlab", *words).stdout.startswith("VALID")
 
 
+def test_a_damaged_install_does_not_judge_a_bundle(plain: CleanEnvironment) -> None:
+    with plain.without("cryptography"):
+        done = plain.run("attestlab", "verify", "bundle.json", "--trust", "trust.txt")
+
+    said = "attestlab: The package cryptography is not installed. Install it: pip install attestlab\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", said)
+
+
 def test_commands_of_the_plain_install_work_with_a_service(
     plain: CleanEnvironment, service: tuple[str, str, str]
 ) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -65,6 +66,17 @@ class CleanEnvironment:
             text=True,
             process_group=0,
         )
+
+    @contextmanager
+    def without(self, module: str) -> Iterator[None]:
+        """Take a module of a package away."""
+        link = self._packages / module
+        source = link.readlink()
+        link.unlink()
+        try:
+            yield
+        finally:
+            link.symlink_to(source)
 
     def check(self) -> str:
         """Return what `pip check` says about requirements that are not met."""
