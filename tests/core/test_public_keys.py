@@ -224,6 +224,14 @@ def test_a_new_rsa_key_has_an_exponent_that_every_verifier_reads(exponent, accep
         signing.load_new_public(Algorithm.RS256, spki)
 
 
+@pytest.mark.parametrize(("exponent", "shown"), [(3, "is 3;"), (2**64 + 1, "is a number of 65 bits;")])
+@pytest.mark.parametrize("load", [signing.load_public, signing.load_new_public])
+def test_a_refused_rsa_exponent_is_named_with_both_limits(load, exponent, shown):
+    limits = r"at least 65537 and below 2\^64, and that of a new key below 2\^31"
+    with pytest.raises(ValidationFailed, match=f"the RSA public exponent {shown} it must be odd, {limits}"):
+        load(Algorithm.RS256, rsa_spki(2**2047 + 1, exponent))
+
+
 def der(tag: int, *parts: bytes) -> bytes:
     body = b"".join(parts)
     size = bytes([len(body)]) if len(body) < 128 else b"\x82" + len(body).to_bytes(2, "big")

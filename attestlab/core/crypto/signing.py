@@ -190,10 +190,11 @@ class _Rsa:
 
     def require_sound(self, key: rsa.RSAPublicKey) -> None:
         if key.key_size not in RSA_BITS_ACCEPTED:
-            _refuse_key(f"the RSA key has {key.key_size} bits, not 2048 to 8192")
+            accepted = f"{RSA_BITS_ACCEPTED.start} to {RSA_BITS_ACCEPTED.stop - 1}"
+            _refuse_key(f"the RSA key has {key.key_size} bits, not {accepted}")
         numbers = key.public_numbers()
         if numbers.e not in RSA_EXPONENTS_ACCEPTED:
-            _refuse_key("the RSA public exponent is not odd, at least 65537 and below 2^64")
+            _refuse_key(_explain_exponent(numbers.e))
         if numbers.n % 2 == 0:
             _refuse_key("the RSA modulus is even")
 
@@ -209,6 +210,18 @@ class _Rsa:
         numbers = key.public_numbers()
         n, e = (number.to_bytes((number.bit_length() + 7) // 8, "big") for number in (numbers.n, numbers.e))
         return {"kty": "RSA", "n": b64url_encode(n), "e": b64url_encode(e)}
+
+
+def _explain_exponent(exponent: int) -> str:
+    """Explain which exponents are accepted, by the bounds of the check and by those of keys to register."""
+    shown = str(exponent) if exponent < RSA_EXPONENTS_ACCEPTED.stop else f"a number of {exponent.bit_length()} bits"
+    limit, new_limit = (
+        f"2^{each.stop.bit_length() - 1}" for each in (RSA_EXPONENTS_ACCEPTED, RSA_EXPONENTS_REGISTERED)
+    )
+    return (
+        f"the RSA public exponent is {shown}; it must be odd, at least {RSA_EXPONENTS_ACCEPTED.start} and below "
+        f"{limit}, and that of a new key below {new_limit}"
+    )
 
 
 def _pss(digest: hashes.HashAlgorithm) -> padding.PSS:
