@@ -102,7 +102,8 @@ class Installation:
         self.keyring = keys
         self.portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
         self.counters = Counters.open(storage.url, settings.data, reachability=storage.reachability)
-        self.guard, self.fsck_record = HeadGuard(settings.data / HEAD_GUARD), FsckRecord(settings.data / FSCK_RECORD)
+        self.guard = HeadGuard(settings.data / HEAD_GUARD, is_shared=not storage.is_sqlite)
+        self.fsck_record = FsckRecord(settings.data / FSCK_RECORD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.status_lists = StatusListPublisher(storage=storage, log=self.log, clock=clock)
         self.mails = Mails(keyring=keys, clock=clock)
@@ -326,7 +327,7 @@ class Installation:
     def _check_head_guard(self) -> None:
         self.guard.ensure_durable()
         with self.storage.read() as connection:
-            if self.guard.read() is None and self.log.size(connection):
+            if self.guard.read() is None:
                 self.log.check_guard(connection)
 
     def _check_keyring(self) -> None:

@@ -31,6 +31,10 @@ NOT_SEEN = (
     "there. Read size and root_hash at /v1/log/head of a server that signed last, or from a witness or follower. "
     "Nothing was accepted."
 )
+NOT_THE_ONE = (
+    "The records have another head than the given one. They may be those of a standby that was behind when it was "
+    "promoted, or the log grew: read the newest head again where it was signed. Nothing was accepted."
+)
 
 
 def accept_head(
@@ -50,7 +54,7 @@ def accept_head(
 
     Entries signed after this head are abandoned; `attestlab log fsck` reports that from then on.
     On SQLite, a script confirms with --yes, or with --size and --root together. On PostgreSQL, --size and
-    --root of a head that you saw elsewhere are required.
+    --root of a head that you saw elsewhere are required, and the head is shown only if they match.
 
     Exit status: 0 accepted, or nothing was to accept; 2 not confirmed, or another head than the given one.
 
@@ -59,15 +63,16 @@ def accept_head(
     with report_errors(), open_installation(data, database_url) as lab:
         from attestlab.log.head_acceptance import accept_head, examine_head
 
+        is_seen = size is not None and root is not None
         with lab.storage.read() as connection:
             restored = examine_head(connection, lab.guard)
+        if restored.objection is not None:
+            if lab.guard.is_shared and not is_seen:
+                fail(NOT_SEEN, UNUSABLE)
+            _require_expected(restored, size, root, is_named=not lab.guard.is_shared)
         if not as_json:
             _print_head(restored)
         if restored.objection is not None:
-            _require_expected(restored, size, root)
-            is_seen = size is not None and root is not None
-            if not lab.storage.is_sqlite and not is_seen:
-                fail(NOT_SEEN, UNUSABLE)
             if not (is_confirmed or is_seen):
                 _confirm(
                     "Are these the newest records that exist, and should the log continue from here?",
@@ -116,14 +121,15 @@ def _print_head(restored: RestoredHead) -> None:
         emit(f"entry {row.index}  {row.kind}  {row.subject or ''}".rstrip())
 
 
-def _require_expected(restored: RestoredHead, size: int | None, root: str | None) -> None:
+def _require_expected(restored: RestoredHead, size: int | None, root: str | None, *, is_named: bool) -> None:
+    """Fail for another head than the given one; a script could copy the right one, so only SQLite's is named."""
     shown = restored.public()
     if size not in (None, shown["size"]) or root not in (None, shown["root_hash"]):
-        fail(
+        other = (
             f"The records have a head of size {shown['size']} with root {shown['root_hash']}, "
-            "not the given one. Nothing was accepted.",
-            UNUSABLE,
+            "not the given one. Nothing was accepted."
         )
+        fail(other if is_named else NOT_THE_ONE, UNUSABLE)
 
 
 def _confirm(question: str, refusal: str) -> None:

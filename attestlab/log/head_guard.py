@@ -34,13 +34,29 @@ SLOTS = 2
 # Equals a written slot from its second sector on, so that a first write torn between sectors leaves a valid slot.
 EMPTY_SLOT = b"\n".rjust(SLOT_BYTES)
 MAX_ABANDONED = 8  # as many given-up heads as fit into a slot; the oldest are dropped
-REMEDY = (
-    "Nothing is signed. Restore the newest copy of the records; where it is lost for good, "
-    "`attestlab log accept-head` gives it up and records that."
-)
-REMEDY_MISSING = (
-    "Nothing is signed. Make sure that the records are the newest copy, "
-    "then run `attestlab log accept-head`, which shows their head and accepts it."
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What an operator does before anything is signed again."""
+
+    mismatch: str
+    missing: str
+
+    @classmethod
+    def by_command(cls, command: str, accepts: str) -> Remedy:
+        """Compose the remedies with the command line that accepts the records' head, and what it does."""
+        return cls(
+            "Nothing is signed. Restore the newest copy of the records; where it is lost for good, "
+            f"`{command}` gives it up and records that.",
+            f"Nothing is signed. Make sure that the records are the newest copy, then run `{command}`{accepts}.",
+        )
+
+
+REMEDY = Remedy.by_command("attestlab log accept-head", ", which shows their head and accepts it")
+REMEDY_SHARED = Remedy.by_command(  # on PostgreSQL, whose records may be those of a standby that was behind
+    "attestlab log accept-head --size SIZE --root HASH",
+    " with the newest head, as /v1/log/head of a server that signed last, a witness or a follower shows it",
 )
 
 
@@ -62,10 +78,14 @@ class GuardState:
 
 
 class HeadGuard:
-    """The guard file; any number of processes may share it."""
+    """The guard file; any number of processes may share it.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    `is_shared` says that other machines, with guards of their own, may use the same records.
+    """
+
+    def __init__(self, path: Path, *, is_shared: bool = False) -> None:
+        self.path, self.is_shared = path, is_shared
+        self.remedy = REMEDY_SHARED if is_shared else REMEDY
         self._lock = Lock()  # flock excludes other processes, not other threads
         self._last_head: TreeHead | None = None
         self._is_durable = False  # whether this process knows that the file's content is on the disk
@@ -131,7 +151,21 @@ class HeadGuard:
         The rules and errors are those of the function `require_continues`.
         """
         self.ensure_durable()
-        require_continues(self.read(), head, root_at)
+        require_continues(self.read(), head, root_at, self.remedy)
+
+    def start(self, head: TreeHead) -> None:
+        """Guard the empty head of a log before its creation is committed, so that no log is ever without a guard.
+
+        A guard of another empty log gives way: its creation was never committed, or it never had an entry.
+
+        Raises:
+            HeadGuardMismatch: the guard holds the head of a log that the records have lost.
+            OSError: the file cannot be written.
+        """
+        guarded = self.read()
+        if guarded is not None and guarded.size:
+            require_continues(guarded, head, lambda _size: head.root, self.remedy)
+        self.accept(head)
 
     def accept(self, head: TreeHead) -> None:
         """Guard `head` from now on, whatever the file held; a head given up by this stays recorded in the file.
@@ -162,7 +196,7 @@ class HeadGuard:
             with self._open_locked(fcntl.LOCK_EX) as file:
                 slots = _read_slots(file)
                 newest = self._newest(slots)
-                if _is_newer(head, newest.head):
+                if _is_newer(head, newest.head, self.remedy):
                     older_slot = 1 - slots.index(newest)
                     newest = replace(newest, head=head)
                     self._is_durable = False
@@ -198,12 +232,14 @@ class HeadGuard:
     def _newest(self, slots: list[GuardState | None]) -> GuardState:
         readable = [state for state in slots if state is not None]
         if not readable:
-            raise _mismatch(f"The head guard {self.path.name} is unreadable.")
+            raise _mismatch(f"The head guard {self.path.name} is unreadable.", self.remedy)
         return max(readable, key=_age)
 
 
-def require_continues(guarded: TreeHead | None, head: TreeHead, root_at: Callable[[int], bytes]) -> None:
-    """Require that `head` is, or begins with, the guarded tree; without a guard, that it is empty.
+def require_continues(
+    guarded: TreeHead | None, head: TreeHead, root_at: Callable[[int], bytes], remedy: Remedy
+) -> None:
+    """Require that `head` is, or begins with, the guarded tree.
 
     A crash after the commit and before the guard's write leaves the guard behind;
     then the records' tree must have the guarded root at the guarded size (`root_at`).
@@ -211,29 +247,25 @@ def require_continues(guarded: TreeHead | None, head: TreeHead, root_at: Callabl
     it, because a running log is ahead of its guard and never behind.
 
     Raises:
-        HeadGuardMissing: there is no guard, and the tree is not empty, so it may be older than one that was signed.
+        HeadGuardMissing: there is no guard, so the tree, even an empty one, may be older than one that was signed.
         HeadGuardMismatch: the records hold an older or another tree.
     """
     if guarded is None:
-        _require_empty(head)
-        return
+        raise HeadGuardMissing(
+            f"The head guard is missing, so these records of {head.size} entries may be an older copy. "
+            f"{remedy.missing}",
+            details={"reason": "head_guard_missing"},
+        )
     if guarded == head:
         return
     if guarded.origin != head.origin:
-        raise _mismatch(f"The head guard belongs to the log {guarded.origin!r}, the records to {head.origin!r}.")
+        message = f"The head guard belongs to the log {guarded.origin!r}, the records to {head.origin!r}."
+        raise _mismatch(message, remedy)
     if guarded.size > head.size:
-        raise _mismatch(f"The records end at size {head.size}, but size {guarded.size} was signed.")
+        raise _mismatch(f"The records end at size {head.size}, but size {guarded.size} was signed.", remedy)
     if (head.root if guarded.size == head.size else root_at(guarded.size)) != guarded.root:
-        raise _mismatch(f"The records hold another tree of size {guarded.size} than the one that was signed.")
-
-
-def _require_empty(head: TreeHead) -> None:
-    if head.size:
-        raise HeadGuardMissing(
-            f"The head guard is missing, so these records of {head.size} entries may be an older copy. "
-            f"{REMEDY_MISSING}",
-            details={"reason": "head_guard_missing"},
-        )
+        message = f"The records hold another tree of size {guarded.size} than the one that was signed."
+        raise _mismatch(message, remedy)
 
 
 def _accepting_state(state: GuardState | None, head: TreeHead) -> GuardState:
@@ -247,14 +279,14 @@ def _age(state: GuardState) -> tuple[int, int]:
     return state.age
 
 
-def _is_newer(head: TreeHead, newest: TreeHead) -> bool:
+def _is_newer(head: TreeHead, newest: TreeHead, remedy: Remedy) -> bool:
     if head.origin != newest.origin or (head.size == newest.size and head.root != newest.root):
-        raise _mismatch(f"Another tree of size {newest.size} was signed as {newest.origin!r}.")
+        raise _mismatch(f"Another tree of size {newest.size} was signed as {newest.origin!r}.", remedy)
     return head.size > newest.size
 
 
-def _mismatch(message: str) -> HeadGuardMismatch:
-    return HeadGuardMismatch(f"{message} {REMEDY}", details={"reason": "head_guard_mismatch"})
+def _mismatch(message: str, remedy: Remedy) -> HeadGuardMismatch:
+    return HeadGuardMismatch(f"{message} {remedy.mismatch}", details={"reason": "head_guard_mismatch"})
 
 
 def _read_slots(file: int) -> list[GuardState | None]:

@@ -18,7 +18,7 @@ from attestlab.core.records.hash_chain import GENESIS, link_hash, read_head
 from attestlab.core.records.integrity import Problem
 from attestlab.log import entries, store
 from attestlab.log.entries import EntryType
-from attestlab.log.head_guard import REMEDY_MISSING, HeadGuard, require_continues
+from attestlab.log.head_guard import HeadGuard, Remedy, require_continues
 from attestlab.log.merkle import hashing
 from attestlab.log.merkle.tree import TileCache, Tree, TreeReader
 from attestlab.log.note.note import Note, TreeHead, VerifierKey
@@ -42,7 +42,7 @@ def check_log(connection: Connection, *, keyring: Keyring, guard: HeadGuard) -> 
         if head is None:
             yield Problem("head", "log_head", "The head is missing; without it nothing can be appended.")
         else:
-            yield from _Check(connection, head, guarded, abandoned).problems(keyring)
+            yield from _Check(connection, head, guarded, abandoned, guard.remedy).problems(keyring)
     except (
         Exception
     ) as error:  # damaged rows raise whatever their decoder raises; each such error is a problem to report
@@ -61,7 +61,8 @@ def _read_guard(guard: HeadGuard) -> tuple[TreeHead | None, tuple[TreeHead, ...]
     except HeadGuardMismatch as error:
         return None, (), [*problems, Problem(GUARD, name, error.message)]
     if guarded is None:
-        problems.append(Problem(GUARD, name, f"It is missing, so these records may be an older copy. {REMEDY_MISSING}"))
+        message = f"It is missing, so these records may be an older copy. {guard.remedy.missing}"
+        problems.append(Problem(GUARD, name, message))
     return guarded, abandoned, problems
 
 
@@ -69,9 +70,15 @@ class _Check:
     """One walk over the log, from an empty tree to the head."""
 
     def __init__(
-        self, connection: Connection, head: LogHeadRecord, guarded: TreeHead | None, abandoned: tuple[TreeHead, ...]
+        self,
+        connection: Connection,
+        head: LogHeadRecord,
+        guarded: TreeHead | None,
+        abandoned: tuple[TreeHead, ...],
+        remedy: Remedy,
     ) -> None:
         self.connection, self.head, self.guarded, self.abandoned = connection, head, guarded, abandoned
+        self.remedy = remedy
         self.compared_sizes = {known.size for known in (guarded, *abandoned) if known is not None}
         self.roots: dict[int, bytes] = {}  # recomputed roots at the sizes of the guard's heads
         self.tree = Tree()
@@ -205,7 +212,7 @@ class _Check:
     def _check_guard(self) -> Iterator[Problem]:
         head = TreeHead(self.head.origin, self.head.size, self.head.root)
         try:
-            require_continues(self.guarded, head, lambda size: self.roots.get(size, b""))
+            require_continues(self.guarded, head, lambda size: self.roots.get(size, b""), self.remedy)
         except HeadGuardMissing:
             return  # `_read_guard` has reported it
         except HeadGuardMismatch as error:

@@ -74,12 +74,12 @@ class Log:
         Raises:
             Conflict: the records already hold a log.
             HeadGuardMismatch: the guard holds the head of a log that the records have lost.
+            OSError: the guard cannot be written.
         """
         if store.lock_head(tx) is not None:
             raise Conflict("The records already hold a log; a database holds exactly one.")
         signer = NoteSigner(origin, private)
         head = TreeHead(origin, 0, hashing.EMPTY_ROOT)
-        self._guard.require_continues(head, lambda _size: hashing.EMPTY_ROOT)
         sealing.record_kek(tx, self._keyring)
         sealed = sealing.seal(
             tx, self._keyring, dump_private(private), tenant_id=None, issuer_id=None, kid=origin, alg=Algorithm.ED25519
@@ -87,7 +87,8 @@ class Log:
         store.create_head(tx, LogHeadRecord(store.HEAD_ID, origin, 0, head.root, str(signer.vkey), sealed))
         self._sign(tx, signer, head, previous_size=None)
         tx.flush()
-        tx.after_commit(lambda: self._adopt(signer, head))
+        self._guard.start(head)
+        tx.after_commit(lambda: self._adopt(signer))
         return str(signer.vkey)
 
     def append(self, tx: Transaction, entry: bytes, *, kind: str, subject: str | None = None) -> SequencedEntry:
@@ -172,10 +173,9 @@ class Log:
             self._signer = unseal_signer(row, self._keyring)
         return self._signer
 
-    def _adopt(self, signer: NoteSigner, head: TreeHead) -> None:
-        """Keep the key of the log that was just created, and start the head guard at its empty head."""
+    def _adopt(self, signer: NoteSigner) -> None:
+        """Keep the key of the log that was just created."""
         self._signer = signer
-        self._advance_guard(head)
 
     def _promote(self, head: TreeHead, update: TreeUpdate, reader: TreeReader) -> None:
         """Make the committed batch the tree in memory, and advance the head guard to it."""
@@ -223,13 +223,15 @@ class Log:
 
         Raises:
             IntegrityFailed: the stored entries do not have the root that was signed.
-            HeadGuardMissing: there is no guard, and the log has entries.
+            HeadGuardMissing: there is no guard.
             HeadGuardMismatch: the records are older than, or differ from, what was signed.
         """
         guarded = self._guard.read()  # before the first read of the records: see `require_continues`
         head = self._head(connection)
         self._trees.tree_of(connection, head)
-        require_continues(guarded, head, lambda size: self._trees.reader(connection, head, size).root)
+        require_continues(
+            guarded, head, lambda size: self._trees.reader(connection, head, size).root, self._guard.remedy
+        )
 
     @cached_property
     def log_id(self) -> str:

@@ -82,6 +82,12 @@ def grow(settings: Settings, tenant_id: UUID, clock: FixedClock) -> TreeHead:
         return TreeHead(head.origin, head.size, head.root)
 
 
+def names_head(done: CompletedProcess[str], head: TreeHead) -> bool:
+    """Whether a command printed a head, which a start script could hand to the next one."""
+    shown = done.stdout + done.stderr
+    return sha256_name(head.root) in shown or f" {head.size} " in shown or f"size  {head.size}" in shown
+
+
 @pytest.mark.parametrize("options", [("--yes",), (), ("--yes", "--size", "1"), ("--yes", "--json")])
 def test_a_start_script_does_not_accept_the_head_of_a_stale_standby(host: NewHost, options: tuple[str, ...]) -> None:
     refused = host.accept(*options)
@@ -90,6 +96,7 @@ def test_a_start_script_does_not_accept_the_head_of_a_stale_standby(host: NewHos
     assert "give --size and --root of the newest head that you saw elsewhere" in refused.stderr
     assert "/v1/log/head" in refused.stderr
     assert "standby that was behind" in refused.stderr
+    assert names_head(refused, host.replicated) is False
     assert not host.is_guarded
 
 
@@ -97,7 +104,8 @@ def test_the_head_that_others_saw_is_not_that_of_a_stale_standby(host: NewHost) 
     refused = host.accept_seen(host.newest, "--yes")
 
     assert refused.returncode == 2, refused
-    assert f"The records have a head of size {host.replicated.size}" in refused.stderr
+    assert "another head than the given one" in refused.stderr
+    assert names_head(refused, host.replicated) is False
     assert not host.is_guarded
 
 
@@ -106,6 +114,7 @@ def test_a_head_that_was_seen_is_accepted(host: NewHost) -> None:
     accepted = host.accept_seen(host.replicated, "--json")
 
     assert (accepted.returncode, json.loads(accepted.stdout)["accepted"]) == (0, True), accepted
+    assert names_head(host.accept(), host.replicated), "which its own guard agrees with"
     assert host.is_guarded
 
 

@@ -44,6 +44,17 @@ def test_a_log_without_its_guard_is_read_and_not_signed(log_instance: LogInstanc
     assert kinds(log_instance) == ["head_guard"]
 
 
+def test_an_empty_log_without_its_guard_is_not_signed(log_instance: LogInstance) -> None:
+    """It may be the copy of a log that was signed since, such as a backup that was made right after `init`."""
+    log_instance.guard.path.unlink()
+    with pytest.raises(HeadGuardMissing, match="of 0 entries"):
+        log_instance.mint(1)
+    assert kinds(log_instance) == ["head_guard"]
+    assert "missing" in (log_instance.accept_head() or "")
+    log_instance.mint(1)
+    log_instance.require_consistent()
+
+
 def test_an_accepted_head_is_signed_upon_again(log_instance: LogInstance) -> None:
     log_instance.mint(1, 2)
     log_instance.guard.path.unlink()

@@ -15,7 +15,7 @@ from attestlab import migrations
 from attestlab.core.db.storage import CommitUnknown, Storage
 from attestlab.core.errors import HeadGuardMismatch, HeadGuardMissing, Unavailable
 from attestlab.log.head_guard import EMPTY_SLOT, MAX_ABANDONED, SLOT_BYTES, HeadGuard
-from attestlab.log.merkle.hashing import leaf_hash
+from attestlab.log.merkle.hashing import EMPTY_ROOT, leaf_hash
 from attestlab.log.note.note import TreeHead
 from support.file_locks import is_waiting_for_file_lock
 from support.fork_server import call_at_once
@@ -37,15 +37,40 @@ def guard(tmp_path: Path) -> HeadGuard:
     return HeadGuard(tmp_path / "head.guard")
 
 
-def test_an_empty_tree_needs_no_guard(guard: HeadGuard) -> None:
-    assert guard.read() is None
-    guard.require_continues(head(0), no_older_root)
-
-
-def test_tree_without_guard_is_refused_with_a_remedy(guard: HeadGuard) -> None:
-    with pytest.raises(HeadGuardMissing, match="attestlab log accept-head") as refused:
-        guard.require_continues(head(5), no_older_root)
+@pytest.mark.parametrize("size", [0, 5])
+def test_tree_without_guard_is_refused_with_a_remedy(guard: HeadGuard, size: int) -> None:
+    """Also an empty one, which may be the copy of a log that was signed since."""
+    with pytest.raises(HeadGuardMissing, match="then run `attestlab log accept-head`, which shows") as refused:
+        guard.require_continues(head(size), no_older_root)
     assert refused.value.details["reason"] == "head_guard_missing"
+
+
+def test_the_remedy_on_a_shared_database_wants_a_head_that_was_seen(tmp_path: Path) -> None:
+    guard = HeadGuard(tmp_path / "head.guard", is_shared=True)
+    command = "`attestlab log accept-head --size SIZE --root HASH`"
+
+    with pytest.raises(HeadGuardMissing, match=command):
+        guard.require_continues(head(5), no_older_root)
+    guard.advance(head(7))
+    for other in (head(6), head(7, bytes(32)), TreeHead("log.example/b", 9, bytes(32))):
+        with pytest.raises(HeadGuardMismatch, match=command):
+            guard.require_continues(other, no_older_root)
+    guard.path.write_bytes(b"")
+    with pytest.raises(HeadGuardMismatch, match=command):
+        guard.read()
+
+
+def test_only_the_guard_of_an_empty_log_gives_way_to_a_new_log(guard: HeadGuard) -> None:
+    """An `init` that was killed may leave it without its records."""
+    guard.start(TreeHead("log.example/killed", 0, EMPTY_ROOT))
+    guard.start(TreeHead("log.example/a", 0, EMPTY_ROOT))
+    assert (guard.read(), guard.abandoned_heads()) == (TreeHead("log.example/a", 0, EMPTY_ROOT), ())
+
+    guard.advance(head(1))
+    for origin in ("log.example/a", "log.example/b"):
+        with pytest.raises(HeadGuardMismatch):
+            guard.start(TreeHead(origin, 0, EMPTY_ROOT))
+    assert guard.read() == head(1)
 
 
 def test_given_up_head_stays_recorded_after_acceptance(guard: HeadGuard) -> None:
