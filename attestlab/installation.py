@@ -25,7 +25,7 @@ from attestlab.core.crypto import keyring, sealing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db import occupancy, sqlite
 from attestlab.core.db.occupancy import Occupancy
-from attestlab.core.db.storage import Storage, ping
+from attestlab.core.db.storage import Storage, database_url, ping
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NoInstallation
 from attestlab.core.execution.worker_processes import WorkerProcesses
@@ -247,7 +247,7 @@ class Installation:
             Conflict: there is an installation already.
             ValidationFailed: SQLite would be on a network file system, where its locks do not hold.
         """
-        sqlite.require_local_file(settings.records_url)
+        sqlite.require_local_file(database_url(settings.records_url))
         atomic_files.make_private_folder(settings.data)
         with _open_records(settings) as (storage, shared_lock):
             with storage.read() as connection:

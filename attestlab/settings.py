@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from attestlab.core.addresses import IPNetwork
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.path_prefix import parse_path_prefix
+from attestlab.core.urls import is_web_address, quote_url
 
 PREFIX = "ATTESTLAB_"
 # Read elsewhere: commands over HTTP, the keyring, the offline verifier and the tests.
@@ -115,6 +116,22 @@ class Settings(BaseSettings):
     @classmethod
     def _parse_path_prefix(cls, value: str | None) -> str | None:
         return None if value is None else parse_path_prefix(value)
+
+    @field_validator("portal_url")
+    @classmethod
+    def _require_web_address(cls, value: str | None) -> str | None:
+        """Reject a portal's URL that no browser can follow, such as one without its scheme.
+
+        Raises:
+            ValidationFailed: it has no scheme http or https or no host, or has a user, a query or a fragment.
+        """
+        if not value or is_web_address(value):
+            return value
+        message = (
+            f"{quote_url(value)} is no address of a site. Set {PREFIX}PORTAL_URL to one like "
+            "https://attest.example.org."
+        )
+        raise ValidationFailed.of("/portal_url", "url", message)
 
     @model_validator(mode="after")
     def _refuse_unclean_path(self) -> Self:

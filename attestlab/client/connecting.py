@@ -17,6 +17,7 @@ from attestlab.client.lab import Lab
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import quote
 from attestlab.core.errors import PermissionDenied, ValidationFailed
+from attestlab.core.urls import is_web_address, quote_url
 from attestlab.core.version import VERSION
 
 CONNECT_TIMEOUT_S = 5.0
@@ -142,18 +143,13 @@ def _read_url(url: object, *, is_secret_sent: bool) -> str:
         raise ValidationFailed(
             f"A value of type {type(url).__name__} is no address. Pass one like 'https://attest.example.org'."
         )
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    host = parts.hostname
-    if parts.scheme not in ("http", "https") or not host or parts.username or parts.query or parts.fragment:
-        shown = quote(url.split("@")[-1])
+    if not is_web_address(url.strip()):
         raise ValidationFailed(
-            f"{shown} is not the address of a service. Pass one like 'https://attest.example.org'; "
+            f"{quote_url(url)} is not the address of a service. Pass one like 'https://attest.example.org'; "
             "a folder or a database URL belongs in attestlab.open."
         )
+    parts = urlsplit(url.strip())
+    host, port = parts.hostname or "", parts.port
     if is_secret_sent and parts.scheme == "http" and not _is_loopback(host):
         raise ValidationFailed(f"An API key is not sent over plain http to {host}. Use https://{host}.")
     shown_host = f"[{host}]" if ":" in host else host

@@ -16,11 +16,12 @@ from attestlab.client.arguments import is_folder, is_uuid
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import LocalRows, ServiceClient
 from attestlab.client.service_errors import LabClosed
-from attestlab.core.db.storage import database_url
+from attestlab.core.db.storage import database_url, names_database
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import require_extra
 from attestlab.core.json_types import SqlParameters
+from attestlab.core.urls import quote_url
 from attestlab.embedded.service_thread import ServiceThread
 from attestlab.embedded.transport import EmbeddedTransport
 from attestlab.installation import Installation
@@ -144,10 +145,11 @@ def _read_settings(place: object, data: object) -> Settings:
     if isinstance(text, bytes):
         raise ValidationFailed("Pass the folder as text, not as bytes.")
     scheme, colon, _ = text.partition("://")
-    if not colon:
+    if not colon and not names_database(text):
         return _settings_of_folder(text, data)
     if scheme in ("http", "https"):
-        raise ValidationFailed(f"{quote(text)} is a service. Connect to it: attestlab.connect({quote(text)}, api_key).")
+        shown = quote_url(text)
+        raise ValidationFailed(f"{shown} is a service. Connect to it: attestlab.connect({shown}, api_key).")
     return _settings_of_database(text, data)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.urls import quote_url
 from attestlab.mail.messages import Message
 
 MAX_REPLY_BYTES = 65_536
@@ -253,7 +254,8 @@ def _parse_server_url(url: str) -> SplitResult:
         is_one = is_bare = False
     if not (is_one and is_bare):
         message = (
-            "Invalid ATTESTLAB_SMTP_URL. Set it to smtp://user:password@host:port, or smtps:// for TLS from the start."
+            f"{quote_url(url)} is no URL of a mail server. Set ATTESTLAB_SMTP_URL to smtp://user:password@host:port, "
+            "or smtps:// for TLS from the start."
         )
         raise ValidationFailed.of("smtp_url", "url", message)
     return parts

@@ -13,6 +13,7 @@ from typing import NamedTuple, Never
 from attestlab.core.addresses import IPAddress
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.urls import quote_url
 
 MAX_URL_LENGTH = 2048
 MAX_HOST_LENGTH = 253  # RFC 1035, without the final dot
@@ -140,7 +141,7 @@ def _split(url: object) -> dict[str, str]:
         host = quote(found["authority"].rpartition("@")[2])
         _refuse("userinfo", f"The URL has a user or password before its host {host}. Leave them out.")
     if found is None:
-        _refuse("url", f"{quote(url)} is not a URL of the form https://host/path.")
+        _refuse("url", f"{quote_url(url)} is not a URL of the form https://host/path.")
     if not _CHARACTERS.fullmatch(url):
         character = next(each for each in url if not _CHARACTERS.fullmatch(each))
         _refuse(

@@ -66,7 +66,7 @@ def test_invalid_address_exits_2_without_retry(served: SERVED) -> None:
     done = run_command("log", "watch", "notaurl", "--vkey", VKEY, "--state", state)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "must begin with http" in done.stderr
+    assert "'notaurl' is no address of a log. Pass one like" in done.stderr
 
 
 def test_unreachable_log_exits_3_and_unusable_input_exits_2(served: SERVED, tmp_path: Path) -> None:

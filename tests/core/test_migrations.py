@@ -194,7 +194,7 @@ def test_revisions_import_nothing_of_the_package() -> None:
 
 
 def test_next_revision_is_generated_from_the_difference(migrated_file: Path, tmp_path: Path) -> None:
-    storage = Storage(str(shutil.copy(migrated_file, tmp_path / "behind.db")))
+    storage = Storage(f"sqlite:///{shutil.copy(migrated_file, tmp_path / 'behind.db')}")
     lost = (
         "TRIGGER log_tiles_no_update",
         "INDEX ix_log_leaves_segment_hash",

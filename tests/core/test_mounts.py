@@ -63,17 +63,31 @@ def test_this_machine_has_no_list_or_a_readable_one(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://ada:secret@host/lab", "MSSQL+pyodbc://host/lab", "postgresq://host/lab", "://"]
+    ("url", "shown"),
+    [
+        ("mysql://ada:secret@host/lab", "mysql://***@host/lab"),
+        ("MSSQL+pyodbc://host/lab?password=secret", "MSSQL+pyodbc://host/lab"),
+        ("postgresq://host/lab", "postgresq://host/lab"),
+        ("://", "://"),
+        ("", ""),
+        ("127.0.0.1/x", "127.0.0.1/x"),
+        ("ada:secret@127.0.0.1/x", "***@127.0.0.1/x"),
+        ("ada:secret?secret@127.0.0.1/x", "***"),
+        ("127.0.0.1/x?password=secret@secret", "***"),
+        ("records.db", "records.db"),
+        ("sqlite:records.db", "sqlite:records.db"),
+        ("sqlite://records.db", "sqlite://records.db"),
+        ("postgresql:/host/lab", "postgresql:/host/lab"),
+        ("postgresql://ada:secret@host:port/lab", "postgresql://***@host:port/lab"),
+    ],
 )
-def test_another_database_is_refused_with_the_two_that_are_supported(url: str) -> None:
-    with pytest.raises(ValidationFailed, match="Use a sqlite:// or postgresql:// URL") as refused:
-        Storage(url)
+def test_what_is_no_database_url_is_named_without_its_password(url: str, shown: str, tmp_path: Path) -> None:
+    forms = "Pass sqlite:///path/to/records.db, or postgresql://user:password@host:port/name."
+    for use in (Storage, lambda each: Installation.init(Settings(data=tmp_path / "lab", database_url=each))):
+        if not url and use is not Storage:
+            continue  # no URL at all is the folder's own database
+        with pytest.raises(ValidationFailed) as refused:
+            use(url)
 
-    assert "secret" not in refused.value.message
-
-
-def test_a_url_that_cannot_be_parsed_is_refused_without_its_password() -> None:
-    with pytest.raises(ValidationFailed, match="That is no database URL") as refused:
-        Storage("postgresql://ada:secret@host:port/lab")
-
-    assert "secret" not in refused.value.message
+        assert refused.value.message == f"{shown!r} is no database URL. {forms}"
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, ExceptionContext
 
 from attestlab.core import atomic_files
@@ -60,13 +60,13 @@ def engine_of(url: URL) -> Engine:
     return engine
 
 
-def require_local_file(url: str) -> None:
+def require_local_file(url: URL) -> None:
     """Require that a new database is not on a network file system, for which SQLite's locks and WAL are not made.
 
     Raises:
         ValidationFailed: it would be; the message names the type.
     """
-    path = make_url(url).database if url.lower().startswith("sqlite:") else None
+    path = url.database if url.get_backend_name() == "sqlite" else None
     kind = find_network_file_system(Path(path).absolute()) if path and path != ":memory:" else None
     if kind is not None:
         raise ValidationFailed(

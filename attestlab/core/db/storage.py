@@ -12,10 +12,10 @@ on those: usage, the audit chain, the outbox. Their rows are part of the same tr
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Engine, make_url, text
@@ -26,9 +26,9 @@ from attestlab.core import error_text
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.db import sqlite
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.encoding import quote
 from attestlab.core.errors import Unavailable, ValidationFailed
 from attestlab.core.extras import naming_extras
+from attestlab.core.urls import quote_url
 
 if TYPE_CHECKING:
     from attestlab.core.db.postgresql import Database, Reachability
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 WRITER_LOCK = 0x61747465  # an arbitrary constant, the same for every writer of one database
 CACHE_CAPACITY = 10_000
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}  # by scheme
+_SCHEME = re.compile(r"([a-z]+)(?:\+[a-z0-9]+)?://", re.IGNORECASE)  # with a driver, which is chosen here
+URL_FORMS = "Pass sqlite:///path/to/records.db, or postgresql://user:password@host:port/name."
 _MISSING: Any = object()  # stands for a value of any type
 
 Result = TypeVar("Result")
@@ -359,22 +361,25 @@ class CommitUnknown(Unavailable):
 
 
 def database_url(url: str) -> URL:
-    """Parse a database URL: SQLite by path or URL, PostgreSQL with the psycopg driver.
+    """Parse a database URL: of an SQLite file, or of PostgreSQL with the psycopg driver.
 
     `postgres://`, which hosting services write, is PostgreSQL; case does not matter (RFC 3986 section 3.1).
 
     Raises:
         ValidationFailed: it is no URL, or that of another database. The message never has its password.
     """
-    scheme, separator, rest = url.partition("://")
-    kind = scheme.lower().partition("+")[0]
-    if separator and kind not in _DRIVERS:
-        message = f"{quote(scheme)} is no database that records can be in. Use a sqlite:// or postgresql:// URL."
-        raise ValidationFailed(message)
-    try:
-        return make_url(f"{_DRIVERS[kind]}://{rest}" if separator else f"sqlite:///{Path(url)}")
-    except (ArgumentError, ValueError):
-        raise ValidationFailed("That is no database URL. Pass one like postgresql://user@host/name.") from None
+    found = _SCHEME.match(url)
+    driver = None if found is None else _DRIVERS.get(found[1].lower())
+    rest = "" if found is None else url[found.end() :]
+    with suppress(ArgumentError, ValueError):
+        if driver is not None and (driver != "sqlite" or not rest or rest.startswith("/")):
+            return make_url(f"{driver}://{rest}")
+    raise ValidationFailed(f"{quote_url(url)} is no database URL. {URL_FORMS}")
+
+
+def names_database(text: str) -> bool:
+    """Whether a text begins like a database URL, also like one that is not."""
+    return text.partition(":")[0].lower() in _DRIVERS
 
 
 _TRANSIENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError", "TimeoutError"})

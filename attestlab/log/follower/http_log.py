@@ -8,6 +8,7 @@ from typing import Protocol
 
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, Unavailable, ValidationFailed
 from attestlab.core.fetching import Fetcher, FetchLimits
+from attestlab.core.urls import is_web_address, quote_url
 from attestlab.log.merkle.hashing import HASH_BYTES, MAX_ENTRY_BYTES, TILE_BYTES, TILE_WIDTH, TileName
 from attestlab.log.merkle.tree import NO_ROWS, TileCache, Tree, TreeReader, append_hashes
 from attestlab.log.note.note import MAX_NOTE_CHARS
@@ -47,8 +48,8 @@ class HttpLog:
     """
 
     def __init__(self, url: str) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValidationFailed(f"Invalid log address {url}: it must begin with http:// or https://.")
+        if not is_web_address(url):
+            raise ValidationFailed(f"{quote_url(url)} is no address of a log. Pass one like 'https://log.example.org'.")
         self._url = url.rstrip("/")
         self._fetcher = Fetcher()
         self._prefix: str | None = None  # one of PREFIXES, once a checkpoint was found there

@@ -13,6 +13,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.core.urls import is_web_address, quote_url
 from attestlab.log.note.note import Note, SignatureType, TreeHead, VerifierKey
 
 MAX_POLICY_BYTES = 1_000_000
@@ -75,9 +76,10 @@ class TrustPolicy:
         """
         parsed = cls._parse_lines(policy)
         for name, url in parsed.urls.items():
-            if not url.startswith(("http://", "https://")):
+            if not is_web_address(url):
                 raise ValidationFailed(
-                    f"The URL of the witness {_display_name(name)} begins with neither http:// nor https://."
+                    f"The witness {_display_name(name)} has the URL {quote_url(url)}, which is no address. "
+                    "Write one like https://witness.example.org."
                 )
         return replace(parsed, logs=cls.without_witnesses(vkey).logs)
 
