@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import get_args
 
 from attestlab.cli.python_reference import NOUNS
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.collections.base import Collection
@@ -35,7 +36,7 @@ verbs are awaited instead. An index that is no slice finds one object, by its id
 '''
 _OWN_IMPORTS = {
     **{name: ("collections.abc", name) for name in ("AsyncIterator", "Awaitable")},
-    **{name: ("typing", name) for name in ("Self", "overload")},
+    **{name: ("typing", name) for name in ("Generic", "Self", "SupportsIndex", "TypeVar", "overload")},
     "TracebackType": ("types", "TracebackType"),
     "builtins": ("builtins", ""),
 }
@@ -63,6 +64,19 @@ class AsyncRows:
     def __aiter__(self) -> AsyncIterator[dict[str, object]]: ...
     def __getitem__(self, which: slice) -> AsyncRows: ...
 """
+_FOUND = 'Found = TypeVar("Found")\n'
+_LISTING = """\
+class AsyncListing(Generic[Found]):
+    \"\"\"The objects of a list: `async for` reads it once, what is awaited reads it from its begin.\"\"\"
+    async def count(self) -> int:
+        \"\"\"Count the objects by reading all.\"\"\"
+    def __aiter__(self) -> AsyncIterator[Found]: ...
+    def __anext__(self) -> Awaitable[Found]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[list[Found]]: ...
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> Awaitable[Found]: ...
+"""
 _READING = """\
     @property
     def rows(self) -> AsyncRows:
@@ -89,11 +103,12 @@ def render_stub() -> str:
     parts = [
         *(_render_handle(kind) for kind in _list_handles() if list_verbs(kind)),
         _ROWS + _render_verbs(Rows),
+        _LISTING + _render_verbs(Listing),
         *(_render_noun(kind) for kind in NOUNS.values()),
         _render_lab(),
     ]
     body = "\n".join(parts)
-    return f"{_HEAD}\n{_render_imports(body)}\n{body}"
+    return f"{_HEAD}\n{_render_imports(_FOUND + body)}\n{_FOUND}\n{body}"
 
 
 def list_verbs(kind: type) -> dict[str, Function]:
@@ -127,7 +142,7 @@ def _twin_name(name: str) -> str:
 def _name_twins(annotation: str) -> str:
     """Replace what a verb of the lab that waits returns by its twins; a handle without verbs is its own."""
     twins = {kind.__name__: _twin_name(kind.__name__) for kind in _list_handles() if list_verbs(kind)}
-    twins |= {"Lab": "AsyncLab", "Rows": "AsyncRows"}
+    twins |= {"Lab": "AsyncLab", "Rows": "AsyncRows", "Listing": "AsyncListing"}
     return re.sub(r"\b\w+\b", lambda found: twins.get(found[0], found[0]), annotation)
 
 
@@ -186,13 +201,12 @@ def _render_verbs(kind: type, *, without: frozenset[str] = frozenset()) -> str:
 
 
 def _render_verb(verb: Function) -> str:
-    """Render one verb: a lazy one returns a twin at once, an iterating one an async iterator, others are awaited."""
+    """Render one verb: a lazy one returns a twin at once, others are awaited."""
     signature = inspect.signature(verb)
     returned = _name_twins(str(signature.return_annotation))
-    is_iterator = returned.startswith("Iterator[")
-    keyword = "def" if is_iterator or returned == "AsyncRows" else "async def"
+    keyword = "def" if returned == "AsyncRows" or returned.startswith("AsyncListing[") else "async def"
     parameters = ", ".join(_render_parameters(signature.parameters.values()))
-    line = f"    {keyword} {verb.__name__}({parameters}) -> {'Async' if is_iterator else ''}{returned}:\n"
+    line = f"    {keyword} {verb.__name__}({parameters}) -> {returned}:\n"
     return f"{line}        {_quote(verb)}\n"
 
 
@@ -220,7 +234,7 @@ def _quote(member: object) -> str:
 def _render_imports(body: str) -> str:
     """Import each name of the body from the module whose verbs use it; standard library, packages, this package."""
     used = {each.id for each in ast.walk(ast.parse(body)) if isinstance(each, ast.Name)}
-    kinds = (Lab, Rows, RowForms, Collection, *NOUNS.values(), *_list_handles())
+    kinds = (Lab, Rows, Listing, RowForms, Collection, *NOUNS.values(), *_list_handles())
     known = dict(_OWN_IMPORTS)
     for name in sorted({each.__module__ for kind in kinds for each in kind.__mro__}):
         known |= _list_imports(sys.modules[name]) if name.startswith("attestlab.") else {}

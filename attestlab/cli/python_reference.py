@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 import attestlab
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.collections.attestations import AttestationCollection
@@ -52,20 +53,23 @@ Every public name, from its docstring; `make reference` writes this page. [pytho
 explains them in order. In the examples `lab` is `attestlab.demo()`, and they find its data as it is
 when it opens; `make check` runs them.
 """
-_NOT_CALLED = (attestlab.Settings, attestlab.Installation, Lab)  # `open` and the environment make them
+VALUES: tuple[type, ...] = (Rows, Listing, Records, ContextReplay)  # what verbs return beside objects
+_NOT_CALLED: tuple[object, ...] = (attestlab.Settings, attestlab.Installation, Lab, *VALUES)  # other names make them
+_INTERNAL = frozenset({"of_dataset"})  # of public classes, for this package alone
 _SECTION = re.compile(r"^(Args|Raises|Returns|Yields):$", re.MULTILINE)
 _WIDTH = 100
 
 
 def render_page() -> str:
     """Render the page in Markdown."""
-    return "\n".join([_HEAD, *_render_package(), *_render_lab(), *_render_nouns(), *_render_objects()])
+    sections = (_render_package, _render_lab, _render_nouns, _render_values, _render_objects)
+    return "\n".join([_HEAD, *(line for render in sections for line in render())])
 
 
 def list_public_verbs() -> dict[str, object]:
     """Map the name of each public function of the package, a lab, its nouns and objects to the function."""
     handles = {kind.__name__: kind for kind in _list_subclasses(Handle) if not kind.__name__.startswith("_")}
-    values = {kind.__name__: kind for kind in (Rows, Records, ContextReplay)}
+    values = {kind.__name__: kind for kind in VALUES}
     kinds = {"lab": Lab, **{f"lab.{noun}": kind for noun, kind in NOUNS.items()}, **handles, **values}
     package = {f"attestlab.{name}": getattr(attestlab, name) for name in attestlab.__all__}
     verbs = {f"{owner}.{name}": verb for owner, kind in kinds.items() for name, verb in _list_verbs(kind)}
@@ -99,6 +103,13 @@ def _render_nouns() -> Iterator[str]:
                 yield from _render_member(f"lab.{noun}.{name}", verb)
 
 
+def _render_values() -> Iterator[str]:
+    yield "## Rows and lists\n"
+    yield _wrap("What verbs return that is a table, or several objects.\n")
+    for kind in VALUES:
+        yield from _render_member(kind.__name__, kind)
+
+
 def _render_objects() -> Iterator[str]:
     yield "## Objects\n"
     yield _wrap("What verbs return; the fields are those of the HTTP answer.\n")
@@ -124,7 +135,7 @@ def _render_member(title: str, member: object, *, methods: bool = True) -> Itera
     if isinstance(member, type) and issubclass(member, Enum):
         yield _wrap(f"Values: {', '.join(f'`{each.value}`' for each in member)}.\n")
     elif isinstance(member, type) and methods:
-        found = ((name, verb) for name, verb in _list_verbs(member) if _summarise(verb))
+        found = ((name, verb) for name, verb in _list_verbs(member) if _summarise(verb) and name not in _INTERNAL)
         yield from _render_list(f"`{name}{_format_signature(verb)}`: {_summarise(verb)}" for name, verb in found)
 
 

@@ -271,8 +271,13 @@ def require_slice(which: slice) -> None:
         ValidationFailed: one is negative or no number, or the step is 0.
     """
     for part in (which.start, which.stop, which.step):
+        if (find_whole_number(part) or 0) < 0:
+            raise ValidationFailed(
+                f"The slice has {show(part)}, and a list that is read page by page has no end to count from. "
+                "Pass numbers from 0, or read all first: [*found][-3:], [*found][::-1]."
+            )
         if part is not None:
-            read_count(part, name="A bound of the slice, which counts from the newest on,")
+            read_count(part, name="A bound of the slice, which counts from the first on,")
     if which.step == 0:
         raise ValidationFailed("The step of the slice is 0. Pass a number from 1.")
 

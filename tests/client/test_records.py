@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pyarrow as pa
+import pytest
 from pydantic import BaseModel
 
 from attestlab.client.analysis.records import Records
@@ -37,6 +38,11 @@ class OuterPart(Out):
     words: list[str]
     inner: InnerPart
     parts: list[InnerPart]
+
+
+class DetailedPart(Out):
+    score: int
+    details: dict[str, Any]
 
 
 FULL = OuterPart(
@@ -82,6 +88,29 @@ def test_a_mapping_has_a_column_for_each_key() -> None:
 
     assert table.column_names == ["from", "to", "count", "trust_tier", "key.age_days"]
     assert table["key.age_days"].to_pylist() == ["3.5", "old"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (([{"value": 0.5}], [{"value": "night"}]), ['[{"value":0.5}]', '[{"value":"night"}]']),
+        (({"a": 1}, None), ['{"a":1}', None]),
+        ((1, 2.5), [1.0, 2.5]),
+        ((2**70, 1), [str(2**70), "1"]),
+        ((True, 1), ["true", "1"]),
+        ((True, None), [True, None]),
+    ],
+)
+def test_members_of_a_mapping_have_one_type_or_are_json(values: tuple[object, ...], expected: list[object]) -> None:
+    parts = [DetailedPart(score=60, details={"value": value}) for value in values]
+
+    assert Records(parts, DetailedPart).arrow()["value"].to_pylist() == expected
+
+
+def test_a_member_does_not_take_the_column_of_a_field() -> None:
+    table = Records([DetailedPart(score=60, details={"score": 7, "attempts": 3})], DetailedPart).arrow()
+
+    assert table.to_pylist() == [{"score": 60, "details_score": 7, "attempts": 3}]
 
 
 def test_a_mapping_has_its_known_keys_without_a_row() -> None:

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedded.test_junk_arguments import NOUNS, SKIPPED, consume, list_verbs, make_subjects, make_values
+from embedded.test_junk_arguments import (
+    LISTINGS,
+    NOUNS,
+    SKIPPED,
+    consume,
+    list_verbs,
+    make_listing,
+    make_subjects,
+    make_values,
+)
 
 import attestlab
 from attestlab.client.lab import Lab
@@ -17,6 +26,12 @@ from attestlab.core.errors import AttestLabError
 from attestlab.orgs.rules import Plan
 from support.new_labs import open_new_lab
 from support.server_process import ServerProcess
+
+USES: dict[str, Callable[[Any], object]] = {  # of what a verb lists
+    **{"len": len, "bool": bool, "list": list, "next": next, "reversed": reversed, "repr": repr},
+    **{"[0]": lambda found: found[0], "[:3]": lambda found: found[:3], "card": lambda found: found._repr_html_()},
+    **{name: lambda found, name=name: getattr(found, name)() for name in ("df", "pl", "arrow", "close")},  # type: ignore[misc]
+}
 
 
 def call_verb(verb: Callable[..., Any], values: dict[str, Any]) -> Any:
@@ -48,6 +63,9 @@ def list_calls(subjects: dict[str, Any], values: dict[str, Any]) -> Iterator[tup
             if what != "len" or hasattr(held, "__len__"):
                 yield f"{what} {noun}", lambda held=held, ask=ask: consume(ask(held))  # type: ignore[misc]
         yield f"show {noun}", lambda held=held: (repr(held), held._repr_html_())  # type: ignore[misc]
+    for name in LISTINGS:
+        for what, ask in USES.items():
+            yield f"{what} {name}", lambda name=name, ask=ask: ask(make_listing(subjects["lab"], name))  # type: ignore[misc]
     yield "show lab", lambda: (repr(subjects["lab"]), subjects["lab"]._repr_html_())
 
 
@@ -105,6 +123,10 @@ def test_a_closed_async_lab_says_so(running: ServerProcess, tmp_path: Path) -> N
                 verb = getattr(type(subject._held), name, None)
                 if inspect.isfunction(verb):
                     found += await name_foreign_await(getattr(subject, name), values, f"{noun}.{name}")
+        for name in LISTINGS:
+            listed = make_listing(twin, name)
+            for ask in (listed.count, listed.df, lambda listed=listed: listed[0], lambda listed=listed: listed[:3]):
+                found += await name_foreign_await(ask, {}, name)
         return found
 
     assert asyncio.run(call_all()) == []

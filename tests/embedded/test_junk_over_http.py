@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 from embedded.test_junk_arguments import (
     JUNK,
+    LISTINGS,
     NOUNS,
     OBJECTS,
     SKIPPED,
     choose_junk,
     list_calls,
     list_foreign,
+    list_foreign_indices,
+    list_indices,
+    make_listing,
     make_subjects,
     make_values,
     name_foreign,
@@ -77,6 +81,30 @@ def test_an_async_verb_refuses_junk_in_one_line(
             return await list_foreign_awaits(of, twin if of == "lab" else getattr(twin, of), valid, count)
 
     assert asyncio.run(call_all()) == []
+
+
+def test_an_index_of_a_list_over_http_refuses_junk_in_one_line(lab: Lab, subjects: dict[str, Any]) -> None:
+    found = {name: make_listing(lab, name) for name in LISTINGS}
+
+    assert [fault for name, each in found.items() for fault in list_foreign_indices(name, each)] == []
+
+
+def test_an_index_of_an_async_list_refuses_junk_in_one_line(running: ServerProcess, key: str) -> None:
+    async def index_all() -> list[str]:
+        async with attestlab.connect_async(running.url, key) as twin:
+            return [fault for name in LISTINGS for fault in await list_foreign_index_awaits(twin, name)]
+
+    assert asyncio.run(index_all()) == []
+
+
+async def list_foreign_index_awaits(twin: Any, name: str) -> list[str]:
+    found, foreign = make_listing(twin, name), []
+    for junk in list_indices():
+        try:
+            await found[junk]
+        except Exception as error:
+            foreign += name_foreign(error, name, "index", junk)
+    return foreign
 
 
 async def list_foreign_awaits(of: str, subject: Any, valid: dict[str, Any], count: int) -> list[str]:

@@ -29,6 +29,9 @@ class AwaitingLab:
     def __iter__(self) -> Iterator[Any]:
         return self._take(aiter(self.twin))  # type: ignore[call-overload]  # a collection has it
 
+    def __next__(self) -> Any:
+        return next(self._take(self.twin))  # type: ignore[arg-type]  # a list is an iterator
+
     def _settle(self, value: Any) -> Any:
         if inspect.iscoroutine(value):
             return self._settle(self._runner.run(value))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part", bound=BaseModel)
 
+_MAX_EXACT_INTEGER = 2**53 - 1  # what a double holds, as a larger one is no number of I-JSON either (RFC 7493)
 _PLAIN = {bool: "bool", int: "int64", float: "double", str: "string", UUID: "string"}  # names of Arrow types
 
 
@@ -46,7 +47,8 @@ class Records(list[Part], Generic[Part]):
     """The parts of an answer, in its order: a list, and a table with one column for each field.
 
     A nested object has a column for each of its fields; a mapping one for each of its keys, those of `members` also
-    without a row; lists of objects are JSON. `truncated` says whether a limit left out others.
+    without a row, which is called `details_score` where `score` is a field. Lists of objects, and members of several
+    types, are JSON. `truncated` says whether a limit left out others.
     """
 
     shape: ClassVar[type[BaseModel] | None] = None  # of a class that has no parameter
@@ -138,7 +140,8 @@ def _read_columns(
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _read_columns(kind, values, members, f"{label}_")
         elif kind is dict:
-            yield from _read_members(values, members)
+            for key, column in _read_members(values, members):
+                yield (f"{label}_{key}" if key in shape.model_fields else key), column
         else:
             yield label, _build_column(kind, values)
 
@@ -146,16 +149,19 @@ def _read_columns(
 def _read_members(
     values: Sequence[Mapping[str, object] | None], members: Sequence[str]
 ) -> Iterator[tuple[str, pa.Array]]:
-    """Yield a column for each key of the mappings; values of several types, and no values, become text."""
-    with naming_extras():
-        import pyarrow as pa
-
+    """Yield a column for each key of the mappings: numbers, truth values or texts; anything else becomes JSON."""
     for key in dict.fromkeys([*members, *(key for value in values for key in value or ())]):
         found = [None if value is None else value.get(key) for value in values]
-        kinds = {type(each) for each in found if each is not None}
-        if len(kinds) > 1 and not kinds <= {int, float}:
-            found = [None if each is None else str(each) for each in found]
-        yield key, pa.array(found, None if kinds else pa.string())
+        yield key, _build_column(_choose_kind([each for each in found if each is not None]), found)
+
+
+def _choose_kind(values: Sequence[object]) -> object:
+    """Choose the type of a column that has all these values: None, which is JSON, where no other has them."""
+    kinds = {type(each) for each in values}
+    if kinds <= {int, float}:
+        is_exact = all(abs(each) <= _MAX_EXACT_INTEGER for each in values if isinstance(each, int))
+        return (float if float in kinds else int) if kinds and is_exact else None
+    return kinds.pop() if len(kinds) == 1 and kinds <= {bool, str} else None
 
 
 def _read_kind(annotation: object, field: FieldInfo | None = None) -> object:

@@ -1,17 +1,18 @@
 """Twins of the facade's objects: the same fields, and the same verbs to be awaited.
 
 A twin writes no verb again: it finds the verb of the object that it holds, and runs it in a worker thread. What a verb
-returns is a twin too, and a verb takes twins as arguments. A verb that returns an iterator becomes an async iterator.
+returns is a twin too, and a verb takes twins as arguments. What reads nothing yet, as `list` does, needs no `await`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sized
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sized
 from functools import partial, wraps
 from itertools import islice
 from typing import Any, SupportsIndex, cast
 
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.asynchronous.calls import VerbThreads
@@ -62,10 +63,9 @@ class AsyncTwin:
 
     def _await_verb(self, verb: Callable[..., object], bound: Callable[..., object]) -> Callable[..., object]:
         returned = str(verb.__annotations__.get("return", ""))
-        if returned == "Rows" or vars(Handle).get(verb.__name__) is verb:  # lazy, or of the fields alone
+        is_lazy = returned == "Rows" or returned.startswith("Listing[")
+        if is_lazy or vars(Handle).get(verb.__name__) is verb:  # of the fields alone
             return wraps(bound)(lambda *given, **named: self._twin_of(_prepare(bound, given, named)()))
-        if returned.startswith("Iterator"):
-            return wraps(bound)(lambda *given, **named: self._iterate(_prepare(bound, given, named)))
 
         @wraps(bound)
         async def run(*given: object, **named: object) -> object:
@@ -127,6 +127,30 @@ class AsyncRows(AsyncTwin):
         return int(await self._threads.run(partial(_count, cast("Rows", self._held))))
 
 
+class AsyncListing(AsyncTwin):
+    """The objects of a list: `async for` reads it once, `await found[:3]` and the verbs from its begin."""
+
+    def __init__(self, held: object, threads: VerbThreads) -> None:
+        super().__init__(held, threads)
+        self._items = self._iterate(lambda: held)
+
+    def __aiter__(self) -> AsyncIterator[Found]:
+        return self
+
+    def __anext__(self) -> Awaitable[Found]:
+        return anext(self._items)
+
+    def __dir__(self) -> list[str]:
+        return sorted([*dir(self._held), "count"])
+
+    def __getitem__(self, which: object) -> Coroutine[object, None, Found]:
+        return self._run(partial(cast("Listing[Handle]", self._held).__getitem__, cast("slice", which)))
+
+    async def count(self) -> int:
+        """Count the objects by reading all; in a lab without `await` that is `len`."""
+        return await self._threads.run(partial(len, cast("Listing[Handle]", self._held)))
+
+
 class AsyncCollection(AsyncRows):
     """A noun of a lab: its verbs, `async for`, and `await lab.issuers["Registrar"]`."""
 
@@ -163,6 +187,7 @@ class AsyncRecords(list[Found]):
 _TWINS: dict[type, type[AsyncTwin]] = {
     Handle: AsyncHandle,
     Rows: AsyncRows,
+    Listing: AsyncListing,
     Collection: AsyncCollection,
     LogCollection: AsyncCollection,
 }

@@ -12,7 +12,7 @@ from datetime import datetime, tzinfo
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack, overload
+from typing import Generic, Self, SupportsIndex, TypeVar, Unpack, overload
 from uuid import UUID
 
 import duckdb
@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 from attestlab.client import arguments
+from attestlab.client.analysis.arrow_reading import Parameters
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
@@ -60,11 +61,11 @@ from attestlab.client.handles.issuers import (
     WithdrawnKeyHandle,
 )
 from attestlab.client.handles.log import (
-    AnyHeadHandle,
     CheckpointHandle,
     ConsistencyHandle,
     EntryHandle,
     InclusionHandle,
+    SignedHead,
     TreeHeadHandle,
     VkeyHandle,
 )
@@ -79,7 +80,7 @@ from attestlab.client.handles.policies import (
     PolicySummaryHandle,
     RecordedDecisionHandle,
     SimulationHandle,
-    ThresholdLike,
+    Threshold,
     VersionHandle,
 )
 from attestlab.client.handles.replays import ContextReplay, Contexts
@@ -115,8 +116,9 @@ from attestlab.client.handles.webhooks import (
     WebhookTestHandle,
 )
 from attestlab.client.lab import MeHandle
-from attestlab.core.json_types import SqlParameters
 from attestlab.log.note.trust_policy import TrustPolicy
+
+Found = TypeVar("Found")
 
 class AsyncAttestation(AttestationHandle):
     """An attestation with its current status."""
@@ -357,10 +359,29 @@ class AsyncRows:
         """Read the rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read the rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write the rows as one Parquet file, in bounded memory; returns their number."""
+
+class AsyncListing(Generic[Found]):
+    """The objects of a list: `async for` reads it once, what is awaited reads it from its begin."""
+    async def count(self) -> int:
+        """Count the objects by reading all."""
+    def __aiter__(self) -> AsyncIterator[Found]: ...
+    def __anext__(self) -> Awaitable[Found]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[list[Found]]: ...
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> Awaitable[Found]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all objects as a pyarrow Table."""
+    async def close(self) -> None:
+        """End the loop that reads it, and what that holds open; may be called again."""
+    async def df(self) -> pd.DataFrame:
+        """Read all objects as a data frame, with types as those of `Rows.df`."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all objects as a Polars frame."""
 
 class AsyncAttestationNoun:
     """The tenant's attestations, newest first."""
@@ -389,8 +410,8 @@ class AsyncAttestationNoun:
         """Read the newest rows as a data frame."""
     def list(
         self, *, limit: int | None = None, **filters: Unpack[AttestationFilterArgs]
-    ) -> AsyncIterator[AsyncAttestation]:
-        """Iterate over the attestations that match all filters, newest first."""
+    ) -> AsyncListing[AsyncAttestation]:
+        """List the attestations that match all filters, newest first."""
     async def mint_many(self, items: Iterable[Mapping[str, object]]) -> MintResults:
         """Mint many attestations, a hundred in one append to the log."""
     async def pl(self) -> pl.DataFrame:
@@ -399,7 +420,7 @@ class AsyncAttestationNoun:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
         """Revoke an attestation permanently."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def supersede(
         self,
@@ -462,8 +483,8 @@ class AsyncIssuerNoun:
         """Read the newest rows as a data frame."""
     async def keys(self, issuer: IssuerLike) -> Records[KeyHandle]:
         """List an issuer's keys, newest first."""
-    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[AsyncIssuer]:
-        """Iterate over all objects, newest first; these have no filters."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncIssuer]:
+        """List all objects, newest first; these have no filters."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def reject(self, request: RequestLike, reason: str) -> AsyncIssuerRequest:
@@ -488,7 +509,7 @@ class AsyncIssuerNoun:
         """Revoke a key permanently; what is in the log already stays valid and is flagged."""
     async def rotate_key(self, key: KeyLike, *, new_kid: str | None = None, alg: str | None = None) -> RotationHandle:
         """Replace a key with a new key that the service holds."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -512,11 +533,9 @@ class AsyncLogNoun:
     def __getitem__(self, which: int) -> Awaitable[EntryHandle]: ...
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
-    def checkpoints(self) -> AsyncIterator[CheckpointHandle]:
-        """Iterate over all signed tree heads, newest first."""
-    async def consistency(
-        self, older: int | AnyHeadHandle, newer: int | AnyHeadHandle | None = None
-    ) -> AsyncConsistency:
+    def checkpoints(self) -> AsyncListing[CheckpointHandle]:
+        """List all signed tree heads, newest first."""
+    async def consistency(self, older: int | SignedHead, newer: int | SignedHead | None = None) -> AsyncConsistency:
         """Prove that the log only grew between two sizes or heads; the newer one is the head's by default."""
     async def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
@@ -532,7 +551,7 @@ class AsyncLogNoun:
         """Prove that the log has an entry: its index, or an attestation or its id."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -592,8 +611,8 @@ class AsyncPolicyNoun:
         """Return a policy with its newest document."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[AsyncPolicySummary]:
-        """Iterate over all objects, newest first; these have no filters."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncPolicySummary]:
+        """List all objects, newest first; these have no filters."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
@@ -610,16 +629,16 @@ class AsyncPolicyNoun:
         since: When | None = None,
         until: When | None = None,
         by: Iterable[str] | str = (),
-        sweeps: Iterable[Sequence[ThresholdLike]] = (),
+        sweeps: Iterable[Sequence[Threshold]] = (),
         points: int = 200,
     ) -> AsyncSimulation:
         """Replay a policy or a draft over the tenant's past decisions."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def sweep(
         self,
         policy: PolicyOrDocument,
-        *thresholds: ThresholdLike,
+        *thresholds: Threshold,
         points: int = 200,
         replaces: PolicyLike | None = None,
         since: When | None = None,
@@ -656,13 +675,13 @@ class AsyncDecisionNoun:
         """Read the newest rows as a data frame."""
     def list(
         self, *, limit: int | None = None, **filters: Unpack[DecisionFilterArgs]
-    ) -> AsyncIterator[AsyncRecordedDecision]:
-        """Iterate over the decisions as they were recorded, newest first, by one query; `explain` says why."""
+    ) -> AsyncListing[AsyncRecordedDecision]:
+        """List the decisions as they were recorded, newest first, by one query; `explain` says why."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -734,8 +753,8 @@ class AsyncSignalNoun:
         tz: str | tzinfo | None = None,
     ) -> LoginJudgementHandle:
         """Measure the detection, and plain baselines, on labelled logins of your own; the service learns nothing."""
-    def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> AsyncIterator[AsyncSignal]:
-        """Iterate over the signals that match all filters, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> AsyncListing[AsyncSignal]:
+        """List the signals that match all filters, newest first."""
     async def mapping(self) -> MappingHandle:
         """Return the tenant's mapping: the signal that raw events of each type become."""
     async def normalize(self, *, since: When | None = None, until: When | None = None) -> NormalizationHandle:
@@ -781,7 +800,7 @@ class AsyncSignalNoun:
         """Replay escalation rules over past signals, and compare them with the outcomes of cases."""
     async def sources(self) -> Records[SourceHandle]:
         """List the sources of signals, and which of them fell silent."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -807,15 +826,15 @@ class AsyncCaseNoun:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> AsyncIterator[AsyncCase]:
-        """Iterate over the cases that match all filters, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> AsyncListing[AsyncCase]:
+        """List the cases that match all filters, newest first."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> AsyncCase:
         """Resolve a case as `fraud`, `legitimate` or `inconclusive`."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -847,13 +866,13 @@ class AsyncChallengeNoun:
         """Read the newest rows as a data frame."""
     def list(
         self, *, limit: int | None = None, **filters: Unpack[ChallengeFilterArgs]
-    ) -> AsyncIterator[ChallengeHandle]:
-        """Iterate over the challenges that match all filters, newest first."""
+    ) -> AsyncListing[ChallengeHandle]:
+        """List the challenges that match all filters, newest first."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -877,8 +896,8 @@ class AsyncListNoun:
         expires_at: When | None = None,
     ) -> AsyncListEntry:
         """Put an entity on the `allow` or the `deny` list."""
-    def list(self, *, limit: int | None = None, **filters: Unpack[ListFilterArgs]) -> AsyncIterator[AsyncListEntry]:
-        """Iterate over the entries that match all filters, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[ListFilterArgs]) -> AsyncListing[AsyncListEntry]:
+        """List the entries that match all filters, newest first."""
     async def remove(self, entry: UUID | str | ListEntryHandle) -> None:
         """Take an entity off its list."""
 
@@ -891,8 +910,8 @@ class AsyncPeopleNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[PersonHandle]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[PersonHandle]: ...
-    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[PersonHandle]:
-        """Iterate over all objects, newest first; these have no filters."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[PersonHandle]:
+        """List all objects, newest first; these have no filters."""
     async def names(self) -> dict[str, str]:
         """Return the names of all members by their id as text, as `actor_id` and the like have it."""
 
@@ -922,10 +941,10 @@ class AsyncWebhookNoun:
         """List the deliveries to an endpoint with their attempts, newest first."""
     async def event_types(self, category: str | None = None) -> Records[EventTypeHandle]:
         """List the types of events, of one category or all."""
-    def events(self, after: int = 0) -> AsyncIterator[WebhookEventHandle]:
-        """Iterate over the tenant's events of the last 30 days, oldest first; it ends with the newest."""
-    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncIterator[AsyncWebhookEndpoint]:
-        """Iterate over all objects, newest first; these have no filters."""
+    def events(self, after: int = 0) -> AsyncListing[WebhookEventHandle]:
+        """List the tenant's events of the last 30 days, oldest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncWebhookEndpoint]:
+        """List all objects, newest first; these have no filters."""
     async def recover(
         self,
         endpoint: EndpointLike,
@@ -977,13 +996,13 @@ class AsyncAuditNoun:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
-    def list(self, *, limit: int | None = None, **filters: Unpack[AuditFilterArgs]) -> AsyncIterator[AuditEventHandle]:
-        """Iterate over the audit lines that match all filters, newest first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[AuditFilterArgs]) -> AsyncListing[AuditEventHandle]:
+        """List the audit lines that match all filters, newest first."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -1020,7 +1039,7 @@ class AsyncLab:
         """Attest a document, or claims alone."""
     async def now(self) -> datetime:
         """Return the time of the service in UTC, to the second; in a demo, that of its world."""
-    def sql(self, query: str, parameters: SqlParameters = None, **frames: object) -> AsyncRows:
+    def sql(self, query: str, parameters: Parameters = None, **frames: object) -> AsyncRows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(
         self,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from typing import TypedDict, Unpack, cast
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.filters import AttestationFilterArgs
@@ -59,10 +60,8 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AttestationHandle)
 
-    def list(
-        self, *, limit: int | None = None, **filters: Unpack[AttestationFilterArgs]
-    ) -> Iterator[AttestationHandle]:
-        """Iterate over the attestations that match all filters, newest first.
+    def list(self, *, limit: int | None = None, **filters: Unpack[AttestationFilterArgs]) -> Listing[AttestationHandle]:
+        """List the attestations that match all filters, newest first.
 
         Args:
             limit: how many at most; all by default.
@@ -74,7 +73,7 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         >>> [each.status.value for each in lab.attestations.list(schema="degree", limit=2)]
         ['VALID', 'VALID']
         """
-        return self._iterate(limit, filters)
+        return self._list(limit, filters)
 
     def mint_many(self, items: Iterable[Mapping[str, object]]) -> MintResults:
         """Mint many attestations, a hundred in one append to the log.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar, Unpack
 
 from attestlab.audit.shapes import AuditEventOut
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.filters import AuditFilterArgs
 from attestlab.client.handles.base import Handle
@@ -30,8 +30,8 @@ class AuditCollection(DatasetCollection[AuditEventHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AuditEventHandle)
 
-    def list(self, *, limit: int | None = None, **filters: Unpack[AuditFilterArgs]) -> Iterator[AuditEventHandle]:
-        """Iterate over the audit lines that match all filters, newest first.
+    def list(self, *, limit: int | None = None, **filters: Unpack[AuditFilterArgs]) -> Listing[AuditEventHandle]:
+        """List the audit lines that match all filters, newest first.
 
         Args:
             limit: how many at most; all by default.
@@ -43,7 +43,7 @@ class AuditCollection(DatasetCollection[AuditEventHandle]):
         >>> [*lab.audit.list(action="no.such.action")]
         []
         """
-        return self._iterate(limit, filters)
+        return self._list(limit, filters)
 
     def _find(self, which: object) -> AuditEventHandle:
         wanted = arguments.read_id(which, self.noun)

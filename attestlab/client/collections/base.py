@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, Unpack, overload
 
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import DEFAULT_HEAD
@@ -16,7 +16,6 @@ from attestlab.client.collections.filters import NoFilterArgs
 from attestlab.client.handles.base import Handle
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
-from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
 
 if TYPE_CHECKING:
@@ -40,8 +39,8 @@ class Collection(Generic[Item]):
         self._client = client
         self._item = item
 
-    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> Iterator[Item]:
-        """Iterate over all objects, newest first; these have no filters.
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> Listing[Item]:
+        """List all objects, newest first; these have no filters.
 
         Args:
             limit: how many at most; all by default.
@@ -49,12 +48,12 @@ class Collection(Generic[Item]):
         Raises:
             ValidationFailed: `limit` is no number from 0.
 
-        >>> len([*lab.issuers.list(limit=2)])
+        >>> len(lab.issuers.list(limit=2))
         2
         """
-        return self._iterate(limit, filters)
+        return self._list(limit, filters)
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Listing[Item]:
         return self.list()
 
     @overload
@@ -66,10 +65,10 @@ class Collection(Generic[Item]):
     def __getitem__(self, which: object) -> Item | Records[Item]:
         """Return the object with an id, the object at a position (newest first), or a list for a slice."""
         if isinstance(which, slice):
-            return self._slice(which)
+            return self.list()[which]
         position = arguments.find_whole_number(which)
         if position is not None:
-            return self._at(position)
+            return self.list()[position]
         return self._find(which)
 
     def __repr__(self) -> str:
@@ -81,36 +80,23 @@ class Collection(Generic[Item]):
     def __dir__(self) -> builtins.list[str]:
         return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
 
-    def _iterate(self, limit: int | None, filters: Mapping[str, object]) -> Iterator[Item]:
-        """Iterate over the objects that match filters, which have the names of the HTTP interface or of `_WIRE_NAMES`.
+    def _list(self, limit: int | None, filters: Mapping[str, object]) -> Listing[Item]:
+        """List the objects that match filters, which have the names of the HTTP interface or of `_WIRE_NAMES`.
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value.
         """
-        if limit is not None:
-            limit = arguments.read_count(limit, name="limit")
         asked = {_WIRE_NAMES.get(name, name): _read_filter(name, value) for name, value in filters.items()}
-        found = (self._parse(answer) for answer in self._client.iterate(self.path, asked))
-        return islice(found, limit)
+        return self._list_read(lambda: self._client.iterate(self.path, asked), limit)
+
+    def _list_read(self, read: Callable[[], Iterable[object]], limit: int | None) -> Listing[Item]:
+        """List the objects of the answers that `read` yields."""
+        noun = self.noun.partition(" ")[2]
+        return Listing(noun, self._item, lambda: map(self._parse, read()), limit=limit)
 
     def _find(self, which: object) -> Item:
         found = arguments.read_id(which, self.noun)
         return self._parse(self._client.get(f"{self.path}{path_of(found)}"))
-
-    def _at(self, position: int) -> Item:
-        if position < 0:
-            raise ValidationFailed(
-                f"There is no position {position}: the newest is 0, and the list has no end to count from."
-            )
-        arguments.read_count(position, name="The position")
-        found = next(islice(self.list(limit=position + 1), position, None), None)
-        if found is None:
-            raise NotFound(f"{self.noun.partition(' ')[2]} at position", position)
-        return found
-
-    def _slice(self, which: slice) -> Records[Item]:
-        arguments.require_slice(which)
-        return Records(islice(self.list(limit=which.stop), which.start, which.stop, which.step), self._item)
 
     def _parse(self, answer: object) -> Item:
         return self._item.parse(self._client, answer)
@@ -137,7 +123,7 @@ class DatasetCollection(RowForms, Collection[Item]):
         return len(self.rows)
 
     def __bool__(self) -> bool:
-        return next(iter(self), None) is not None
+        return bool(self.list())
 
 
 def describe_noun(kind: type, place: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Unpack, overload
 
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
@@ -39,8 +39,8 @@ class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
 
     def list(
         self, *, limit: int | None = None, **filters: Unpack[DecisionFilterArgs]
-    ) -> Iterator[RecordedDecisionHandle]:
-        """Iterate over the decisions as they were recorded, newest first, by one query; `explain` says why.
+    ) -> Listing[RecordedDecisionHandle]:
+        """List the decisions as they were recorded, newest first, by one query; `explain` says why.
 
         Args:
             limit: how many at most; all by default.
@@ -57,7 +57,7 @@ class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
         where = " AND ".join(_CONDITIONS[name] for name in values) or "true"
         bound = "" if limit is None else f" LIMIT {arguments.read_count(limit, name='limit')}"
         rows = self.sql(f"SELECT {_FIELDS} FROM this WHERE {where} ORDER BY seq DESC{bound}", values or None)
-        return (self._parse(row) for row in rows)
+        return self._list_read(lambda: rows, limit)
 
     @overload  # type: ignore[override]  # an id is explained, a place in the list is not
     def __getitem__(self, which: slice) -> Records[RecordedDecisionHandle]: ...

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Unpack
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import Collection, DatasetCollection
 from attestlab.client.collections.filters import CaseFilterArgs, ChallengeFilterArgs, ListFilterArgs
@@ -25,8 +25,8 @@ class CaseCollection(DatasetCollection[CaseHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, CaseHandle)
 
-    def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> Iterator[CaseHandle]:
-        """Iterate over the cases that match all filters, newest first.
+    def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> Listing[CaseHandle]:
+        """List the cases that match all filters, newest first.
 
         Args:
             limit: how many at most; all by default.
@@ -38,7 +38,7 @@ class CaseCollection(DatasetCollection[CaseHandle]):
         >>> [case.status for case in lab.cases.list(status="open", limit=1)]
         ['open']
         """
-        return self._iterate(limit, filters)
+        return self._list(limit, filters)
 
     def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> CaseHandle:
         """Resolve a case as `fraud`, `legitimate` or `inconclusive`.
@@ -70,8 +70,8 @@ class ChallengeCollection(DatasetCollection[ChallengeHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, ChallengeHandle)
 
-    def list(self, *, limit: int | None = None, **filters: Unpack[ChallengeFilterArgs]) -> Iterator[ChallengeHandle]:
-        """Iterate over the challenges that match all filters, newest first.
+    def list(self, *, limit: int | None = None, **filters: Unpack[ChallengeFilterArgs]) -> Listing[ChallengeHandle]:
+        """List the challenges that match all filters, newest first.
 
         Args:
             limit: how many at most; all by default.
@@ -83,7 +83,7 @@ class ChallengeCollection(DatasetCollection[ChallengeHandle]):
         >>> [*lab.challenges.list(subject_id="u-0")]
         []
         """
-        return self._iterate(limit, filters)
+        return self._list(limit, filters)
 
     def create(
         self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
@@ -126,8 +126,8 @@ class ListCollection(Collection[ListEntryHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, ListEntryHandle)
 
-    def list(self, *, limit: int | None = None, **filters: Unpack[ListFilterArgs]) -> Iterator[ListEntryHandle]:
-        """Iterate over the entries that match all filters, newest first.
+    def list(self, *, limit: int | None = None, **filters: Unpack[ListFilterArgs]) -> Listing[ListEntryHandle]:
+        """List the entries that match all filters, newest first.
 
         Args:
             limit: how many at most; all by default.
@@ -139,7 +139,7 @@ class ListCollection(Collection[ListEntryHandle]):
         >>> [*lab.lists.list(list="deny", entity_id="u-0")]
         []
         """
-        return self._iterate(limit, filters)
+        return self._list(limit, filters)
 
     def add(
         self,

@@ -8,6 +8,7 @@ from typing import cast, overload
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.collections.base import HIDDEN_NAMES, describe_noun, draw_noun
@@ -48,15 +49,13 @@ class LogCollection(RowForms):
         """
         return TreeHeadHandle.parse(self._client, self._client.get("/v1/log/head"))
 
-    def checkpoints(self) -> Iterator[CheckpointHandle]:
-        """Iterate over all signed tree heads, newest first.
+    def checkpoints(self) -> Listing[CheckpointHandle]:
+        """List all signed tree heads, newest first.
 
-        >>> newest = next(lab.log.checkpoints())
-        >>> newest.root_hash == lab.log.head().root_hash
+        >>> lab.log.checkpoints()[0].root_hash == lab.log.head().root_hash
         True
         """
-        answers = self._client.iterate("/v1/log/checkpoints")
-        return (CheckpointHandle.parse(self._client, answer) for answer in answers)
+        return Listing("checkpoint", CheckpointHandle, self._read_checkpoints)
 
     def entry(self, index: int) -> EntryHandle:
         """Return the entry at an index.
@@ -188,6 +187,10 @@ class LogCollection(RowForms):
 
     def __dir__(self) -> list[str]:
         return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
+
+    def _read_checkpoints(self) -> Iterator[CheckpointHandle]:
+        for answer in self._client.iterate("/v1/log/checkpoints"):
+            yield CheckpointHandle.parse(self._client, answer)
 
     def _read(self, start: int | None, count: int | None) -> Iterator[EntryHandle]:
         left = count

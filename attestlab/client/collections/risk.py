@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Unpack
 
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.bulk_signals import record_signals
@@ -50,8 +51,8 @@ class SignalCollection(LoginVerbs):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, SignalHandle)
 
-    def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> Iterator[SignalHandle]:
-        """Iterate over the signals that match all filters, newest first.
+    def list(self, *, limit: int | None = None, **filters: Unpack[SignalFilterArgs]) -> Listing[SignalHandle]:
+        """List the signals that match all filters, newest first.
 
         Args:
             limit: how many at most; all by default.
@@ -65,7 +66,7 @@ class SignalCollection(LoginVerbs):
         >>> min(found) >= 80
         True
         """
-        return self._iterate(limit, filters)
+        return self._list(limit, filters)
 
     def add(
         self,

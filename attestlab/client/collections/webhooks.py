@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from attestlab.client import arguments
+from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import MAX_COMPLETIONS, Collection
@@ -251,22 +252,25 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
         found = cast("list[Json]", answer["items"])
         return Records((EventTypeHandle.parse(self._client, each) for each in found), EventTypeHandle)
 
-    def events(self, after: int = 0) -> Iterator[WebhookEventHandle]:
-        """Iterate over the tenant's events of the last 30 days, oldest first; it ends with the newest.
+    def events(self, after: int = 0) -> Listing[WebhookEventHandle]:
+        """List the tenant's events of the last 30 days, oldest first.
 
         Args:
             after: the `sequence` of the last event that you have; by default all of these days are read.
 
         Raises:
-            Conflict: some of the events after that one are older, so you would miss them; the message names the
-                position of the first that is listed.
+            Conflict: when they are read: some of the events after that one are older, so you would miss them; the
+                message names the position of the first that is listed.
             ValidationFailed: `after` is no number from 0.
 
-        >>> event = next(lab.webhooks.events())
-        >>> next(lab.webhooks.events(after=event.sequence)).sequence - event.sequence
+        >>> event = lab.webhooks.events()[0]
+        >>> lab.webhooks.events(after=event.sequence)[0].sequence - event.sequence
         1
         """
         position = arguments.read_count(after, name="after")
+        return Listing("event", WebhookEventHandle, lambda: self._read_events(position))
+
+    def _read_events(self, position: int) -> Iterator[WebhookEventHandle]:
         while True:
             page = self._client.get("/v1/webhooks/events", {"after": position, "limit": PAGE_ROWS})
             _require_continuation(position, cast("int", page["too_old"]))
