@@ -42,6 +42,7 @@ from support.timeouts import WAIT_TIMEOUT_S
 DEFAULT_TIMEOUTS = Timeouts()
 PER_MINUTE = 6_000_000  # of an address whose clock stands still
 UNLIMITED = SimpleNamespace(requests_per_minute=None, has_endpoint_limits=False)
+MANY_PIECES = 300
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 READER_KEY = "key-of-a-reader"
 SCOPES = {WRITER_KEY: {"notes:read", "notes:write"}, READER_KEY: {"notes:read"}}
@@ -198,7 +199,7 @@ def tile(request: Request, level: int, path: str) -> RawResponse:
 
 @notes.get("/v1/streams/{kind}", scope=PUBLIC, produces={"text/plain": str})
 async def stream(kind: str, services: SampleServices) -> StreamedResponse:
-    """A body in pieces: whole, broken off after the first, or endless."""
+    """A body in pieces: whole, broken off after the first, endless, or many that wait for nothing."""
 
     async def pieces() -> AsyncGenerator[bytes]:
         try:
@@ -209,6 +210,9 @@ async def stream(kind: str, services: SampleServices) -> StreamedResponse:
             while kind == "endless":
                 services.pieces_made += 1
                 yield bytes(1 << 20)
+            while kind == "many" and services.pieces_made < MANY_PIECES:
+                services.pieces_made += 1
+                yield b"x"
         finally:
             services.gone.set()
 

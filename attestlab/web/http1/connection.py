@@ -42,6 +42,7 @@ MAX_UNSENT_BYTES = 128 * 1024  # of a streamed body in the kernel, so that a slo
 LINGER_LIMIT_BYTES = 256 * 1024 * 1024
 _MIN_UPLOAD_BYTES_PER_S = 32 * 1024  # this many received bytes extend the deadline by a second
 _YIELD_AFTER_BYTES = 4 * 1024  # after this many bytes, other connections run
+_MIN_READ_BYTES = 1024  # a read counts as this many bytes at least, for the time that it takes
 _CRLF = b"\r\n"
 _RESET_AT_CLOSE, _CLOSE_AFTER_SENDING = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)  # of SO_LINGER
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -114,10 +115,13 @@ class Connection:
         stream.set_nodelay(True)
 
     async def serve(self) -> None:
-        """Serve requests until the connection is closed."""
+        """Serve requests until the connection is closed; after each answer, other connections run.
+
+        Otherwise a client whose next request is there already would be served again and again before the others.
+        """
         try:
             while await self._serve_one():
-                pass
+                await self._yield_to_loop()
         except StreamClosedError:
             return  # the client disconnected or was too slow; commits stay
         except BaseException:
@@ -135,7 +139,7 @@ class Connection:
         self.deadline = inf
         self._remaining_s += len(piece) / _MIN_UPLOAD_BYTES_PER_S - (self._time() - began)
         self.buffer += piece
-        self._bytes_since_yield += len(piece)
+        self._bytes_since_yield += max(len(piece), _MIN_READ_BYTES)
         if self._bytes_since_yield > _YIELD_AFTER_BYTES:
             await self._yield_to_loop()
 
@@ -230,7 +234,7 @@ class Connection:
             self.deadline = inf
 
     async def _send_pieces(self, pieces: AsyncGenerator[bytes], *, chunked: bool) -> None:
-        """Send a streamed body, each piece once the client has taken the one before.
+        """Send a streamed body, each piece once the client has taken the one before; between pieces, others run.
 
         If a piece fails, the connection breaks off without the last chunk, so that the client notices. A body without
         chunks (HTTP/1.0, which many proxies speak) ends with the connection; so, until it is complete, whatever closes
@@ -247,6 +251,7 @@ class Connection:
             try:
                 async for piece in pieces:
                     await self._send(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked and piece else piece)
+                    await self._yield_to_loop()
             except Exception as error:
                 self.stream.close()
                 if isinstance(error, StreamClosedError):
@@ -284,5 +289,6 @@ class Connection:
         return False
 
     async def _yield_to_loop(self) -> None:
+        """Let the other connections run, because a read or write that need not wait does not."""
         self._bytes_since_yield = 0
         await asyncio.sleep(0)

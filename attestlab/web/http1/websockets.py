@@ -93,9 +93,10 @@ async def relay_bytes(client: IOStream, upstream: IOStream, head: bytes) -> None
 
 
 async def _copy(source: IOStream, target: IOStream) -> None:
-    """Copy bytes until the source is closed, then close the target."""
+    """Copy bytes until the source is closed, then close the target; after each piece, other connections run."""
     try:
         while True:
             await target.write(await source.read_bytes(_PIECE_BYTES, partial=True))
+            await asyncio.sleep(0)
     except StreamClosedError:
         target.close()
