@@ -22,7 +22,7 @@ from attestlab.client.handles.attestations import (
 )
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, fetch_badge
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
-from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, find_issuer, get_issuer
+from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, IssuerLookup
 from attestlab.client.json_values import encode_body
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
@@ -100,7 +100,8 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         ('VALID', 'VALIDATION_ERROR')
         """
         given = arguments.iterate(items, name="items", of="dicts")
-        composed = [_try_compose(self._client, number, item) for number, item in enumerate(given)]
+        issuers = IssuerLookup(self._client)
+        composed = [_try_compose(issuers, number, item) for number, item in enumerate(given)]
         bodies = [each for each in composed if not isinstance(each, AttestLabError)]
         done: list[MintHandle | AttestLabError] = []
         try:
@@ -164,7 +165,7 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         """
         old = read_attestation_id(what)
         named = issuer if issuer is not None else AttestationHandle.parse(self._client, self._get(old)).issuer_id
-        body = compose_mint(self._client, document, named, schema, claims, options)
+        body = compose_mint(IssuerLookup(self._client), document, named, schema, claims, options)
         answer = self._client.post(f"/v1/attestations/{old}/supersede", body)
         return MintHandle.parse(self._client, answer["new"])
 
@@ -259,18 +260,18 @@ def mint(
     options: MintOptions,
 ) -> MintHandle:
     """Mint an attestation; if the issuer's key was replaced since it was read, with the new key."""
-    body = compose_mint(client, document, issuer, schema, claims, options)
+    body = compose_mint(IssuerLookup(client), document, issuer, schema, claims, options)
     try:
         return MintHandle.parse(client, client.post("/v1/attestations/mint", body))
     except Conflict as error:
         if "key_status" not in error.details or "kid" in options or not isinstance(issuer, IssuerHandle):
             raise
-    body = compose_mint(client, document, issuer.id, schema, claims, options)
+    body = compose_mint(IssuerLookup(client), document, issuer.id, schema, claims, options)
     return MintHandle.parse(client, client.post("/v1/attestations/mint", body))
 
 
 def compose_mint(
-    client: ServiceClient,
+    issuers: IssuerLookup,
     document: File | None,
     issuer: IssuerLike,
     schema: str,
@@ -285,7 +286,7 @@ def compose_mint(
     if not isinstance(schema, str):
         raise ValidationFailed(f"schema is a {type(schema).__name__}. Pass its id, such as 'degree'.")
     body: dict[str, object] = {
-        **_name_signer(client, issuer, options),
+        **_name_signer(issuers, issuer, options),
         "schema": schema,
         "claims": arguments.read_mapping(claims, name="claims"),
         **{name: value for name, value in options.items() if value is not None and name not in ("kid", "alg")},
@@ -301,19 +302,19 @@ def compose_mint(
     return body
 
 
-def _name_signer(client: ServiceClient, issuer: IssuerLike, options: MintOptions) -> dict[str, object]:
+def _name_signer(issuers: IssuerLookup, issuer: IssuerLike, options: MintOptions) -> dict[str, object]:
     """Name issuer, key and algorithm; without a `kid` that is the issuer's active key."""
     kid, alg = options.get("kid"), options.get("alg")
     if kid and alg and isinstance(issuer, UUID):
         return {"issuer_id": issuer, "kid": kid, "alg": alg}
-    found = find_issuer(client, issuer)
+    found = issuers.find(issuer)
     if kid is None:
         key = found.active_key
         return {"issuer_id": found.id, "kid": key.kid, "alg": key.alg}
     arguments.read_text(kid, name="kid")
     known = {key.kid: key.alg for key in found.keys}
     if kid not in known:
-        known = {key.kid: key.alg for key in get_issuer(client, found.id).keys}
+        known = {key.kid: key.alg for key in issuers.find(found.id).keys}
     if kid not in known:
         raise ValidationFailed(
             f"{found.name} has no key {arguments.show(kid)}. Its keys: {', '.join(known) or 'none'}."
@@ -321,17 +322,17 @@ def _name_signer(client: ServiceClient, issuer: IssuerLike, options: MintOptions
     return {"issuer_id": found.id, "kid": kid, "alg": alg or known[kid]}
 
 
-def _try_compose(client: ServiceClient, number: int, item: object) -> dict[str, object] | AttestLabError:
+def _try_compose(issuers: IssuerLookup, number: int, item: object) -> dict[str, object] | AttestLabError:
     """Compose the body of an item, or return the error for which it cannot be sent."""
     try:
-        body = _compose_item(client, number, item)
+        body = _compose_item(issuers, number, item)
         encode_body(body)
     except (ValidationFailed, NotFound) as error:
         return error
     return body
 
 
-def _compose_item(client: ServiceClient, number: int, item: object) -> dict[str, object]:
+def _compose_item(issuers: IssuerLookup, number: int, item: object) -> dict[str, object]:
     given = arguments.read_mapping(item, name=f"items[{number}]")
     missing = [name for name in ("issuer", "schema", "claims") if name not in given]
     if missing:
@@ -341,7 +342,7 @@ def _compose_item(client: ServiceClient, number: int, item: object) -> dict[str,
         raise ValidationFailed(f"items[{number}] has no argument {unknown[0]!r}. Pass the arguments of `lab.mint`.")
     document, issuer, schema, claims = (given.pop(name, None) for name in ("document", "issuer", "schema", "claims"))
     return compose_mint(
-        client,
+        issuers,
         cast("File | None", document),
         cast("IssuerLike", issuer),
         cast("str", schema),

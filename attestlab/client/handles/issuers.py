@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cached_property
 from typing import ClassVar, Self
 from uuid import UUID
 
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
-from attestlab.client.service_client import ServiceClient, path_of
-from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.client.service_client import Json, ServiceClient, path_of
+from attestlab.core.errors import AttestLabError, Conflict, NotFound, ValidationFailed
 from attestlab.governance.shapes import (
     ApprovalOut,
     BlastRadiusOut,
@@ -174,27 +175,63 @@ class IssuerHandle(IssuerOut, Handle):
 IssuerLike = UUID | str | IssuerHandle
 
 
-def get_issuer(client: ServiceClient, issuer_id: UUID) -> IssuerHandle:
-    """Get an issuer by its id.
+class IssuerLookup:
+    """Finds the issuers that one call names: it requests each id once, and once the list that has the names.
 
-    Raises:
-        NotFound: the tenant has no such issuer.
+    It lives as long as its call, so the next call sees an issuer's new name or key.
     """
-    return IssuerHandle.parse(client, client.get(path_of("v1", "issuers", issuer_id)))
+
+    def __init__(self, client: ServiceClient) -> None:
+        self._client = client
+        self._found: dict[UUID | str, IssuerHandle | AttestLabError] = {}
+
+    def find(self, what: IssuerLike) -> IssuerHandle:
+        """Find an issuer by id, name or domain; names are compared without regard to case.
+
+        Raises:
+            NotFound: the tenant has no such issuer; the message names similar ones.
+            ValidationFailed: two issuers have the name, or it is no name.
+        """
+        if isinstance(what, IssuerHandle):
+            return what
+        is_name = isinstance(what, str) and not arguments.is_uuid(what)
+        which = what if is_name else arguments.read_id(what, "an issuer")
+        if which not in self._found:
+            self._found[which] = self._try_find(which)
+        found = self._found[which]
+        if isinstance(found, AttestLabError):
+            raise found.with_traceback(None)  # each raise would lengthen it
+        return found
+
+    def _try_find(self, which: UUID | str) -> IssuerHandle | AttestLabError:
+        """Find an issuer, or return the error that every item with this id or name gets."""
+        try:
+            return self._find_by_name(which) if isinstance(which, str) else self._get(which)
+        except (NotFound, ValidationFailed) as error:
+            return error
+
+    def _get(self, issuer_id: UUID) -> IssuerHandle:
+        return IssuerHandle.parse(self._client, self._client.get(path_of("v1", "issuers", issuer_id)))
+
+    def _find_by_name(self, name: str) -> IssuerHandle:
+        wanted = name.strip().casefold()
+        found = [item for item in self._listed if wanted in _list_names(item)]
+        if not found:
+            raise _unknown_issuer(name, [str(item["name"]) for item in self._listed])
+        if len(found) > 1:
+            ids = ", ".join(str(item["id"]) for item in found[:_MAX_SUGGESTIONS])
+            message = f"{len(found)} issuers are called {arguments.show(name)}. Pass the id of one: {ids}."
+            raise ValidationFailed(message)
+        return IssuerHandle.parse(self._client, found[0])
+
+    @cached_property
+    def _listed(self) -> list[Json]:
+        return list(self._client.iterate("/v1/issuers"))
 
 
 def find_issuer(client: ServiceClient, what: IssuerLike) -> IssuerHandle:
-    """Find an issuer by id, name or domain; names are compared without regard to case.
-
-    Raises:
-        NotFound: the tenant has no such issuer; the message names similar ones.
-        ValidationFailed: two issuers have the name, or it is no name.
-    """
-    if isinstance(what, IssuerHandle):
-        return what
-    if isinstance(what, str) and not arguments.is_uuid(what):
-        return _find_by_name(client, what)
-    return get_issuer(client, arguments.read_id(what, "an issuer"))
+    """Find one issuer (`IssuerLookup.find`); a call that names several uses one lookup for all."""
+    return IssuerLookup(client).find(what)
 
 
 def rotate_key(client: ServiceClient, kid: str, *, new_kid: str | None, alg: str) -> RotationHandle:
@@ -227,19 +264,9 @@ def change_request(
     return IssuerRequestHandle.parse(client, answer)
 
 
-def _find_by_name(client: ServiceClient, name: str) -> IssuerHandle:
-    wanted, found, names = name.strip().casefold(), [], []
-    for item in client.iterate("/v1/issuers"):
-        own = {str(item.get(member) or "").casefold() for member in ("name", "domain", "display_name")}
-        names += [str(item["name"])]
-        if wanted in own:
-            found.append(item)
-    if not found:
-        raise _unknown_issuer(name, names)
-    if len(found) > 1:
-        ids = ", ".join(str(item["id"]) for item in found[:_MAX_SUGGESTIONS])
-        raise ValidationFailed(f"{len(found)} issuers are called {arguments.show(name)}. Pass the id of one: {ids}.")
-    return IssuerHandle.parse(client, found[0])
+def _list_names(item: Json) -> set[str]:
+    """List what an issuer is called, without regard to case."""
+    return {str(item.get(member) or "").casefold() for member in ("name", "domain", "display_name")}
 
 
 def _unknown_issuer(name: str, names: list[str]) -> NotFound:
