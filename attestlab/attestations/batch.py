@@ -12,6 +12,7 @@ from attestlab.attestations.shapes import MintIn
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import AttestLabError
+from attestlab.core.lookups import Lookups
 from attestlab.orgs.rules import Caller
 from attestlab.web.validation import validate_document
 
@@ -19,8 +20,12 @@ from attestlab.web.validation import validate_document
 def prepare_items(
     attestations: Attestations, items: Iterable[object], *, caller: Caller, client_address: str
 ) -> list[PreparedAttestation | AttestLabError]:
-    """Validate and sign the items, parsed JSON; in place of an invalid item stands its error."""
-    return [_prepare_item(attestations, item, caller, client_address) for item in items]
+    """Validate and sign the items, parsed JSON; in place of an invalid item stands its error.
+
+    A key or pack that several items name is looked up once; `issue_items` checks issuer and key again.
+    """
+    lookups = Lookups()
+    return [_prepare_item(attestations, item, caller, client_address, lookups) for item in items]
 
 
 def issue_items(
@@ -31,11 +36,11 @@ def issue_items(
 
 
 def _prepare_item(
-    attestations: Attestations, item: object, caller: Caller, client_address: str
+    attestations: Attestations, item: object, caller: Caller, client_address: str, lookups: Lookups
 ) -> PreparedAttestation | AttestLabError:
     try:
         request = _build_request(validate_document(MintIn, item), client_address)
-        return attestations.prepare(request, caller=caller)
+        return attestations.prepare(request, caller=caller, lookups=lookups)
     except AttestLabError as error:
         return error
 

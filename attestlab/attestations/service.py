@@ -30,6 +30,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
+from attestlab.core.lookups import Lookups
 from attestlab.core.records import audit, outbox, row_digest
 from attestlab.core.records.audit import AuditEntry
 from attestlab.delivery.service import Deliveries
@@ -79,8 +80,10 @@ class Attestations:
         """Mint an attestation: `prepare`, then `issue_or_raise`; raises the errors of both."""
         return self.issue_or_raise(self.prepare(request, caller=caller, tx=tx), tx=tx)
 
-    def prepare(self, request: MintRequest, *, caller: Caller, tx: Transaction | None = None) -> PreparedAttestation:
-        """Validate and sign an attestation, before the log assigns an index.
+    def prepare(
+        self, request: MintRequest, *, caller: Caller, tx: Transaction | None = None, lookups: Lookups | None = None
+    ) -> PreparedAttestation:
+        """Validate and sign an attestation, before the log assigns an index; a batch passes its `lookups`.
 
         Raises:
             NotFound: the caller's tenant has no such issuer, key, pack or attestation to supersede.
@@ -88,15 +91,15 @@ class Attestations:
             Conflict: the key is not active, or the attestation to supersede is not VALID.
             ValidationFailed: the request is invalid.
         """
-        if request.pack_id is not None:
-            self._require_pack(request.pack_id, caller, tx)
+        find = (lookups or Lookups()).find
+        if (pack_id := request.pack_id) is not None:
+            find(("pack", pack_id), lambda: self._require_pack(pack_id, caller, tx))
         if request.supersedes is not None:
             superseded = self.get(request.supersedes, caller=caller, tx=tx)
             rules.require_valid(compute_status(superseded, now=self.clock.now()))
         name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
-        key = self.storage.cached_read(
-            name, lambda connection: self.get_signing_key(connection, request, caller=caller), tx
-        )
+        read_key = partial(self.get_signing_key, request=request, caller=caller)
+        key = find(name, lambda: self.storage.cached_read(name, read_key, tx))
         return minting.prepare(request, key, caller=caller, issuers=self.issuers, now=self.clock.now())
 
     def _require_pack(self, pack_id: UUID, caller: Caller, tx: Transaction | None) -> None:

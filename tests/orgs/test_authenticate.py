@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, select, update
+from sqlalchemy import select, update
 
 from attestlab.core.errors import AuthInvalid
 from attestlab.core.records import audit
@@ -19,6 +17,7 @@ from attestlab.orgs import store
 from attestlab.orgs.rules import Caller, Environment, Scope, compose_api_key
 from attestlab.orgs.service import Orgs, TenantCreated
 from attestlab.settings import Settings, Stage
+from support.statements import statements_of
 
 NEVER_ISSUED = compose_api_key("al", Environment.LIVE, "A" * 26)
 
@@ -44,21 +43,6 @@ def as_dev_key(lab: Installation, tenant: TenantCreated) -> str:
     secret = compose_api_key("al", Environment.DEV, "B" * 26)
     change_key(lab, tenant, environment="dev", secret_sha256=hashlib.sha256(secret.encode()).digest())
     return secret
-
-
-def statements(lab: Installation, work: Callable[[], object]) -> list[str]:
-    """Returns the SQL statements executed while `work` runs."""
-    asked: list[str] = []
-
-    def heard(_connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        asked.append(statement)
-
-    event.listen(lab.storage.engine, "before_cursor_execute", heard)
-    try:
-        work()
-    finally:
-        event.remove(lab.storage.engine, "before_cursor_execute", heard)
-    return asked
 
 
 def test_a_key_names_its_tenant_scopes_and_plan(lab: Installation, tenant: TenantCreated) -> None:
@@ -92,16 +76,17 @@ def test_every_wrong_key_gets_the_same_error(lab: Installation, tenant: TenantCr
 def test_a_mistyped_key_causes_no_query(lab: Installation, tenant: TenantCreated) -> None:
     mistyped = tenant.api_key[:20] + ("x" if tenant.api_key[20] != "x" else "y") + tenant.api_key[21:]
 
-    def tried() -> None:
-        with lab.storage.read() as connection, pytest.raises(AuthInvalid):
-            lab.orgs.authenticate(connection, mistyped)
+    with statements_of(lab) as sent, pytest.raises(AuthInvalid):
+        authenticate(lab, mistyped)
 
-    assert statements(lab, tried) == []
+    assert sent == []
 
 
 def test_a_valid_key_costs_one_query(lab: Installation, tenant: TenantCreated) -> None:
-    [statement] = statements(lab, lambda: authenticate(lab, tenant.api_key))
+    with statements_of(lab) as sent:
+        authenticate(lab, tenant.api_key)
 
+    [statement] = sent
     assert "secret_sha256 =" in statement
 
 

@@ -11,7 +11,8 @@ from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import Json, ServiceClient, path_of
-from attestlab.core.errors import AttestLabError, Conflict, NotFound, ValidationFailed
+from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.lookups import Lookups
 from attestlab.governance.shapes import (
     ApprovalOut,
     BlastRadiusOut,
@@ -183,7 +184,7 @@ class IssuerLookup:
 
     def __init__(self, client: ServiceClient) -> None:
         self._client = client
-        self._found: dict[UUID | str, IssuerHandle | AttestLabError] = {}
+        self._lookups = Lookups()
 
     def find(self, what: IssuerLike) -> IssuerHandle:
         """Find an issuer by id, name or domain; names are compared without regard to case.
@@ -194,21 +195,10 @@ class IssuerLookup:
         """
         if isinstance(what, IssuerHandle):
             return what
-        is_name = isinstance(what, str) and not arguments.is_uuid(what)
-        which = what if is_name else arguments.read_id(what, "an issuer")
-        if which not in self._found:
-            self._found[which] = self._try_find(which)
-        found = self._found[which]
-        if isinstance(found, AttestLabError):
-            raise found.with_traceback(None)  # each raise would lengthen it
-        return found
-
-    def _try_find(self, which: UUID | str) -> IssuerHandle | AttestLabError:
-        """Find an issuer, or return the error that every item with this id or name gets."""
-        try:
-            return self._find_by_name(which) if isinstance(which, str) else self._get(which)
-        except (NotFound, ValidationFailed) as error:
-            return error
+        if isinstance(what, str) and not arguments.is_uuid(what):
+            return self._lookups.find(what, lambda: self._find_by_name(what))
+        issuer_id = arguments.read_id(what, "an issuer")
+        return self._lookups.find(issuer_id, lambda: self._get(issuer_id))
 
     def _get(self, issuer_id: UUID) -> IssuerHandle:
         return IssuerHandle.parse(self._client, self._client.get(path_of("v1", "issuers", issuer_id)))
