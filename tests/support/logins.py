@@ -54,6 +54,14 @@ class Tenant:
                 self.log_in_at_home(subject, since + timedelta(days=day, minutes=len(subject)))
         return since + timedelta(days=days)
 
+    def spray(self, subjects: list[str], *, beside: str) -> datetime:
+        """Settle users, then let a spray try all but one within an hour, each from elsewhere; returns its end."""
+        now = self.settle(subjects, days=5)
+        for n, subject in enumerate(subjects):
+            if subject != beside:
+                self.assess(subject, FAILURE, now + timedelta(minutes=n), self.fresh_ip(10 + n), f"device-{n}")
+        return now + timedelta(minutes=70)
+
     def log_in_at_home(self, subject: str, at: datetime, outcome: LoginOutcome = SUCCESS) -> LoginAssessment:
         """Assess a login from the user's own address and device."""
         return self.assess(subject, outcome, at, home_of(subject), f"pc-{subject}")

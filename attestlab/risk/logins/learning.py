@@ -46,8 +46,8 @@ def _strange_failure(at: Circumstances) -> StrangeFailure:
 def _failed_today(at: Circumstances, kind: str) -> bool:
     """Whether the user had a strange failure in this crowd within the day before: each user counts once."""
     return any(
-        at.at_ms - DAY_MS < each.at_ms <= at.at_ms and (kind == "tenant" or getattr(each, kind) == at.values[kind])
-        for each in at.failures.strange
+        kind == "tenant" or getattr(each, kind) == at.values[kind]
+        for each in at.failures.find_strange(at.at_ms, DAY_MS)
     )
 
 

@@ -91,6 +91,49 @@ def test_slow_guessing_from_one_address_is_found():
     assert "slow_guessing" in names_of(tries[-1])
 
 
+def test_an_attacker_who_repeats_from_one_place_during_a_spray_is_found():
+    """Failures that are repeated are no part of the surge, but they count as slow guessing."""
+    tenant = Tenant()
+    now = tenant.spray(people(60), beside="user-0")
+
+    tries = [
+        tenant.assess("user-0", FAILURE, now + timedelta(minutes=100 * n), "101.1.1.1", "guesser", FIREFOX)
+        for n in range(8)
+    ]
+
+    assert min(each.score for each in tries) >= FLAGGED
+    assert all("slow_guessing" in names_of(each) for each in tries[1:])
+    assert tries[-1].score > tries[1].score
+
+
+def test_a_burst_from_one_place_during_a_spray_has_all_of_the_ladder():
+    tenant = Tenant()
+    now = tenant.spray(people(60), beside="user-0")
+
+    tries = [
+        tenant.assess("user-0", FAILURE, now + timedelta(minutes=n), "101.1.1.1", "guesser", FIREFOX) for n in range(20)
+    ]
+
+    assert [tries[n].score >= least for n, least in ((0, FLAGGED), (4, 50), (9, 70), (19, 90))] == [True] * 4
+
+
+def test_a_spray_that_returns_to_each_user_from_one_place_is_found():
+    """A proxy that is rented for each victim: the surge finds the first try, slow guessing the third."""
+    tenant, users = Tenant(), people(60)
+    now = tenant.settle(users, days=5)
+
+    rounds = [
+        [
+            tenant.assess(user, FAILURE, now + timedelta(hours=hours, minutes=n), f"{50 + n % 40}.3.3.{n}", f"own-{n}")
+            for n, user in enumerate(users)
+        ]
+        for hours in (0, 2, 4)
+    ]
+
+    assert sum(each.score >= FLAGGED for each in rounds[0]) >= 45
+    assert min(each.score for each in rounds[2]) >= FLAGGED
+
+
 def test_guessing_from_several_networks_within_an_hour_is_found():
     """Fewer failures than a burst has, at one time: only the times counted."""
     tenant = Tenant()

@@ -6,10 +6,13 @@ from collections import Counter
 from datetime import timedelta
 from itertools import product
 
+import pytest
+
 from attestlab.demos.risk_world.parameters import WorldParameters
 from attestlab.demos.risk_world.records import INNOCENT_LOGINS, Kind
 from attestlab.demos.risk_world.world import RiskWorld
 from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.scoring import LoginAssessment
 from attestlab.risk.logins.state.documents import MemoryDocuments
 from support.logins import FAILURE, FIREFOX, MONDAY, SUCCESS, Tenant, home_of, people
 
@@ -18,6 +21,10 @@ FLAGGED = 60
 # the contract gives 70 from ten failures on, and no other evidence may lower it.
 ACCEPTED = {Kind.STALE_PASSWORD: 0.45, Kind.FORGOTTEN_PASSWORD: 0.06}
 ACCEPTED_OTHERS = 0.01
+
+
+def has_surge(assessment: LoginAssessment) -> bool:
+    return any(factor.name.startswith("surge") for factor in assessment.factors)
 
 
 def test_a_user_at_home_has_the_lowest_score():
@@ -111,18 +118,47 @@ def test_a_burst_on_a_new_laptop_in_a_sprayed_network_is_no_spray():
 
 
 def test_a_user_who_fails_again_and_again_is_no_part_of_a_surge():
-    tenant, users = Tenant(), people(60)
-    now = tenant.settle(users, days=5)
-    for n, user in enumerate(users[1:]):
-        tenant.assess(user, FAILURE, now + timedelta(minutes=n), tenant.fresh_ip(10 + n), f"device-{n}")
+    tenant = Tenant()
+    now = tenant.spray(people(60), beside="user-0")
 
     tries = [
-        tenant.assess("user-0", FAILURE, now + timedelta(minutes=70, seconds=20 * n), "101.1.1.1", "laptop")
+        tenant.assess("user-0", FAILURE, now + timedelta(seconds=20 * n), tenant.fresh_ip(101), f"laptop-{n}")
         for n in range(4)
     ]
 
-    surges = [any(factor.name.startswith("surge") for factor in each.factors) for each in tries]
-    assert surges == [True, True, False, False]
+    assert [has_surge(each) for each in tries] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "devices"),
+    [
+        (("101.1.1.1", "101.1.1.1"), ("laptop", "laptop")),
+        (("101.1.1.1", "101.1.1.2"), ("laptop", "laptop")),
+        (("101.1.1.1", "101.1.1.1"), (None, None)),
+    ],
+)
+def test_a_user_who_fails_again_from_one_place_is_no_part_of_a_surge(addresses: tuple, devices: tuple):
+    """A forgotten password had 97 twice: a spray has no reason to try the same user again from the same place."""
+    tenant = Tenant()
+    now = tenant.spray(people(60), beside="user-0")
+
+    tries = [
+        tenant.assess("user-0", FAILURE, now + timedelta(seconds=20 * n), address, device)
+        for n, (address, device) in enumerate(zip(addresses, devices, strict=True))
+    ]
+
+    assert [has_surge(each) for each in tries] == [True, False]
+    assert tries[-1].score < 50
+
+
+def test_users_whose_values_are_missing_do_not_share_a_place():
+    """Two failures without device and address may be those of a spray."""
+    tenant = Tenant()
+    now = tenant.spray(people(60), beside="user-0")
+
+    tries = [tenant.assess("user-0", FAILURE, now + timedelta(seconds=20 * n), None, None) for n in range(2)]
+
+    assert [has_surge(each) for each in tries] == [True, True]
 
 
 def test_a_burst_on_a_new_laptop_has_little_more_than_the_ladder():

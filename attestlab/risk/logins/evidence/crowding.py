@@ -37,6 +37,7 @@ from attestlab.risk.logins.parameters import (
     SURGE_WINDOWS,
 )
 from attestlab.risk.logins.state.crowd_activity import LENGTHS_MS, Tally
+from attestlab.risk.logins.state.failure_history import StrangeFailure
 from attestlab.risk.logins.state.source_activity import SourceActivity
 
 _MIN_PAST_DAYS = 3
@@ -91,16 +92,25 @@ def find_surge(at: Circumstances, failures: int) -> LoginEvidence | None:
     """Return the evidence that strangers fail more than usual: at the tenant, from the country, or with the client.
 
     A careful spray changes address, device and client with each try; only the number of strangers shows it. It tries
-    each user once or twice a day, so a user who fails again and again is no part of it.
+    each user once or twice a day, from a new place each time. So a user who fails again and again, or again from the
+    same device or address, is no part of it.
     """
-    if failures > MAX_BROAD_TRIES or _count_strange_today(at) > MAX_BROAD_FAILURES:
+    if failures > MAX_BROAD_TRIES or _is_repeated(at):
         return None
     found = [each for kind in CROWDS if kind in at.crowds for each in _examine_crowd(at, kind)]
     return max(found, key=lambda evidence: evidence.strength, default=None)
 
 
-def _count_strange_today(at: Circumstances) -> int:
-    return sum(at.at_ms - DAY_MS < each.at_ms <= at.at_ms for each in at.failures.strange)
+def _is_repeated(at: Circumstances) -> bool:
+    """Whether the user failed often within a day, or from this login's device or address."""
+    today = at.failures.find_strange(at.at_ms, DAY_MS)
+    return len(today) > MAX_BROAD_FAILURES or any(_is_same_source(at, each) for each in today)
+
+
+def _is_same_source(at: Circumstances, failure: StrangeFailure) -> bool:
+    """Whether the failure had this login's device or address; a missing one is no source."""
+    device, address = at.values["device"] or None, at.values["address"] or None
+    return device == failure.device or address == failure.address
 
 
 def _examine_crowd(at: Circumstances, kind: str) -> Iterator[LoginEvidence]:

@@ -32,8 +32,7 @@ def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None
     """
     if failures >= MIN_BURST:
         return None
-    since = at.at_ms - SLOW_WINDOW_MS
-    strange = [each for each in at.failures.strange if since < each.at_ms <= at.at_ms and not _is_forgiven(at, each)]
+    strange = [each for each in at.failures.find_strange(at.at_ms, SLOW_WINDOW_MS) if not _is_forgiven(at, each)]
     tries = [(each.at_ms, each.network) for each in strange]
     tries += [(at.at_ms, at.values["network"] or 0)] * at.login.is_failure
     times, networks = _count_times([at_ms for at_ms, _network in tries]), len({network for _at_ms, network in tries})

@@ -106,7 +106,7 @@ def find_impossible_travel(at: Circumstances) -> LoginEvidence | None:
     hours = max((at.at_ms - last.at_ms) / HOUR_MS, 0.1)
     if distance_km / hours < MAX_SPEED_KMH:
         return None
-    has_failures = any(at.at_ms - DAY_MS < each.at_ms <= at.at_ms for each in at.failures.strange)
+    has_failures = bool(at.failures.find_strange(at.at_ms, DAY_MS))
     text = f"At least {distance_km:,.0f} km from {last.country} to {at.country} within {hours:.1f} h, on a new device."
     strength = TRAVEL_EVIDENCE + TRAVEL_AFTER_FAILURE_EVIDENCE * has_failures
     return LoginEvidence("impossible_travel", round(distance_km / hours), strength, text)

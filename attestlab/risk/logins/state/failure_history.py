@@ -134,6 +134,10 @@ class FailureHistory:
         """When the history may be dropped."""
         return self.newest_ms + FAILURES_TTL_MS
 
+    def find_strange(self, at_ms: int, window_ms: int) -> list[StrangeFailure]:
+        """Return the strange failures within the window that ends at that moment."""
+        return [each for each in self.strange if at_ms - window_ms < each.at_ms <= at_ms]
+
     def with_failure(self, at_ms: int, strange: StrangeFailure | None) -> FailureHistory:
         """Return the history with one more failure.
 
