@@ -25,8 +25,9 @@ from attestlab.core.crypto import keyring, sealing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db import occupancy, sqlite
 from attestlab.core.db.occupancy import Occupancy
-from attestlab.core.db.storage import Storage, database_url, ping
+from attestlab.core.db.storage import Storage, ping
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.urls import database_url
 from attestlab.core.errors import Conflict, NoInstallation
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.core.limits.rate_counters import Counters

@@ -65,6 +65,12 @@ def _login_backfill_figures(folder: Path) -> Iterator[Figure]:
     return login_backfill.figures(folder)
 
 
+def _postgresql_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import postgresql_mints  # loaded late: only this group starts PostgreSQL
+
+    return postgresql_mints.figures(folder)
+
+
 def _webhook_figures(folder: Path) -> Iterator[Figure]:
     from benchmarks import webhooks  # loaded late: only this group needs it
 
@@ -97,6 +103,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "facade": _facade_figures,
     "dashboards": _dashboard_figures,
     "webhooks": _webhook_figures,
+    "postgresql": _postgresql_figures,
 }
 
 

@@ -45,19 +45,24 @@ def run_floor(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def run_attestlab(folder: Path) -> Iterator[Server]:
+def run_attestlab(folder: Path, *, database_url: str | None = None) -> Iterator[Server]:
     """Run the real server on a folder that `init` has created."""
-    with start_server([str(ATTESTLAB), "serve", "--data", str(folder), "--port", "0"]) as server:
+    with start_server([str(ATTESTLAB), "serve", *_records(folder, database_url), "--port", "0"]) as server:
         yield server
 
 
-def init_data_folder(folder: Path) -> dict[str, Any]:
+def init_data_folder(folder: Path, *, database_url: str | None = None) -> dict[str, Any]:
     """Create a data folder, and return the output of `attestlab init --json`."""
     done = subprocess.run(
-        [str(ATTESTLAB), "init", "--data", str(folder), "--json"], capture_output=True, text=True, check=True
+        [str(ATTESTLAB), "init", *_records(folder, database_url), "--json"], capture_output=True, text=True, check=True
     )
     made: dict[str, Any] = json.loads(done.stdout)
     return made
+
+
+def _records(folder: Path, database_url: str | None) -> list[str]:
+    """Return the arguments that name the data folder and, unless the records are in it, their database."""
+    return ["--data", str(folder), *([] if database_url is None else ["--database-url", database_url])]
 
 
 @contextmanager

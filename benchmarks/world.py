@@ -53,13 +53,15 @@ class ServedInstallation:
 
 
 @contextmanager
-def serve_installation(data: Path, *, before: Callable[[Path], None] | None = None) -> Iterator[ServedInstallation]:
+def serve_installation(
+    data: Path, *, before: Callable[[Path], None] | None = None, database_url: str | None = None
+) -> Iterator[ServedInstallation]:
     """Serve a fresh data folder with one issuer; `before` may fill the folder first."""
-    made = servers.init_data_folder(data)
+    made = servers.init_data_folder(data, database_url=database_url)
     if before is not None:
         before(data)
     with (
-        servers.run_attestlab(data) as server,
+        servers.run_attestlab(data, database_url=database_url) as server,
         httpx.Client(base_url=server.url, headers={"X-API-Key": made["api_key"]}) as client,
     ):
         yield ServedInstallation(server, client, made["api_key"], made["log_vkey"], _build_mint_body(client))

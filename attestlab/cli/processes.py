@@ -117,6 +117,7 @@ class Workers:
         """Wait for one worker to end; start another unless we are stopping."""
         child, status = self._reap()
         self._children.discard(child)
+        _forget_levels(child)
         code = os.waitstatus_to_exitcode(status)
         if self._stopping:
             return abs(code)
@@ -143,6 +144,14 @@ class Workers:
         self._close_sockets()
         for child in self._children:
             os.kill(child, number)
+
+
+def _forget_levels(child: int) -> None:
+    """Remove the gauges of a worker that ended from the shared metrics: it has no queue and no connections any more."""
+    if METRICS_FOLDER in os.environ:
+        from prometheus_client.multiprocess import mark_process_dead  # loaded late: it reads the folder's name
+
+        mark_process_dead(child)  # type: ignore[no-untyped-call]  # it has no hints
 
 
 def _note(_number: int, _frame: object) -> None:

@@ -16,7 +16,7 @@ from attestlab.client.arguments import is_folder, is_uuid
 from attestlab.client.lab import Lab
 from attestlab.client.service_client import LocalRows, ServiceClient
 from attestlab.client.service_errors import LabClosed
-from attestlab.core.db.storage import database_url, names_database
+from attestlab.core.db.urls import database_url, names_database
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import require_extra

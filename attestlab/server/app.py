@@ -143,6 +143,7 @@ def build_application(
         logging_setup.log_repeated_failure("commit failed", error, cause=cause_of(error))
 
     lab.storage.on_commit_failed = report_failed_commit
+    lab.storage.observer = metrics
     checks = {**lab.readiness(), "writes": write_queue.check_writes, "background": write_queue.background.check}
     operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]

@@ -16,6 +16,8 @@ from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Route, Routes
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LOCK_SECONDS = (0.0005, *_SECONDS)
+_JOBS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 _UNROUTED = "(none)"
 
 
@@ -54,8 +56,31 @@ class Metrics:
         self._failed_commits = Counter(
             "attestlab_commits_failed", "Commits that failed, by their cause.", ("cause",), registry=self.registry
         )
+        self._group_jobs = Histogram(
+            "attestlab_write_group_jobs", "Writes that share one commit.", buckets=_JOBS, registry=self.registry
+        )
+        self._before_lock = Histogram(
+            "attestlab_writer_lock_before_seconds",
+            "From a group's start until it has the writer's lock.",
+            buckets=_LOCK_SECONDS,
+            registry=self.registry,
+        )
+        self._lock_held = Histogram(
+            "attestlab_writer_lock_held_seconds",
+            "How long a group holds the writer's lock, the commit included.",
+            buckets=_LOCK_SECONDS,
+            registry=self.registry,
+        )
+        self._queued_writes = self._level("attestlab_write_queue_jobs", "Writes that wait for the next group.")
+        self._connections = self._level(
+            "attestlab_database_connections_in_use", "Connections to PostgreSQL in use; 0 on SQLite."
+        )
         # Cache by route and status: the library would look children up by label under a lock.
         self._children: dict[tuple[int, int], tuple[Counter, Histogram]] = {}
+
+    def _level(self, name: str, documentation: str) -> Gauge:
+        """Create a gauge that adds up over the workers that run."""
+        return Gauge(name, documentation, registry=self.registry, multiprocess_mode="livesum")
 
     def count_response(self, route: Route | None, status: int, seconds: float) -> None:
         """Count one response."""
@@ -78,6 +103,23 @@ class Metrics:
         self._submissions.labels(witness, outcome).inc()
         if size is not None:
             self._cosigned.labels(witness).set(size)
+
+    def observe_queue(self, waiting: int) -> None:
+        """Report the number of writes that wait for the next group. Thread-safe, like the observations below."""
+        self._queued_writes.set(waiting)
+
+    def observe_group(self, jobs: int) -> None:
+        """Count a group by the number of its writes."""
+        self._group_jobs.observe(jobs)
+
+    def observe_lock(self, *, before_s: float, held_s: float) -> None:
+        """Add the times of one write transaction before and under the writer's lock."""
+        self._before_lock.observe(before_s)
+        self._lock_held.observe(held_s)
+
+    def observe_connections(self, in_use: int) -> None:
+        """Report the number of connections to PostgreSQL in use."""
+        self._connections.set(in_use)
 
     def render(self) -> bytes:
         """Render all metrics in text format 0.0.4. Thread-safe."""

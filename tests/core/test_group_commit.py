@@ -362,3 +362,45 @@ def test_outbox_link_covers_the_tenant() -> None:
     tenant = UUID("0193b5a0-7f3c-7abc-8def-0123456789ab")
 
     assert outbox.chained_bytes(tenant, b"{}") == tenant.bytes + b"{}"
+
+
+class Measurements:
+    """An observer that keeps what it receives."""
+
+    def __init__(self) -> None:
+        self.queues: list[int] = []
+        self.groups: list[int] = []
+        self.locks: list[tuple[float, float]] = []
+
+    def observe_queue(self, waiting: int) -> None:
+        self.queues.append(waiting)
+
+    def observe_group(self, jobs: int) -> None:
+        self.groups.append(jobs)
+
+    def observe_lock(self, *, before_s: float, held_s: float) -> None:
+        self.locks.append((before_s, held_s))
+
+    def observe_connections(self, in_use: int) -> None:
+        raise AssertionError("SQLite has no pool")
+
+
+def test_groups_queue_and_lock_are_observed(sqlite: Storage, done: Any) -> None:
+    sqlite.observer = seen = Measurements()
+
+    done(sqlite, [adding("a"), refusing, adding("b")])
+
+    assert sum(seen.groups) == 3
+    assert seen.queues[0] >= 0
+    assert seen.queues[-1] == 0, "nothing waits any more"
+    assert len(seen.locks) == len(seen.groups)
+    assert all(before_s >= 0 and held_s >= 0 for before_s, held_s in seen.locks)
+
+
+def test_lock_of_a_failed_write_is_observed(sqlite: Storage) -> None:
+    sqlite.observer = seen = Measurements()
+
+    with pytest.raises(Conflict), sqlite.write() as tx:
+        refusing(tx)
+
+    assert len(seen.locks) == 1

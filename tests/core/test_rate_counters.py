@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attestlab.core.db.storage import database_url
+from attestlab.core.db.urls import database_url
 from attestlab.core.limits.rate_counters import FILE_NAME, Counters
 from support.fork_server import call_at_once
 

@@ -20,6 +20,7 @@ from attestlab.core.db.group_commit.thread import ThreadGroupCommit
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Buffer, Transaction, _sqlite_insert
+from attestlab.core.db.write_observer import Unobserved
 from attestlab.core.errors import Unavailable
 from attestlab.orgs.tables import Org
 from support.chain_heads import adding, heads, make_head
@@ -379,3 +380,18 @@ def test_read_only_connection_is_replaced_after_its_first_write(migrated_file: P
 
     assert names(storage) == {"b"}
     storage.close()
+
+
+@pytest.mark.on_postgresql
+def test_connections_in_use_are_observed(storage: Storage) -> None:
+    class Counted(Unobserved):
+        def observe_connections(self, in_use: int) -> None:
+            seen.append(in_use)
+
+    seen: list[int] = []
+    storage.observer = Counted()
+
+    with storage.read(), storage.write():
+        pass
+
+    assert seen == [1, 2, 1, 0]

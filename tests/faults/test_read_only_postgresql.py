@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from attestlab.core.db.storage import database_url
+from attestlab.core.db.urls import database_url
 from attestlab.orgs import usage
 from support.attestations import mint
 from support.databases import create_postgres_database, database_name, execute_as_administrator

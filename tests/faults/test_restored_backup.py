@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from attestlab.core.db.storage import database_url
+from attestlab.core.db.urls import database_url
 from attestlab.log.head_guard import HeadGuard
 from support.attestations import make_mint_body, mint
 from support.databases import create_postgres_database

@@ -13,7 +13,8 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from attestlab import migrations
-from attestlab.core.db.storage import Storage, database_url
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.urls import database_url
 
 ENGINES = ("sqlite", "postgresql")
 RECORDS = "records.db"

@@ -77,6 +77,22 @@ def test_latencies_are_in_seconds(sample: SampleServer, client: httpx.Client) ->
     assert sums
 
 
+def test_writes_are_measured() -> None:
+    measured = metrics.Metrics()
+    measured.observe_queue(7)
+    measured.observe_group(5)
+    measured.observe_lock(before_s=0.25, held_s=0.5)
+    measured.observe_connections(3)
+
+    families = text_string_to_metric_families(measured.render().decode())
+    values = {sample.name: sample.value for family in families for sample in family.samples}
+    assert values["attestlab_write_queue_jobs"] == 7
+    assert values["attestlab_write_group_jobs_sum"] == 5
+    assert values["attestlab_writer_lock_before_seconds_sum"] == 0.25
+    assert values["attestlab_writer_lock_held_seconds_sum"] == 0.5
+    assert values["attestlab_database_connections_in_use"] == 3
+
+
 @pytest.fixture(scope="module")
 def description(client: httpx.Client) -> dict:
     response = client.get("/openapi.json")

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import select
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
@@ -34,6 +34,7 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import QueuePool
 
 from attestlab.core.clock import DatabaseClock
 from attestlab.core.errors import Unavailable, ValidationFailed
@@ -177,7 +178,15 @@ class LimitedConnection(psycopg.Connection[TupleRow]):
 class Database:
     """The pool of a process's connections to one database, with their limits."""
 
-    def __init__(self, url: URL, *, reachability: Reachability, limits: Limits, **options: object) -> None:
+    def __init__(
+        self,
+        url: URL,
+        *,
+        reachability: Reachability,
+        limits: Limits,
+        on_connections: Callable[[int], None] = lambda _in_use: None,
+        **options: object,
+    ) -> None:
         self.limits = limits
         self.clock = DatabaseClock()
         self._reachability = reachability
@@ -188,6 +197,8 @@ class Database:
         event.listen(self.engine, "do_connect", self._open_connection)
         event.listen(self.engine, "connect", self._configure)
         event.listen(self.engine, "checkout", _require_open)
+        event.listen(self.engine, "checkout", lambda *_: on_connections(self._count_in_use()))
+        event.listen(self.engine, "checkin", lambda *_: on_connections(self._count_in_use() - 1))
 
     def connect(self) -> Connection:
         """Take a connection from the pool.
@@ -201,6 +212,11 @@ class Database:
         connection = self.engine.connect()
         driver_of(connection).answer_s = self.limits.answer_s
         return connection
+
+    def _count_in_use(self) -> int:
+        """Return the number of connections in use; one that is returned just now still counts."""
+        assert isinstance(self.engine.pool, QueuePool)
+        return self.engine.pool.checkedout()
 
     def limit(self, limits: Limits) -> None:
         """Set the limits of all connections opened from now on, and close the idle ones."""

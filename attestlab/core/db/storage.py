@@ -12,32 +12,29 @@ on those: usage, the audit chain, the outbox. Their rows are part of the same tr
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, Engine, make_url, text
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import OperationalError
 
 from attestlab.core import error_text
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.db import sqlite
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import Unavailable, ValidationFailed
+from attestlab.core.db.urls import database_url
+from attestlab.core.db.write_observer import Unobserved, WriteObserver
+from attestlab.core.errors import Unavailable
 from attestlab.core.extras import naming_extras
-from attestlab.core.urls import quote_url
 
 if TYPE_CHECKING:
     from attestlab.core.db.postgresql import Database, Reachability
 
 WRITER_LOCK = 0x61747465  # an arbitrary constant, the same for every writer of one database
 CACHE_CAPACITY = 10_000
-_DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}  # by scheme
-_SCHEME = re.compile(r"([a-z]+)(?:\+[a-z0-9]+)?://", re.IGNORECASE)  # with a driver, which is chosen here
-URL_FORMS = "Pass sqlite:///path/to/records.db, or postgresql://user:password@host:port/name."
 _MISSING: Any = object()  # stands for a value of any type
 
 Result = TypeVar("Result")
@@ -55,6 +52,7 @@ class Storage:
         self.record_hooks: list[CommitHook] = []
         self.commit_error: BaseException | None = None  # of the last commit; None after a later one became durable
         self.on_commit_failed: Callable[[BaseException], None] = lambda _error: None
+        self.observer: WriteObserver = Unobserved()
         self._local = threading.local()
         self._write_lock = threading.Lock()
         self._readers: list[Connection] = []
@@ -69,7 +67,11 @@ class Storage:
 
         self.reachability = postgresql.Reachability()
         self._database = postgresql.Database(
-            self.url, reachability=self.reachability, limits=postgresql.COMMANDS, pool_size=8
+            self.url,
+            reachability=self.reachability,
+            limits=postgresql.COMMANDS,
+            on_connections=lambda in_use: self.observer.observe_connections(in_use),
+            pool_size=8,
         )
         return self._database.engine
 
@@ -198,20 +200,21 @@ class Storage:
         Raises:
             NotBegun: another process holds the lock, or PostgreSQL is unreachable, for longer than the limits allow.
         """
+        asked_at = monotonic()
         self._write_lock.acquire()
-        return self._begin_locked(is_migration=is_migration)
+        return self._begin_locked(asked_at, is_migration=is_migration)
 
     def try_begin(self) -> Transaction | None:
         """Begin a write transaction without waiting; returns None if another writer is active."""
         if not self._write_lock.acquire(blocking=False):
             return None
         try:
-            return self._begin_locked(busy_timeout_ms=0)
+            return self._begin_locked(monotonic(), busy_timeout_ms=0)
         except OperationalError:
             return None
 
     def _begin_locked(
-        self, *, busy_timeout_ms: int = sqlite.BUSY_TIMEOUT_MS, is_migration: bool = False
+        self, asked_at: float, *, busy_timeout_ms: int = sqlite.BUSY_TIMEOUT_MS, is_migration: bool = False
     ) -> Transaction:
         """Begin a transaction; the caller holds `_write_lock`, which a failure releases."""
         try:
@@ -230,7 +233,7 @@ class Storage:
             if not self.is_sqlite and is_unreachable(error):
                 raise NotBegun(error) from error
             raise
-        return Transaction(connection)
+        return Transaction(connection, asked_at=asked_at)
 
     def _lock_postgresql(self, connection: Connection, is_migration: bool) -> None:
         from attestlab.core.db import postgresql
@@ -286,6 +289,7 @@ class Storage:
             self._record_commit_error(error)
             self.rollback(tx)
             raise CommitUnknown from error
+        self._observe_lock(tx)
         try:
             tx._run_after_commit()
         except BaseException as error:
@@ -323,7 +327,11 @@ class Storage:
         try:
             tx.connection.rollback()
         finally:
+            self._observe_lock(tx)
             self._end(tx)
+
+    def _observe_lock(self, tx: Transaction) -> None:
+        self.observer.observe_lock(before_s=tx.locked_at - tx.asked_at, held_s=monotonic() - tx.locked_at)
 
     def _end(self, tx: Transaction) -> None:
         try:
@@ -358,28 +366,6 @@ class CommitUnknown(Unavailable):
         self, message: str = "The commit was not confirmed. Check whether the change exists before you retry."
     ) -> None:
         super().__init__(message)
-
-
-def database_url(url: str) -> URL:
-    """Parse a database URL: of an SQLite file, or of PostgreSQL with the psycopg driver.
-
-    `postgres://`, which hosting services write, is PostgreSQL; case does not matter (RFC 3986 section 3.1).
-
-    Raises:
-        ValidationFailed: it is no URL, or that of another database. The message never has its password.
-    """
-    found = _SCHEME.match(url)
-    driver = None if found is None else _DRIVERS.get(found[1].lower())
-    rest = "" if found is None else url[found.end() :]
-    with suppress(ArgumentError, ValueError):
-        if driver is not None and (driver != "sqlite" or not rest or rest.startswith("/")):
-            return make_url(f"{driver}://{rest}")
-    raise ValidationFailed(f"{quote_url(url)} is no database URL. {URL_FORMS}")
-
-
-def names_database(text: str) -> bool:
-    """Whether a text begins like a database URL, also like one that is not."""
-    return text.partition(":")[0].lower() in _DRIVERS
 
 
 _TRANSIENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError", "TimeoutError"})

@@ -62,6 +62,7 @@ class LoopGroupCommit:
         if len(self._waiting) >= self._max_queued:
             raise Unavailable(TOO_MANY_WRITES.format(self._max_queued), retry_after_s=1)
         self._waiting.append(PendingWrite(job, deliver))
+        self._storage.observer.observe_queue(len(self._waiting))
         if len(self._waiting) >= self._expected:
             self._gathered.set()
         if self._cycle is None:
@@ -141,6 +142,8 @@ class LoopGroupCommit:
     def _take_group(self) -> list[PendingWrite]:
         group = self._waiting[:MAX_GROUP_SIZE]
         del self._waiting[:MAX_GROUP_SIZE]
+        self._storage.observer.observe_queue(len(self._waiting))
+        self._storage.observer.observe_group(len(group))
         return group
 
     async def _begin(self) -> Transaction:

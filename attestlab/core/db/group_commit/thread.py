@@ -66,6 +66,7 @@ class ThreadGroupCommit:
         if self._queue.qsize() >= self._max_queued:
             raise Unavailable(TOO_MANY_WRITES.format(self._max_queued), retry_after_s=1)
         self._queue.put(PendingWrite(job, deliver))
+        self._storage.observer.observe_queue(self._queue.qsize())
 
     def run(self, job: Job, *, timeout_s: float | None = None) -> object:
         """Queue a job and wait for its result; call it from any thread except the writer thread."""
@@ -106,6 +107,8 @@ class ThreadGroupCommit:
         while is_open:
             group, is_open = self._take_group()
             if group:
+                self._storage.observer.observe_queue(self._queue.qsize())
+                self._storage.observer.observe_group(len(group))
                 self._commit(group)
                 self._deliver_group(group)
 
