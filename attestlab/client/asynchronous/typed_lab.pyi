@@ -21,7 +21,6 @@ import polars as pl
 import pyarrow as pa
 
 from attestlab.client import arguments
-from attestlab.client.analysis.arrow_reading import Parameters
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
@@ -61,11 +60,11 @@ from attestlab.client.handles.issuers import (
     WithdrawnKeyHandle,
 )
 from attestlab.client.handles.log import (
+    AnyHeadHandle,
     CheckpointHandle,
     ConsistencyHandle,
     EntryHandle,
     InclusionHandle,
-    SignedHead,
     TreeHeadHandle,
     VkeyHandle,
 )
@@ -80,7 +79,7 @@ from attestlab.client.handles.policies import (
     PolicySummaryHandle,
     RecordedDecisionHandle,
     SimulationHandle,
-    Threshold,
+    ThresholdLike,
     VersionHandle,
 )
 from attestlab.client.handles.replays import ContextReplay, Contexts
@@ -116,6 +115,7 @@ from attestlab.client.handles.webhooks import (
     WebhookTestHandle,
 )
 from attestlab.client.lab import MeHandle
+from attestlab.core.json_types import SqlParameters
 from attestlab.log.note.trust_policy import TrustPolicy
 
 Found = TypeVar("Found")
@@ -359,7 +359,7 @@ class AsyncRows:
         """Read the rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read the rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write the rows as one Parquet file, in bounded memory; returns their number."""
@@ -420,7 +420,7 @@ class AsyncAttestationNoun:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
         """Revoke an attestation permanently."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def supersede(
         self,
@@ -509,7 +509,7 @@ class AsyncIssuerNoun:
         """Revoke a key permanently; what is in the log already stays valid and is flagged."""
     async def rotate_key(self, key: KeyLike, *, new_kid: str | None = None, alg: str | None = None) -> RotationHandle:
         """Replace a key with a new key that the service holds."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -535,7 +535,9 @@ class AsyncLogNoun:
         """Read all rows as a pyarrow Table."""
     def checkpoints(self) -> AsyncListing[CheckpointHandle]:
         """List all signed tree heads, newest first."""
-    async def consistency(self, older: int | SignedHead, newer: int | SignedHead | None = None) -> AsyncConsistency:
+    async def consistency(
+        self, older: int | AnyHeadHandle, newer: int | AnyHeadHandle | None = None
+    ) -> AsyncConsistency:
         """Prove that the log only grew between two sizes or heads; the newer one is the head's by default."""
     async def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
@@ -551,7 +553,7 @@ class AsyncLogNoun:
         """Prove that the log has an entry: its index, or an attestation or its id."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -629,16 +631,16 @@ class AsyncPolicyNoun:
         since: When | None = None,
         until: When | None = None,
         by: Iterable[str] | str = (),
-        sweeps: Iterable[Sequence[Threshold]] = (),
+        sweeps: Iterable[Sequence[ThresholdLike]] = (),
         points: int = 200,
     ) -> AsyncSimulation:
         """Replay a policy or a draft over the tenant's past decisions."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def sweep(
         self,
         policy: PolicyOrDocument,
-        *thresholds: Threshold,
+        *thresholds: ThresholdLike,
         points: int = 200,
         replaces: PolicyLike | None = None,
         since: When | None = None,
@@ -681,7 +683,7 @@ class AsyncDecisionNoun:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -800,7 +802,7 @@ class AsyncSignalNoun:
         """Replay escalation rules over past signals, and compare them with the outcomes of cases."""
     async def sources(self) -> Records[SourceHandle]:
         """List the sources of signals, and which of them fell silent."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -834,7 +836,7 @@ class AsyncCaseNoun:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> AsyncCase:
         """Resolve a case as `fraud`, `legitimate` or `inconclusive`."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -872,7 +874,7 @@ class AsyncChallengeNoun:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -1002,7 +1004,7 @@ class AsyncAuditNoun:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    def sql(self, query: str, parameters: Parameters = None) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
@@ -1039,7 +1041,7 @@ class AsyncLab:
         """Attest a document, or claims alone."""
     async def now(self) -> datetime:
         """Return the time of the service in UTC, to the second; in a demo, that of its world."""
-    def sql(self, query: str, parameters: Parameters = None, **frames: object) -> AsyncRows:
+    def sql(self, query: str, parameters: SqlParameters = None, **frames: object) -> AsyncRows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(
         self,
