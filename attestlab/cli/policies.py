@@ -175,7 +175,7 @@ def _check(file: Path, registry: Registry) -> PolicyCheck:
 
 
 def _read_document(file: Path) -> Document:
-    from attestlab.client.arguments import read_policy
+    from attestlab.client.policy_documents import read_policy
     from attestlab.policy.formats.toml import parse_body
 
     return parse_body(read_policy(file))

@@ -1,9 +1,8 @@
-"""What verbs accept: files, ids, times and documents in the forms that a person has, read with errors of ours."""
+"""What verbs accept: files, ids, times and texts in the forms that a person has, read with errors of ours."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import mimetypes
 import os
 import sys
@@ -34,7 +33,6 @@ class ReadableFile(Protocol):
 
 File = str | PathLike[str] | bytes | bytearray | memoryview | ReadableFile
 When = str | datetime | date
-PolicyDocument = Mapping[str, object] | str | PathLike[str] | bytes
 
 
 class FileDigest(NamedTuple):
@@ -306,47 +304,6 @@ def read_texts(values: object, *, name: str) -> list[str]:
     """
     given = [values] if isinstance(values, str) else list(iterate(values, name=name, of="texts"))
     return [read_text(each, name=name) for each in given]
-
-
-def read_policy(policy: object) -> dict[str, object]:
-    """Read a policy document: a dict, TOML or JSON text, or the path of a file with either.
-
-    Raises:
-        ValidationFailed: it is none of them.
-    """
-    if isinstance(policy, Mapping):
-        return read_mapping(policy, name="policy")
-    if isinstance(policy, PathLike):
-        return _parse_policy(_decode(read_file(policy), str(policy)))
-    if isinstance(policy, bytes):
-        return _parse_policy(_decode(policy, "the policy"))
-    if isinstance(policy, str):
-        return _parse_policy(policy if is_document(policy) else _decode(read_file(policy), policy))
-    raise ValidationFailed(
-        f"A value of type {type(policy).__name__} is not a policy. Pass a dict, TOML text, or the path of a file."
-    )
-
-
-def is_document(text: str) -> bool:
-    """Whether a text is a policy document rather than its name or the path of its file."""
-    return "\n" in text or text.lstrip().startswith("{") or "=" in text
-
-
-def _parse_policy(text: str) -> dict[str, object]:
-    """Return the body of a policy: parsed JSON, or TOML for the service to parse."""
-    if not text.lstrip().startswith("{"):
-        return {"toml": text}
-    try:
-        return read_mapping(json.loads(text), name="policy")
-    except (ValueError, RecursionError) as error:
-        raise ValidationFailed(f"The policy is not JSON: {error}.") from None
-
-
-def _decode(raw: bytes, name: str) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValidationFailed(f"{quote(name)} is not text in UTF-8.") from None
 
 
 def _to_utc(when: datetime, name: str) -> datetime:

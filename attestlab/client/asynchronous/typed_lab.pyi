@@ -20,7 +20,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from attestlab.client import arguments
+from attestlab.client import policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
@@ -592,7 +592,7 @@ class AsyncPolicyNoun:
         """Read all rows as a pyarrow Table."""
     async def attributes(self) -> Records[AttributeHandle]:
         """List the attributes that policies may use: the platform's, then the tenant's own."""
-    async def create(self, policy: arguments.PolicyDocument) -> AsyncPolicy:
+    async def create(self, policy: policy_documents.PolicyDocument) -> AsyncPolicy:
         """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file."""
     async def decide(self, policy: PolicyOrDocument, context: Mapping[str, object]) -> DraftDecisionHandle:
         """Decide one context with a policy or a draft alone, in this process, and explain it; nothing is recorded."""
@@ -649,7 +649,7 @@ class AsyncPolicyNoun:
         """Simulate every value of one threshold, or of two; the results are in `sweep`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory; returns their number."""
-    async def update(self, policy: PolicyLike, document: arguments.PolicyDocument) -> AsyncPolicy:
+    async def update(self, policy: PolicyLike, document: policy_documents.PolicyDocument) -> AsyncPolicy:
         """Write a new version; the active one remains active."""
 
 class AsyncDecisionNoun:

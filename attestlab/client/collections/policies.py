@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 from uuid import UUID
 
-from attestlab.client import arguments
+from attestlab.client import arguments, policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import MAX_COMPLETIONS, DatasetCollection
@@ -36,7 +36,7 @@ from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 
 # A stored policy, or a document: a dict, TOML text, or the path of a TOML or JSON file.
-PolicyOrDocument = PolicyLike | arguments.PolicyDocument
+PolicyOrDocument = PolicyLike | policy_documents.PolicyDocument
 
 
 class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
@@ -49,7 +49,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, PolicySummaryHandle)
 
-    def create(self, policy: arguments.PolicyDocument) -> PolicyHandle:
+    def create(self, policy: policy_documents.PolicyDocument) -> PolicyHandle:
         """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file.
 
         Args:
@@ -66,9 +66,9 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         >>> lab.policies.create({"name": "Near", "category": "MINT", "rules": [rule], **target}).status
         'DRAFT'
         """
-        return PolicyHandle.parse(self._client, self._client.post(self.path, arguments.read_policy(policy)))
+        return PolicyHandle.parse(self._client, self._client.post(self.path, policy_documents.read_policy(policy)))
 
-    def update(self, policy: PolicyLike, document: arguments.PolicyDocument) -> PolicyHandle:
+    def update(self, policy: PolicyLike, document: policy_documents.PolicyDocument) -> PolicyHandle:
         """Write a new version; the active one remains active.
 
         Args:
@@ -87,7 +87,7 @@ class PolicyCollection(DatasetCollection[PolicySummaryHandle]):
         2
         """
         path = path_of("v1", "policies", find_policy_id(self._client, policy))
-        return PolicyHandle.parse(self._client, self._client.put(path, arguments.read_policy(document)))
+        return PolicyHandle.parse(self._client, self._client.put(path, policy_documents.read_policy(document)))
 
     def get(self, policy: PolicyLike) -> PolicyHandle:
         """Return a policy with its newest document.

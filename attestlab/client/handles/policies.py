@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import model_validator
 
-from attestlab.client import arguments, card_contents
+from attestlab.client import arguments, card_contents, policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
@@ -341,9 +341,9 @@ def find_policy_id(client: ServiceClient, what: object) -> UUID:
 def name_policy(client: ServiceClient, policy: object) -> dict[str, object]:
     """Name a policy in a body: by its id if it is stored, or as a document."""
     if isinstance(policy, Mapping | bytes) or arguments.is_path(policy):
-        return {"policy": arguments.read_policy(policy)}
-    if isinstance(policy, str) and (arguments.is_document(policy) or arguments.is_file(policy)):
-        return {"policy": arguments.read_policy(policy)}
+        return {"policy": policy_documents.read_policy(policy)}
+    if isinstance(policy, str) and (policy_documents.is_document(policy) or arguments.is_file(policy)):
+        return {"policy": policy_documents.read_policy(policy)}
     return {"policy_id": find_policy_id(client, policy)}
 
 
