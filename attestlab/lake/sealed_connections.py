@@ -21,12 +21,14 @@ MEMORY_LIMIT = "1GB"  # of one connection; it cannot spill to disk, because it m
 _STREAM_ERROR = re.compile("IOError|OSError|[Ss]tream|get_next")
 """DuckDB's message if pyarrow cannot continue reading a part; there is no specific error class."""
 
+_NO_FOLDER = "none"  # no file is opened, and DuckDB names its default, below the home folder, in settings and errors
 _SEALED_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
     "temp_directory": "",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,  # variables of the calling code are not tables
+    **dict.fromkeys(("home_directory", "secret_directory", "extension_directory"), _NO_FOLDER),
 }
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

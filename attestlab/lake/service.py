@@ -6,7 +6,6 @@ The first call that needs them loads pyarrow and DuckDB; opening an installation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +25,6 @@ from attestlab.risk.signals.service import ExportedNumbers
 from attestlab.risk.signals.shapes import SignalFilters
 
 if TYPE_CHECKING:
-    import duckdb
-
     from attestlab.lake.exporter import Exporter
     from attestlab.lake.relations import TenantLake
     from attestlab.lake.trusted_connections import TrustedConnections
@@ -84,15 +81,6 @@ class Lake:
     def locate(self, caller: Caller) -> LakeConnectionInfo:
         """Return what a child process needs to open the lake as the caller's tenant sees it."""
         return LakeConnectionInfo(self._records_url, self.folder, caller.tenant_id, self._clock.now())
-
-    def connect_to_all_tenants(self, *names: str) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Open a connection like `TenantLake.connect`, with the facts of every tenant.
-
-        Only the operator may see the results. Decisions and audit trails are numbered by tenant and not available.
-        """
-        from attestlab.lake import datasets
-
-        return self._trusted_connections.open(None, *(datasets.BY_NAME[name] for name in names))
 
     def find_signals(self, tenant_id: UUID, filters: SignalFilters, /, *, before: int, limit: int) -> ExportedNumbers:
         """Find the newest exported signals of a tenant by a filter, with numbers below `before`.

@@ -74,13 +74,10 @@ class TrustedConnections:
         self._lock = threading.Lock()
 
     @contextmanager
-    def open(self, tenant_id: UUID | None, *wanted: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open a connection with a view of each data set, named like it, all as of one transaction.
-
-        A view has the rows of the tenant, or every tenant's if `tenant_id` is None.
+    def open(self, tenant_id: UUID, *wanted: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open a connection with a view of the tenant's rows of each data set, named like it, as of one transaction.
 
         Raises:
-            ValueError: the data set is numbered by tenant, and `tenant_id` is None.
             Conflict: the lake is ahead of the records.
             Unavailable: a part was removed or damaged during the block.
         """
@@ -118,10 +115,8 @@ class TrustedConnections:
                 self._instance = _open_instance(self._folder)
             return self._instance.cursor()
 
-    def _read_snapshots(self, tenant_id: UUID | None, wanted: Sequence[Dataset]) -> list[DatasetSnapshot]:
+    def _read_snapshots(self, tenant_id: UUID, wanted: Sequence[Dataset]) -> list[DatasetSnapshot]:
         """Return the parts, then the facts that only the records have."""
-        if tenant_id is None and (by_tenant := [each.name for each in wanted if each.by_tenant]):
-            raise ValueError(f"{by_tenant} are numbered by tenant; name one")
         parts = [find_parts(sequence_folder(self._folder, each, tenant_id), each.columns) for each in wanted]
         with self._storage.read() as connection:
             snapshots = []
@@ -143,7 +138,7 @@ def _open_instance(folder: Path) -> duckdb.DuckDBPyConnection:
     return instance
 
 
-def _create_view(connection: duckdb.DuckDBPyConnection, snapshot: DatasetSnapshot, tenant_id: UUID | None) -> None:
+def _create_view(connection: duckdb.DuckDBPyConnection, snapshot: DatasetSnapshot, tenant_id: UUID) -> None:
     """Create the view of a data set: its parts with the tenant's filter, and the facts that only the records have."""
     name, members = snapshot.dataset.name, []
     if snapshot.parts.chain:
@@ -155,13 +150,13 @@ def _create_view(connection: duckdb.DuckDBPyConnection, snapshot: DatasetSnapsho
     connection.execute(f"CREATE TEMP VIEW {name} AS {rows}")
 
 
-def _select_parts(dataset: Dataset, chain: Sequence[LakePart], tenant_id: UUID | None) -> str:
+def _select_parts(dataset: Dataset, chain: Sequence[LakePart], tenant_id: UUID) -> str:
     """Return SQL for the rows of the parts. DuckDB accepts no parameters in a view, so the values are literals."""
     names = [*dataset.columns, *_context_columns(dataset, chain)]
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
     files = ", ".join(literal(str(part.path)) for part in chain)
     by_name = f"union_by_name = {str(dataset.typed).lower()}"
-    owned = "" if dataset.is_public or tenant_id is None else f" WHERE tenant_id = {literal(str(tenant_id))}"
+    owned = "" if dataset.is_public else f" WHERE tenant_id = {literal(str(tenant_id))}"
     return f"SELECT {columns} FROM read_parquet([{files}], {by_name}, hive_partitioning = false){owned}"
 
 

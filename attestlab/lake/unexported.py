@@ -20,7 +20,7 @@ from attestlab.lake.datasets import Dataset
 MAX_REMEMBERED_ROWS = 50_000  # of one tenant's data set
 MAX_REMEMBERED_TABLES = 32
 
-FactsKey = tuple[str, UUID | None]
+FactsKey = tuple[str, UUID]
 
 
 class _Range(NamedTuple):
@@ -32,7 +32,7 @@ class _Range(NamedTuple):
 
 
 class UnexportedFacts:
-    """Reads facts from the records, those of one data set and tenant (or of all tenants) each once.
+    """Reads facts from the records, those of one data set and tenant each once.
 
     Threads may share it.
     """
@@ -41,9 +41,7 @@ class UnexportedFacts:
         self._remembered: OrderedDict[FactsKey, _Range] = OrderedDict()  # the least recently used first
         self._lock = threading.Lock()
 
-    def read(
-        self, connection: Connection, dataset: Dataset, tenant_id: UUID | None, *, first: int, end: int
-    ) -> pa.Table:
+    def read(self, connection: Connection, dataset: Dataset, tenant_id: UUID, *, first: int, end: int) -> pa.Table:
         """Return the facts of the numbers `first` <= n < `end`, in no order."""
         key = (dataset.name, tenant_id)
         with self._lock:

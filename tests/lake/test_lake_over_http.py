@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -207,6 +208,23 @@ def test_a_rejected_query_is_400_with_the_reason(key: httpx.Client, lab: Install
     assert re.search(words, answer.json()["message"]), answer.text
     assert str(lab.settings.data) not in answer.text
     assert "_rows" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select name, value from duckdb_settings()",
+        "select current_setting('secret_directory') as place",
+        "select * from duckdb_secrets()",
+        "select * from duckdb_extensions()",
+        "select path from duckdb_databases()",
+    ],
+)
+def test_no_answer_names_a_folder_of_the_server(key: httpx.Client, sql: str) -> None:
+    answer = ask(key, sql)
+
+    assert answer.status_code in (200, 400)
+    assert str(Path.home()) not in answer.text
 
 
 def test_json_has_ten_thousand_rows_and_says_if_there_are_more(key: httpx.Client) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from uuid import uuid4
 
 import duckdb
@@ -27,6 +29,30 @@ def test_reads_its_tables_and_nothing_else(owner: object) -> None:
         for statement in ("SET TimeZone = 'CET'", "SET enable_external_access = true", "RESET memory_limit"):
             with pytest.raises(duckdb.Error, match="locked"):
                 connection.execute(statement)
+
+
+def test_names_no_folder_of_the_machine() -> None:
+    """Neither a setting or a function without arguments, nor the error of one that would read a folder."""
+    connection = open_sealed(ROWS, VIEWS, owner=uuid4())
+    functions = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+    settings = "SELECT name FROM duckdb_settings()"
+    queries = [
+        *(f"SELECT current_setting('{name}')" for (name,) in connection.execute(settings).fetchall()),
+        *(f"SELECT * FROM {name}()" for (name,) in connection.execute(functions).fetchall()),
+        *("SELECT * FROM pg_catalog.pg_settings", "SELECT * FROM '~/x.parquet'", "SELECT * FROM glob('*')"),
+    ]
+    own = (str(Path.home()), str(Path.cwd()), tempfile.gettempdir())
+
+    assert len(queries) > 200
+    assert [query for query in queries if any(folder in show(connection, query) for folder in own)] == []
+
+
+def show(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    """Return the rows of a query as text, or its error."""
+    try:
+        return str(connection.execute(query).fetchall())
+    except duckdb.Error as error:
+        return str(error)
 
 
 def test_sees_no_table_of_another_connection_of_its_tenant() -> None:

@@ -71,16 +71,6 @@ def test_data_sets_are_joined_as_of_one_moment(half_exported: LakeScenario) -> N
     assert joined == (len(half_exported.seen(half_exported.owner)["signals"]) - 1,)
 
 
-def test_all_tenants_are_read_on_request_only(half_exported: LakeScenario) -> None:
-    tenants = [half_exported.owner.caller.tenant_id, half_exported.other.caller.tenant_id]
-    with half_exported.lab.lake.connect_to_all_tenants("signals") as connection:
-        rows = connection.execute("SELECT DISTINCT tenant_id FROM signals ORDER BY 1").fetchall()
-
-    assert rows == sorted((str(tenant_id),) for tenant_id in tenants)
-    with pytest.raises(ValueError, match="numbered by tenant"), half_exported.lab.lake.connect_to_all_tenants("audit"):
-        pass
-
-
 def read_sealed(scenario: LakeScenario) -> int:
     """Count the signals on a connection for a caller's own SQL."""
     return len(scenario.lab.lake(scenario.owner.caller).signals)
