@@ -12,7 +12,7 @@ import re
 from http import HTTPStatus
 from typing import Final
 
-from attestlab.web.response import Response
+from attestlab.web.response import Response, add_vary
 from attestlab.web.routing.routes import Route
 
 MIN_BYTES: Final = 1024  # below, head and packet weigh as much
@@ -69,8 +69,7 @@ def negotiate(route: Route, response: Response, accept_encoding: str | None) -> 
     """Choose the form of a response: return it with the `Vary` that the choice implies, and whether gzip is chosen."""
     if not is_compressible(route, response):
         return response, False
-    vary = ", ".join(filter(None, [response.headers.get("Vary"), "Accept-Encoding"]))
-    return response._replace(headers={**response.headers, "Vary": vary}), accepts_gzip(accept_encoding)
+    return add_vary(response, "Accept-Encoding"), accepts_gzip(accept_encoding)
 
 
 def compress(response: Response) -> Response:

@@ -2,6 +2,7 @@
 
 A proxy removes the prefix from the path of a request, and names it in `X-Forwarded-Prefix`. Links between our pages
 are relative and need none. What does need it gets it here: cookies, redirects, `Location`, and OpenAPI's `servers`.
+Each such response names the header in `Vary`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from attestlab.core.path_prefix import FORWARDED_PREFIX, parse_path_prefix
 from attestlab.web import logging_setup
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
-from attestlab.web.response import Response
+from attestlab.web.response import Response, add_vary
 
 
 class PathPrefixResolver:
@@ -38,8 +39,9 @@ class PathPrefixResolver:
 
 
 def place_below(response: Response, prefix: str) -> Response:
-    """Return a response whose `Location`, if it is a path of ours, begins with the prefix."""
+    """Return a response whose `Location`, if it is a path of ours, begins with the prefix, which `Vary` says."""
     location = response.headers.get("Location", "")
-    if not prefix or not location.startswith("/"):
+    if not location.startswith("/"):
         return response
-    return response._replace(headers={**response.headers, "Location": prefix + location})
+    placed = response._replace(headers={**response.headers, "Location": prefix + location})
+    return add_vary(placed, FORWARDED_PREFIX)

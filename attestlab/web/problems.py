@@ -16,6 +16,7 @@ from pydantic import Field
 
 from attestlab.core import errors
 from attestlab.core.encoding import format_time
+from attestlab.core.path_prefix import FORWARDED_PREFIX
 from attestlab.core.shapes import Out, one_of
 from attestlab.web import logging_setup
 from attestlab.web.response import HTML, JSON, Response
@@ -41,6 +42,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.MissingExtra: 503,
 }
 WWW_AUTHENTICATE = 'ApiKey realm="attestlab", Bearer realm="attestlab"'
+_VARY = f"Accept, {FORWARDED_PREFIX}"  # of an error as a page; from far below it leads back by the prefix
 _INTERNAL_ERROR = "Internal error. Quote the request id when you report it."
 
 
@@ -137,9 +139,7 @@ def page_response(answer: Response, page_of: PageOfError, *, path: str, path_pre
     except Exception as error:
         logging_setup.log_part_failure(error, part="error page")
         return answer
-    return Response(
-        answer.status, {**answer.headers, **page.headers, "Content-Type": HTML, "Vary": "Accept"}, page.body
-    )
+    return Response(answer.status, {**answer.headers, **page.headers, "Content-Type": HTML, "Vary": _VARY}, page.body)
 
 
 def _encode_json(envelope: dict[str, object]) -> bytes:

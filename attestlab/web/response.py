@@ -33,6 +33,12 @@ class Response(NamedTuple):
     pieces: AsyncGenerator[bytes] | None = None  # of a body that is sent while it is produced; `body` is then empty
 
 
+def add_vary(response: Response, name: str) -> Response:
+    """Return a response that a cache keeps apart by the value of a request header (RFC 9110, section 12.5.5)."""
+    vary = ", ".join(filter(None, [response.headers.get("Vary"), name]))
+    return response._replace(headers={**response.headers, "Vary": vary})
+
+
 @dataclass(frozen=True, slots=True)
 class RawResponse:
     """A route's result that is not a model: bytes as they are; `status` overrides the route's status."""

@@ -47,7 +47,7 @@ def test_a_browser_gets_a_page_and_a_program_the_envelope(
 
     assert (page.status_code, envelope.status_code) == (status, status)
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert (page.headers["Cache-Control"], page.headers["Vary"]) == ("no-store", "Accept")
+    assert (page.headers["Cache-Control"], page.headers["Vary"]) == ("no-store", "Accept, X-Forwarded-Prefix")
     assert sentence in ParsedPage(page.text).text
     assert f"{envelope.json()['code']}, request {page.headers['X-Request-Id']}" in ParsedPage(page.text).text
     assert page.headers.get("Allow") == envelope.headers.get("Allow")

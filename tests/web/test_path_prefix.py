@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from ipaddress import ip_network
 
@@ -16,9 +17,11 @@ from attestlab.core.path_prefix import MAX_PREFIX_CHARS, parse_path_prefix
 from attestlab.installation import Installation
 from attestlab.log.follower.http_log import HttpLog
 from attestlab.orgs.rules import Caller, Scope
+from attestlab.server.app import list_described_routes
 from attestlab.settings import Settings
 from attestlab.web.path_prefix import PathPrefixResolver
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
+from attestlab.web.rate_limit.limiter import is_probe
 from support import patient_http
 from support.in_process_server import make_client, serve_in_thread
 from support.path_proxy import serve_below
@@ -28,6 +31,7 @@ pytestmark = pytest.mark.one_world
 
 PROXIES = (ip_network("127.0.0.0/8"),)
 BROWSER = {"Accept": "text/html"}
+ANYTHING = {"Accept": "text/html, */*;q=0.5"}
 BELOW = {"X-Forwarded-Prefix": "/lab/attest"}
 NOT_CLEAN = (
     *("attest", "//evil.example", "/attest//x", "/a/../b", "/.", "/a.b", "/%61", "/a%2fb", "/a b", "/a;Path=/"),
@@ -40,7 +44,12 @@ NOT_CLEAN = (
 def served(lab: Installation) -> Iterator[str]:
     """The address of a server that trusts the proxies of this machine, and whose portal has another name."""
     before = lab.settings
-    lab.settings = before.model_copy(update={"trusted_proxies": PROXIES, "portal_url": "https://lab.example/set"})
+    own: dict[str, object] = {
+        "trusted_proxies": PROXIES,
+        "portal_url": "https://lab.example/set",
+        "address_requests_per_minute": 10_000,
+    }
+    lab.settings = before.model_copy(update=own)
     try:
         with serve_in_thread(lab) as url:
             yield url
@@ -125,6 +134,31 @@ def test_openapi_names_the_prefix_and_caches_keep_both_apart(client: httpx.Clien
     assert paths[0] == paths[1] == paths[2]
 
 
+def stored(answer: httpx.Response) -> tuple[object, ...]:
+    """What a cache stores of an answer, without the id of its request."""
+    headers = [answer.headers.get(name) for name in ("Location", "Set-Cookie")]
+    return answer.status_code, *headers, answer.text.replace(answer.headers["X-Request-Id"], "")
+
+
+def test_every_answer_that_depends_on_the_header_names_it(lab: Installation, served: str, caller: Caller) -> None:
+    attestation = str(mint_document(lab, caller))
+    key = lab.api_keys.create("Reader", scopes=frozenset(Scope), caller=caller).secret
+    gets = [route.path for route in list_described_routes() if route.method == "GET" and not is_probe(route)]
+    deep, search = "/nowhere" * 30, f"/find?q={attestation}"
+    with make_client(served, key=key) as client:
+
+        def get(path: str, **headers: str) -> httpx.Response:
+            return client.get(re.sub(r"\{[^}]*\}", attestation, path), headers={**ANYTHING, **headers})
+
+        pairs = {path: (get(path), get(path, **BELOW)) for path in (*gets, deep, search)}
+        dependent = {path for path, pair in pairs.items() if stored(get(path)) == stored(pair[0]) != stored(pair[1])}
+
+    assert 429 not in {answer.status_code for pair in pairs.values() for answer in pair}
+    assert dependent >= {"/openapi.json", deep}
+    unnamed = [path for path in dependent for each in pairs[path] if "X-Forwarded-Prefix" not in each.headers["Vary"]]
+    assert unnamed == []
+
+
 def test_a_created_object_is_at_a_location_below_the_prefix(lab: Installation, served: str, caller: Caller) -> None:
     signal = {"source": "gateway", "signal_type": "behavior", "score": 1, "entity_type": "user", "entity_id": "ada"}
     key = lab.api_keys.create("Program", scopes=frozenset({Scope.RISK_WRITE}), caller=caller).secret
@@ -138,6 +172,7 @@ def test_a_created_object_is_at_a_location_below_the_prefix(lab: Installation, s
         *[f"/lab/attest{path}"] * 2,
         f"/set{path}",
     ]
+    assert all("X-Forwarded-Prefix" in answer.headers["Vary"] for answer in (first, again, elsewhere))
 
 
 def test_an_error_far_below_leads_back_to_the_first_page(client: httpx.Client) -> None:

@@ -214,6 +214,7 @@ class RelayedResponse(HTTPMessageDelegate):
         for name, value in headers.get_all():
             if name.lower() not in _OF_CONNECTION:
                 head.add(name, value)
+        head.add("Vary", FORWARDED_PREFIX)  # which the other process got, for redirects, cookies and pages
         async with self._connection.sending():
             await self._client.write_headers(start_line, head)
 

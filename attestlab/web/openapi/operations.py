@@ -225,6 +225,7 @@ def _describe_unknown(content: DocumentPart, error: DocumentPart) -> DocumentPar
 def _list_headers(route: Route) -> list[str]:
     by_condition = {
         ("ETag",): route.has_etag,
+        ("Vary",): "Location" in route.headers,
         ("Idempotent-Replayed",): route.idempotency != "none",
         ("Vary", "Content-Encoding"): may_compress(route) and any(map(_compresses(route), media_types(route))),
         ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers"): is_shared(route),

@@ -111,6 +111,17 @@ def test_short_and_long_addresses_lead_to_the_page(
     assert browser.get(f"{url}{path}?a=b").headers["Location"] == f"{httpx.URL(url).path}/dash/{PAGE}?a=b"
 
 
+@pytest.mark.parametrize("path", ["/dash", "/dash/", "/dash/sign-in", f"/dash/{PAGE}", f"/dash/{PAGE}/"])
+def test_an_answer_that_depends_on_the_path_names_the_header(
+    browser: httpx.Client, proxies: dict[str, tuple[ServerProcess, str]], path: str
+) -> None:
+    server, _ = proxies["header"]
+    answers = [browser.get(f"{server.url}{path}", headers={"X-Forwarded-Prefix": each}) for each in ("/a", "/b")]
+
+    assert len({(answer.headers.get("Location"), answer.text) for answer in answers}) == 2
+    assert {"X-Forwarded-Prefix" in answer.headers.get("Vary", "") for answer in answers} == {True}
+
+
 @pytest.mark.parametrize("wanted", ["/dash/log", "/lab/dash/log", "//evil.example/lab/attest/dash/log", "log"])
 def test_sign_in_leads_nowhere_outside_of_the_path(
     browser: httpx.Client, proxies: dict[str, tuple[ServerProcess, str]], wanted: str
