@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from attestlab.attestations.bundle.reader import Reader, decode_base64, decode_base64url, parse_nonce, read_format
+from attestlab.attestations.bundle.reader import (
+    Reader,
+    decode_base64,
+    decode_base64url,
+    parse_nonce,
+    require_known_format,
+)
 from attestlab.attestations.rules import Statement, Status
 from attestlab.attestations.verification.logged_issuer import contradicts_profile
 from attestlab.attestations.verification.status_proof import StatusProof
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.encoding import parse_time, parse_uuid
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_DEPTH, parse_json
 from attestlab.log.entries import parse_sha256
@@ -68,7 +73,7 @@ class Bundle:
 
 
 def _read_bundle(top: Reader) -> Bundle:
-    read_format(top)
+    require_known_format(top)
     attestation, proof, entry = top.object("attestation"), top.object("inclusion_proof"), top.object("log_entry")
     payload = attestation.object("payload")
     claims = canonical(payload.object("claims").value)
@@ -105,10 +110,9 @@ def _read_bundle(top: Reader) -> Bundle:
 
 
 def _read_statement(attestation: Reader, schema: str, claims: bytes, alg: Algorithm) -> Statement:
-    expiry_at = attestation.string_or_none("expiry_at")
     return Statement(
-        id=parse_uuid(attestation.string("id")),
-        issuer_id=parse_uuid(attestation.string("issuer_id")),
+        id=attestation.uuid("id"),
+        issuer_id=attestation.uuid("issuer_id"),
         kid=attestation.string("kid"),
         alg=alg,
         schema=schema,
@@ -116,6 +120,6 @@ def _read_statement(attestation: Reader, schema: str, claims: bytes, alg: Algori
         payload_hash=attestation.string("payload_hash"),
         document_hash=attestation.string_or_none("document_hash"),
         claims_hash=sha256_b64url(claims),
-        expiry_at=None if expiry_at is None else parse_time(expiry_at),
-        created_at=parse_time(attestation.string("created_at")),
+        expiry_at=attestation.time_or_none("expiry_at"),
+        created_at=attestation.time("created_at"),
     )

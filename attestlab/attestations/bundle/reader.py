@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final, TypeVar
+from uuid import UUID
 
-from attestlab.core.encoding import b64_decode, b64url_decode, b64url_encode, quote
+from attestlab.core.encoding import (
+    b64_decode,
+    b64url_decode,
+    b64url_encode,
+    format_time,
+    parse_time,
+    parse_uuid,
+    quote,
+)
 from attestlab.core.errors import NewerFormat, ValidationFailed
 from attestlab.log.entries import NONCE_BYTES
 
-BUNDLE_VERSION = 1
 BUNDLE_FORMAT: Final = "attestlab-bundle/1"
 NEWER_VERIFIER = "Get a newer verifier: pip install --upgrade attestlab"
-_FORMAT = re.compile("attestlab-bundle/([1-9][0-9]{0,8})")
+_FORMAT = re.compile("attestlab-bundle/[1-9][0-9]*")
+
+Value = TypeVar("Value")
 
 
 class Reader:
@@ -49,6 +60,29 @@ class Reader:
     def string_or_none(self, name: str) -> str | None:
         """Return the string with this name; None if it is null or missing."""
         return None if self.value.get(name) is None else self.string(name)
+
+    def time(self, name: str) -> datetime:
+        """Return the time with this name; one time has one spelling, that of `format_time`."""
+        return self._parse(name, parse_time, format_time)
+
+    def time_or_none(self, name: str) -> datetime | None:
+        """Return the time with this name; None if it is null or missing."""
+        return None if self.value.get(name) is None else self.time(name)
+
+    def uuid(self, name: str) -> UUID:
+        """Return the UUID with this name, which is in lowercase."""
+        return self._parse(name, parse_uuid, str)
+
+    def _parse(self, name: str, parse: Callable[[str], Value], spell: Callable[[Value], str]) -> Value:
+        """Parse a string, and require the spelling of its value that bundles have."""
+        text = self.string(name)
+        try:
+            value = parse(text)
+        except ValidationFailed as error:
+            raise ValueError(f"{self.path}/{name}: {error.message.rstrip('.')}") from None
+        if spell(value) != text:
+            raise ValueError(f"{self.path}/{name} is {quote(text)}; a bundle spells this value {spell(value)}")
+        return value
 
     def count(self, name: str) -> int:
         """Return the non-negative integer with this name."""
@@ -89,22 +123,20 @@ def decode_base64url(text: str, path: str) -> bytes:
     return raw
 
 
-def read_format(top: Reader) -> int:
-    """Read the number of a bundle's format, which is the first for a bundle without one.
+def require_known_format(top: Reader) -> None:
+    """Require a format that this version reads; a bundle without the member has it.
 
     Raises:
         NewerFormat: this version does not know the format.
         ValueError: the member `format` names none.
     """
-    if "format" not in top.value:
-        return BUNDLE_VERSION
-    name = top.string("format")
-    number = _FORMAT.fullmatch(name)
-    if number is None:
+    name = top.string("format") if "format" in top.value else BUNDLE_FORMAT
+    if not _FORMAT.fullmatch(name):
         raise ValueError(f"/format is {quote(name)}; the format of a bundle is {BUNDLE_FORMAT}")
-    if int(number[1]) > BUNDLE_VERSION:
-        raise NewerFormat(f"The bundle has the format {name}, and this version reads {BUNDLE_FORMAT}. {NEWER_VERIFIER}")
-    return BUNDLE_VERSION
+    if name != BUNDLE_FORMAT:
+        raise NewerFormat(
+            f"The bundle has the format {quote(name)}, and this version reads {BUNDLE_FORMAT}. {NEWER_VERIFIER}"
+        )
 
 
 def find_different(copies: Mapping[str, object], proven: Mapping[str, object]) -> str | None:
