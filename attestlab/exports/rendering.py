@@ -15,8 +15,12 @@ from attestlab.exports.baking import pictures
 from attestlab.exports.baking.limits import FIELD
 from attestlab.exports.baking.pictures import PictureFormat
 from attestlab.exports.shapes import BadgeOut, OpenBadgeVerifyIn, OpenBadgeVerifyOut
+from attestlab.web.media_types import choose_media_type
 from attestlab.web.response import RawResponse
 
+JWT: Final = "jwt"
+VC_JWT: Final = "application/vc+jwt"
+VARY_ACCEPT: Final = {"Vary": "Accept"}
 # An SVG that a browser opens directly is a page: it may show the logo that it contains, and nothing else.
 _PICTURE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; frame-ancestors 'none'; sandbox"
@@ -26,7 +30,19 @@ _PICTURE_HEADERS: Final = {
 def picture_response(picture: bytes, attestation_id: UUID, form: PictureFormat) -> RawResponse:
     """Build the response that a baked picture is, as a file to save."""
     named = {"Content-Disposition": f'attachment; filename="open-badge-{attestation_id}.{form.value}"'}
-    return RawResponse(picture, form.media_type, {**_PICTURE_HEADERS, **named})
+    return RawResponse(picture, form.media_type, {**_PICTURE_HEADERS, **VARY_ACCEPT, **named})
+
+
+def choose_badge_format(accept: str | None) -> str:
+    """Choose the form of an Open Badge by an Accept header: a picture that it prefers to the JWT, or the JWT."""
+    forms = {VC_JWT: JWT, **{form.media_type: form.value for form in PictureFormat}}
+    return forms[choose_media_type(accept, list(forms))]
+
+
+def choose_picture_format(accept: str | None) -> PictureFormat:
+    """Choose the format of a baked picture by an Accept header; PNG without a preference."""
+    forms = {form.media_type: form for form in PictureFormat}
+    return forms[choose_media_type(accept, list(forms))]
 
 
 def read_presented_badge(body: OpenBadgeVerifyIn) -> str:

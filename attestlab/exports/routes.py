@@ -26,7 +26,7 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("exports")
 _CACHE_CONTROL = f"public, max-age={int(TTL.total_seconds())}"
-_VC_JWT = "application/vc+jwt"
+_VC_JWT = rendering.VC_JWT
 _SD_JWT = "application/dc+sd-jwt"
 _JWK = "application/jwk+json"
 
@@ -59,7 +59,7 @@ async def export_sd_jwt(
     "/v1/attestations/{id}/open-badge",
     scope=Scope.ATTESTATIONS_READ,
     produces={_VC_JWT: str, **{form.media_type: bytes for form in PictureFormat}},
-    headers=("Content-Disposition",),
+    headers=("Content-Disposition", "Vary"),
     raises=(Conflict,),
 )
 async def export_open_badge(
@@ -68,13 +68,14 @@ async def export_open_badge(
     """Export a badge-like attestation as Open Badges 3.0 credential: a compact JWT, alone or baked into a picture.
 
     Only VALID attestations of achievements, such as degrees, have this form; any other is a 409 that lists the schemas.
-    `format=png` and `format=svg` answer a picture that holds the JWT: the issuer's uploaded PNG logo, or a card with
-    title and issuer.
+    `format`, or without it `Accept`, may ask for PNG or SVG: a picture that holds the JWT, which is the issuer's
+    uploaded PNG logo, or a card with title and issuer.
     """
-    if query.format == "jwt":
+    chosen = query.format or rendering.choose_badge_format(request.header("Accept"))
+    if chosen == rendering.JWT:
         token = await executor.run_in_thread(lambda: exports.open_badge(id, caller=caller, client_address=request.peer))
-        return RawResponse(token.encode(), _VC_JWT)
-    form = PictureFormat(query.format)
+        return RawResponse(token.encode(), _VC_JWT, rendering.VARY_ACCEPT)
+    form = PictureFormat(chosen)
     picture = await executor.run_in_thread(
         lambda: exports.baked_badge(id, form, caller=caller, client_address=request.peer)
     )

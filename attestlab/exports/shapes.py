@@ -22,8 +22,10 @@ class VcIssuerMetadataOut(Out, source="CONTRACT 7; draft-ietf-oauth-sd-jwt-vc"):
 class OpenBadgeQuery(In, source="CONTRACT 7; Open Badges 3.0"):
     """The form of an Open Badge: the JWT alone, or baked into a picture."""
 
-    format: Literal["jwt", "png", "svg"] = "jwt"
-    """The form of the export: the compact JWT alone, or baked into a picture. Format: jwt, png or svg; default jwt."""
+    format: Literal["jwt", "png", "svg"] | None = None
+    """The form of the export: the compact JWT alone, or baked into a picture; the header Accept chooses when left out.
+    Format: jwt, png or svg; default jwt.
+    """
 
 
 class OpenBadgeVerifyIn(In, wire_name="open_badge_verification_input", source="CONTRACT 7; Open Badges 3.0"):

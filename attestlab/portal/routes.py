@@ -15,7 +15,7 @@ from attestlab.core.errors import Conflict, NotFound, PermissionDenied, Validati
 from attestlab.core.shapes import In
 from attestlab.delivery.share_links import Links
 from attestlab.exports.baking.pictures import PictureFormat
-from attestlab.exports.rendering import picture_response
+from attestlab.exports.rendering import choose_picture_format, picture_response
 from attestlab.exports.service import Exports
 from attestlab.log.service import Log
 from attestlab.portal.service import Portal
@@ -46,8 +46,8 @@ class LinkQuery(In, wire_name="share_link_query", source="CONTRACT 5"):
 class BadgeLinkQuery(LinkQuery, wire_name="share_link_badge_query", source="UX First page"):
     """Query parameters of the link to an Open Badge: the key, and the format of the picture."""
 
-    format: PictureFormat = PictureFormat.PNG
-    """The format of the picture. Format: png or svg; default png."""
+    format: PictureFormat | None = None
+    """The format of the picture; the header Accept chooses when left out. Format: png or svg; default png."""
 
 
 @routes.get(
@@ -138,7 +138,7 @@ async def get_shared_bundle(
     cache_control="no-store",
     page=True,
     produces={form.media_type: bytes for form in PictureFormat},
-    headers=("Content-Disposition",),
+    headers=("Content-Disposition", "Vary"),
     raises=(Conflict, PermissionDenied),
 )
 async def get_shared_open_badge(
@@ -149,10 +149,11 @@ async def get_shared_open_badge(
     Without the key, or with a wrong one, the answer is 404; 409 for what is no badge, or not VALID.
     """
     attestation_id = _require_shared(id, query, links)
+    form = query.format or choose_picture_format(request.header("Accept"))
     picture = await executor.run_in_thread(
-        lambda: exports.baked_badge(attestation_id, query.format, caller=None, client_address=request.peer)
+        lambda: exports.baked_badge(attestation_id, form, caller=None, client_address=request.peer)
     )
-    return picture_response(picture, attestation_id, query.format)
+    return picture_response(picture, attestation_id, form)
 
 
 @routes.get(

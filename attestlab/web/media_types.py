@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _JSON, _HTML = "application/json", "text/html"
 _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
@@ -26,6 +27,17 @@ def prefers_html(accept: str | None) -> bool:
     """
     weights = _parse_weights(accept)
     return _weight_of(weights, _HTML) > _weight_of(weights, _JSON)
+
+
+def choose_media_type(accept: str | None, offered: Sequence[str]) -> str:
+    """Choose the offered media type that an Accept header prefers, and of equal ones, or if it takes none, the first.
+
+    >>> offered = ["application/vc+jwt", "image/png", "image/svg+xml"]
+    >>> [choose_media_type(each, offered) for each in (None, "text/html", "image/*", "image/png;q=0.5,image/svg+xml")]
+    ['application/vc+jwt', 'application/vc+jwt', 'image/png', 'image/svg+xml']
+    """
+    weights = _parse_weights(accept)
+    return max(offered, key=lambda kind: _weight_of(weights, kind))
 
 
 def _parse_weights(accept: str | None) -> dict[str, float]:

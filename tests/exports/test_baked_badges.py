@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -71,6 +72,38 @@ def test_a_picture_holds_the_badge_that_the_jwt_alone_is(
     assert read_svg_credentials(svg) == [token]
     assert verify_badge(stranger, token)["name"] == "MSc"
     assert (export(owner, made, "png"), export(owner, made, "svg")) == (png, svg)
+
+
+@pytest.mark.parametrize(
+    ("accept", "form", "media_type"),
+    [
+        (None, None, "application/vc+jwt"),
+        ("*/*", None, "application/vc+jwt"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", None, "application/vc+jwt"),
+        ("application/json", None, "application/vc+jwt"),
+        ("image/png", None, "image/png"),
+        ("IMAGE/SVG+XML", None, "image/svg+xml"),
+        ("image/*", None, "image/png"),
+        ("image/png;q=0.5, image/svg+xml", None, "image/svg+xml"),
+        ("image/png;q=0, */*;q=0.1", None, "application/vc+jwt"),
+        ("image/png", "svg", "image/svg+xml"),
+        ("image/png", "jwt", "application/vc+jwt"),
+        ("application/vc+jwt", "png", "image/png"),
+    ],
+)
+def test_accept_chooses_the_form_where_no_format_does(
+    owner: httpx.Client, issuer: dict[str, Any], accept: str | None, form: str | None, media_type: str
+) -> None:
+    made = mint_attestation(owner, issuer)
+
+    answer = owner.get(
+        f"/v1/attestations/{made['id']}/open-badge",
+        params={} if form is None else {"format": form},
+        headers={} if accept is None else {"Accept": accept},
+    )
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, media_type)
+    assert "Accept" in re.split(", *", answer.headers["Vary"])
 
 
 def test_an_unknown_format_is_refused_with_those_that_there_are(owner: httpx.Client, issuer: dict[str, Any]) -> None:

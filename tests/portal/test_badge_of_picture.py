@@ -83,8 +83,11 @@ def test_who_has_the_shared_link_gets_the_badge(
     address = f"/a/{attestation_id}/open-badge"
 
     answer = passer_by.get(address, params={"k": key, "format": form.value})
+    by_accept = passer_by.get(address, params={"k": key}, headers={"Accept": form.media_type})
 
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, form.media_type)
+    assert (by_accept.content, by_accept.headers["Vary"]) == (answer.content, "Accept")
+    assert passer_by.get(address, params={"k": key}).headers["Content-Type"] == "image/png"
     assert answer.content == lab.exports.baked_badge(attestation_id, form, caller=caller)
     assert passer_by.get(address).status_code == passer_by.get(address, params={"k": "A" * 22}).status_code == 404
     links = [each["href"] for each in ParsedPage(anyone.get(f"/a/{attestation_id}").text).all("a")]
