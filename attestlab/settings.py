@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from attestlab.core.addresses import IPNetwork
+from attestlab.core.addresses import IPNetwork, read_network
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.path_prefix import parse_path_prefix
 from attestlab.core.urls import is_web_address, quote_url
@@ -161,8 +161,12 @@ class Settings(BaseSettings):
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod
-    def _split_list(cls, value: object) -> object:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    def _read_networks(cls, value: object) -> object:
+        """Read networks, one text or several; an IPv4-mapped one is that of IPv4, as the addresses of peers are."""
+        parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple):
+            return parts
+        return [read_network(part) if isinstance(part, str) else part for part in parts]
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Show the settings that differ from their defaults; of the records' URL only the engine, not a password."""

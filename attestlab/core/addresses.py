@@ -53,6 +53,35 @@ def parse_network(text: str) -> IPNetwork | None:
     return IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
 
 
+def correct_network(text: str) -> str | None:
+    """Return the network of a text that has bits of a host too; None for any other text.
+
+    >>> correct_network("10.0.0.5/8"), correct_network("10.0.0.0/8"), correct_network("10.0.0.5")
+    ('10.0.0.0/8', None, None)
+    """
+    try:
+        ip_network(text.strip())
+    except ValueError:
+        network = parse_network(text.strip())
+        return None if network is None else str(network)
+    return None
+
+
+def read_network(text: str) -> IPNetwork:
+    """Read a network, or an address as the network of this one address.
+
+    Raises:
+        ValueError: it is neither, or has bits of a host; the message names the network that was probably meant.
+    """
+    meant = correct_network(text)
+    if meant is not None:
+        raise ValueError(f"{text!r} has bits of a host. Did you mean {meant}?")
+    network = parse_network(text.strip()) or parse_address(text.strip())
+    if network is None:
+        raise ValueError(f"{text[:60]!r} is no IP address or network. Write one such as 203.0.113.9 or 203.0.113.0/24.")
+    return ip_network(network)
+
+
 @lru_cache(maxsize=_CACHE_SIZE)
 def spell_address(text: str) -> str | None:
     """Return the one spelling of an address or network; a network of one address is that address.

@@ -9,7 +9,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from attestlab.core.addresses import MIN_PREFIX_BITS, list_networks, parse_address, parse_network, spell_address
+from attestlab.core.addresses import (
+    MIN_PREFIX_BITS,
+    correct_network,
+    list_networks,
+    parse_address,
+    parse_endpoint,
+    parse_network,
+    spell_address,
+)
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.placeholders import is_placeholder
@@ -52,7 +60,8 @@ ENTITY_MEMBERS = {  # of a signal's details or of a raw event's data: they name 
 }
 
 _LOWER_CASE_ID = re.compile(r"(?:sha256:)?[0-9A-Fa-f]{64}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-_LIKE_ADDRESS = re.compile(r"(?=.*[.:/*])[\s0-9A-Fa-f.:/*,%\[\]-]+")  # a hash of an address has no such punctuation
+# What is written like an address, also as a number (`0x7f.1`); a hash of an address has no such punctuation.
+_LIKE_ADDRESS = re.compile(r"(?=.*[.:/*])[\s0-9A-Fa-fXx.:/*,%\[\]-]+|[0-9]+|0[Xx][0-9A-Fa-f]+")
 
 
 class EntityType(StrEnum):
@@ -104,6 +113,20 @@ class Entity(NamedTuple):
 
     type: EntityType
     id: str
+
+    @classmethod
+    def of_list(cls, kind: str, entity_id: str) -> Entity:
+        """Validate the kind and the id of a list's entry, as `of` does; a network has no bits of a host.
+
+        Raises:
+            ValidationFailed: they are none, or it has; the message names the network that was probably meant.
+        """
+        meant = correct_network(entity_id) if kind == EntityType.IP else None
+        if meant is not None:
+            require_listable(cls.of(kind, entity_id))  # what is too wide has another remedy
+            message = f"{entity_id[:60]!r} has bits of a host. Did you mean {meant}?"
+            raise ValidationFailed.of("/entity_id", "host_bits", message)
+        return cls.of(kind, entity_id)
 
     @classmethod
     def of(cls, kind: str, entity_id: str) -> Entity:
@@ -189,11 +212,10 @@ def require_listable(entity: Entity) -> None:
     if entity.type is not EntityType.IP:
         return
     network = parse_network(entity.id)
-    if network is None and parse_address(entity.id) is None and _LIKE_ADDRESS.fullmatch(entity.id):
-        message = (
-            f"{entity.id[:40]!r} is no IP address or network, so the entry would never hold. "
-            "Send one such as 203.0.113.9, 203.0.113.0/24 or 2001:db8:1:2::/64."
-        )
+    if network is None and _is_malformed_address(entity.id):
+        endpoint = parse_endpoint(entity.id.partition("%")[0])
+        meant = "such as 203.0.113.9, 203.0.113.0/24 or 2001:db8:1:2::/64" if endpoint is None else f"as {endpoint}"
+        message = f"{entity.id[:40]!r} is no IP address or network, so the entry would never hold. Send it {meant}."
         raise ValidationFailed.of("/entity_id", "address", message)
     if network is not None and network.prefixlen < MIN_PREFIX_BITS[network.version]:
         message = (
@@ -201,6 +223,12 @@ def require_listable(entity: Entity) -> None:
             f"/{MIN_PREFIX_BITS[network.version]}. Send several narrower ones."
         )
         raise ValidationFailed.of("/entity_id", "too_wide", message)
+
+
+def _is_malformed_address(text: str) -> bool:
+    """Whether a text is written like an address and is none; a zone is no part of one (RFC 4007)."""
+    address = parse_address(text)
+    return "%" in text if address is not None else _LIKE_ADDRESS.fullmatch(text) is not None
 
 
 class Factor(NamedTuple):

@@ -27,6 +27,18 @@ def test_unknown_setting_is_rejected_with_the_closest_name(name: str, hint: str)
     assert [fault.field for fault in refused.value.fields] == [f"/{name}"]
 
 
+def test_networks_of_proxies_have_no_bits_of_a_host() -> None:
+    read = Settings(trusted_proxies="10.0.0.0/8, 192.0.2.7,2001:db8::/32, ::ffff:203.0.113.0/120")  # type: ignore[arg-type]
+
+    assert [str(each) for each in read.trusted_proxies] == [
+        *("10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"),
+        "203.0.113.0/24",  # as the addresses of peers are spelt
+    ]
+    for wrong, remedy in (("10.0.0.5/8", r"Did you mean 10\.0\.0\.0/8\?"), ("2130706433", "no IP address or network")):
+        with pytest.raises(ValueError, match=remedy):
+            Settings(trusted_proxies=wrong)  # type: ignore[arg-type]
+
+
 def test_unknown_environment_variables_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("ATTESTLAB_DATA", "/d"), ("ATTESTLAB_DAT", "/e"), ("ATTESTLAB_KEK", "x"), ("DATA", "/f")):
         monkeypatch.setenv(name, value)

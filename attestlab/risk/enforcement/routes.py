@@ -97,7 +97,7 @@ def add_list_entry(body: ListEntryIn, caller: Caller, lists: EntityLists, tx: Tr
     An entry with `expires_at` ends by itself. An entry about a network, such as `203.0.113.0/24`, holds for every
     address in it. Policies see the lists, and challenges honour the allow list.
     """
-    entity = Entity.of(body.entity_type, body.entity_id)
+    entity = Entity.of_list(body.entity_type, body.entity_id)
     row = lists.add(ListName(body.list), entity, reason=body.reason, expires_at=body.expires_at, caller=caller, tx=tx)
     return render_list_entry(row)
 

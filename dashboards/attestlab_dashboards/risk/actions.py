@@ -41,7 +41,8 @@ def challenge(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
 
 def add_to_list(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
     """Put an entity on the allow or the deny list."""
-    entity, reason, days = _read_entity(fields), _read_reason(fields), fields.get("days", "")
+    entity = Entity.of_list(fields.get("kind", ""), fields.get("id", ""))
+    reason, days = _read_reason(fields), fields.get("days", "")
     if days not in PERIODS:
         raise ValidationFailed(f"{days[:20]!r} is no time. Choose one of the list.")
     end = lab.now() + timedelta(days=int(days)) if days else None
