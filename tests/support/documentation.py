@@ -148,9 +148,10 @@ class DocumentationRun:
     def _type_shell(self, page: Path) -> subprocess.CompletedProcess[str]:
         return self._type_in(Path(mkdtemp(dir=self.folder)) if starts_empty(page) else self.folder, page)
 
-    def _type_in(self, folder: Path, page: Path) -> subprocess.CompletedProcess[str]:
+    def _type_in(self, folder: Path, page: Path, *, last: str = "") -> subprocess.CompletedProcess[str]:
+        """Type the commands of a page and a last one, at which the server that they started still runs."""
         parts = [f"echo '{block.place}' >&2\n{block.text}" for block in runnable_blocks(page, *SHELLS)]
-        script = _SERVE.sub(_COPROCESS, "".join(parts))
+        script = _SERVE.sub(_COPROCESS, "".join(parts)) + last
         if page.name == INSTALLED_COMMAND_PAGE:
             script = f'PATH="${{PATH#*{os.pathsep}}}"\n{script}'
         with ExitStack() as held:
@@ -158,10 +159,15 @@ class DocumentationRun:
             return self._shell(re.sub("|".join(PORTS), lambda found: ports[found[0]], script), folder)
 
     def follow(self, page: Path, folder: Path) -> str:
-        """Follow a page to the letter in a folder, its commands and then its Python; returns the commands' output."""
-        done = self._type_in(folder, page)
+        """Follow a page to the letter in a folder, its commands and then its Python; returns their output."""
+        blocks = runnable_blocks(page, "python")
+        code = "".join(block.text for block in blocks if ">>> " not in block.text)
+        done = self._type_in(folder, page, last=f"python - <<'END_OF_PYTHON'\n{code}\nEND_OF_PYTHON\n")
         assert done.returncode == 0, done.stderr
-        self._run_blocks(page, folder, {})
+        with chdir(folder):
+            for block in blocks:
+                if ">>> " in block.text:
+                    _require_examples(block, {})
         return done.stdout
 
     def type_command(self, command: str) -> subprocess.CompletedProcess[str]:
@@ -180,12 +186,9 @@ class DocumentationRun:
         )
 
     def run_python(self, page: Path) -> dict[str, Any]:
-        """Run a page's Python in the world of the pages; returns what the page defined."""
-        return self._run_blocks(page, self.folder, {**self.names, "TRUSTED": self.url})
-
-    def _run_blocks(self, page: Path, folder: Path, names: dict[str, Any]) -> dict[str, Any]:
-        """Run a page's Python, examples with `>>>` as doctests."""
-        with chdir(folder):
+        """Run a page's Python in the world of the pages, examples with `>>>` as doctests; returns what it defined."""
+        names: dict[str, Any] = {**self.names, "TRUSTED": self.url}
+        with chdir(self.folder):
             for block in runnable_blocks(page, "python"):
                 if ">>> " in block.text:
                     _require_examples(block, names)
