@@ -41,7 +41,8 @@ class RowRenderer(Generic[Row, Shape]):
         self._validate: Callable[[dict[str, object]], Shape] = shape.__pydantic_validator__.validate_python
         self._functions = list(functions.items())
         self._names = [shape.model_fields[name].alias or name for name in copied]
-        self._read = attrgetter(*columns.values(), "__class__")  # of one name alone, it would return no tuple
+        # Of one name alone, it would return no tuple; and there may be no column.
+        self._read = attrgetter(*(columns.values() or ["__class__"]), "__class__")
 
     def __call__(self, row: Row, **computed: object) -> Shape:
         """Render a row, with the computed fields."""

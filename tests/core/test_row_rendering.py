@@ -50,6 +50,13 @@ def test_a_function_of_the_row_is_a_source_too() -> None:
     assert render(BOOK).url == "/7"
 
 
+def test_functions_of_the_row_may_be_the_only_sources() -> None:
+    class Label(Out):
+        text: str
+
+    assert RowRenderer(Label, BookRecord, text=lambda row: f"{row.id}: {row.title}")(BOOK).text == "7: Orlando"
+
+
 def test_a_field_without_a_column_is_refused_with_class_and_field() -> None:
     with pytest.raises(TypeError, match=r"BookOut\.schema_id has no source: BookRecord has no 'schema_id'"):
         RowRenderer(BookOut, BookRecord, computed=["url"])
