@@ -51,7 +51,7 @@ def create_org(request: Request, body: OrgIn, tx: Transaction, caller: Caller, o
 
     Without a slug, one is derived from the name; a slug is unique in the installation.
     """
-    org = orgs.create(body.name, slug=body.slug, caller=caller, tx=tx)
+    org = orgs.create(body, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/orgs/{org.id}"
     return _render_org(org)
 
@@ -71,7 +71,7 @@ def update_org(id: UUID, body: OrgPatch, tx: Transaction, caller: Caller, orgs: 
 
     Omitted members stay unchanged; `return_origins` replaces the whole list.
     """
-    return _render_org(orgs.update(id, caller=caller, **body.changes(), tx=tx))
+    return _render_org(orgs.update(id, body, caller=caller, tx=tx))
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)

@@ -26,6 +26,7 @@ from attestlab.orgs.api_keys import ApiKeys, NewApiKey
 from attestlab.orgs.members import OnAccountOpened
 from attestlab.orgs.origins import normalize_origins
 from attestlab.orgs.rules import ApiKeyStatus, Caller, Environment, OrgStatus, Plan, Realm, Role, Scope
+from attestlab.orgs.shapes import OrgIn, OrgPatch
 from attestlab.orgs.tables import OrgRecord, TenantRecord, UserRecord
 from attestlab.settings import Settings, Stage
 
@@ -222,14 +223,14 @@ class Orgs:
         with self.storage.read() as connection:
             return store.get_owned(connection.execute, OrgRecord, org_id, tenant_id=caller.tenant_id)
 
-    def create(self, name: str, *, caller: Caller, slug: str | None = None, tx: Transaction | None = None) -> OrgRecord:
+    def create(self, org: OrgIn, *, caller: Caller, tx: Transaction | None = None) -> OrgRecord:
         """Create another organization of the tenant; without a `slug`, one is derived from the name.
 
         Raises:
             ValidationFailed: name or slug are not acceptable.
             Conflict: the slug is taken.
         """
-        name = rules.validate_display_name("name", name)
+        name, slug = rules.validate_display_name("name", org.name), org.slug
         desired = rules.slug(name) if slug is None else rules.validate_slug(slug)
         with self.storage.write(tx) as tx:
             taken = store.list_slugs_like(tx, desired)
@@ -237,27 +238,19 @@ class Orgs:
                 raise Conflict(f"The slug {slug} is taken. Choose another.", details={"reason": "slug_taken"})
             return _add_org(tx, caller.tenant_id, name, rules.free_slug(desired, taken), caller, self.clock.now())
 
-    def update(
-        self,
-        org_id: UUID,
-        *,
-        caller: Caller,
-        name: str | None = None,
-        return_origins: Sequence[str] | None = None,
-        tx: Transaction | None = None,
-    ) -> OrgRecord:
-        """Update the given fields; a field that is None is unchanged.
+    def update(self, org_id: UUID, patch: OrgPatch, *, caller: Caller, tx: Transaction | None = None) -> OrgRecord:
+        """Update the fields that a patch has; omitted ones are unchanged.
 
         Raises:
             NotFound: the caller's tenant has no organization with this id.
             ValidationFailed: the name, or one of the origins, is not acceptable.
         """
         values: dict[str, object] = {}
-        if name is not None:
-            values["name"] = rules.validate_display_name("name", name)
-        if return_origins is not None:
-            allow_loopback = self.settings.env is Stage.SANDBOX
-            values["return_origins"] = json.dumps(normalize_origins(return_origins, allow_loopback=allow_loopback))
+        if "name" in patch.model_fields_set:
+            values["name"] = rules.validate_display_name("name", patch.name)
+        if "return_origins" in patch.model_fields_set:
+            is_sandbox = self.settings.env is Stage.SANDBOX
+            values["return_origins"] = json.dumps(normalize_origins(patch.return_origins, allow_loopback=is_sandbox))
         with self.storage.write(tx) as tx:
             row = store.get_owned(tx.exec, OrgRecord, org_id, tenant_id=caller.tenant_id)
             changes = {column: value for column, value in values.items() if getattr(row, column) != value}

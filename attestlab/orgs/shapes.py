@@ -1,6 +1,6 @@
 """Wire models of keys, organizations and people (SPEC, API key; CONTRACT sections 3 and 11)."""
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -97,13 +97,6 @@ class OrgIn(In, source="CONTRACT 11"):
     """Its part of an address; by default derived from the name. Format: a-z, 0-9 and hyphens, at most 40."""
 
 
-class OrgChanges(TypedDict, total=False):
-    """The fields of an organization to change."""
-
-    name: str
-    return_origins: list[str]
-
-
 class OrgPatch(In, source="CONTRACT 11"):
     """Changes of an organization; omitted fields are unchanged."""
 
@@ -115,15 +108,6 @@ class OrgPatch(In, source="CONTRACT 11"):
         description="https://host[:port] to which people may be redirected",
     )
     """The addresses to which people may be redirected; replaces the list. Format: https://host[:port]."""
-
-    def changes(self) -> OrgChanges:
-        """Return the fields that were sent."""
-        changes: OrgChanges = {}
-        if "name" in self.model_fields_set:
-            changes["name"] = self.name
-        if "return_origins" in self.model_fields_set:
-            changes["return_origins"] = self.return_origins
-        return changes
 
 
 class OrgOut(Out, source="CONTRACT 11"):
