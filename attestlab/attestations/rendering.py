@@ -63,6 +63,19 @@ _render_row = RowRenderer(
 )
 _render_revoked_row = RowRenderer(RevokedOut, AttestationRecord, computed=["log_index"], attestation_id="id")
 _render_inclusion = RowRenderer(ProofOut, InclusionProof, computed=(), **INCLUSION_SOURCES)
+_render_entry = RowRenderer(
+    LoggedOut,
+    LoggedEntry,
+    entry_b64=lambda logged: b64_encode(logged.entry),
+    log_index=lambda logged: logged.proof.index,
+    hashes=lambda logged: [sha256_name(each) for each in logged.proof.hashes],
+)
+_render_chunk = RowRenderer(
+    ChunkOut,
+    Chunk,
+    data_b64=lambda chunk: b64_encode(chunk.data),
+    hashes=lambda chunk: [sha256_name(each) for each in chunk.hashes],
+)
 _render_bundle_issuer = RowRenderer(BundleIssuerOut, CurrentIssuer, trust_level="trust_tier")
 
 
@@ -143,24 +156,8 @@ def _render_history(shown: tuple[LoggedEntry, LoggedEntry]) -> ChainOut:
     return ChainOut(first=_render_entry(shown[0]), newest=_render_entry(shown[1]))
 
 
-def _render_entry(logged: LoggedEntry) -> LoggedOut:
-    return LoggedOut(
-        entry_b64=b64_encode(logged.entry),
-        log_index=logged.proof.index,
-        hashes=[sha256_name(value) for value in logged.proof.hashes],
-    )
-
-
 def _render_status_list(logged: LoggedEntry, chunks: Sequence[Chunk]) -> StatusListOut:
-    shown = [
-        ChunkOut(
-            number=chunk.number,
-            data_b64=b64_encode(chunk.data),
-            hashes=[sha256_name(value) for value in chunk.hashes],
-        )
-        for chunk in chunks
-    ]
-    return StatusListOut(entry=_render_entry(logged), chunks=shown)
+    return StatusListOut(entry=_render_entry(logged), chunks=list(map(_render_chunk, chunks)))
 
 
 def _render_tree_head(head: SignedHead) -> TreeHeadOut:

@@ -10,6 +10,7 @@ from attestlab.attestations.results import VerificationOutcome
 from attestlab.attestations.rules import Verdict
 from attestlab.core.encoding import b64url_decode
 from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.exports.badge_credential import VerifiedBadge
 from attestlab.exports.baking import pictures
 from attestlab.exports.baking.limits import FIELD
@@ -21,6 +22,7 @@ from attestlab.web.response import RawResponse
 JWT: Final = "jwt"
 VC_JWT: Final = "application/vc+jwt"
 VARY_ACCEPT: Final = {"Vary": "Accept"}
+_render_badge = RowRenderer(BadgeOut, VerifiedBadge)
 # An SVG that a browser opens directly is a page: it may show the logo that it contains, and nothing else.
 _PICTURE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; frame-ancestors 'none'; sandbox"
@@ -69,14 +71,7 @@ def render_badge_verification(
         verdict=verdict,
         valid=verdict is Verdict.VALID,
         problem=None,
-        badge=BadgeOut(
-            name=badge.name,
-            earner=badge.earner,
-            issuer=badge.issuer,
-            issuer_name=badge.issuer_name,
-            valid_from=badge.valid_from,
-            valid_until=badge.valid_until,
-        ),
+        badge=_render_badge(badge),
         verification=verification,
     )
 

@@ -6,6 +6,7 @@ import json
 from uuid import UUID
 
 from attestlab.core.row_rendering import RowRenderer
+from attestlab.policy.analysis.analyzer import AnalysisFinding
 from attestlab.policy.decision_shapes import (
     ChangeOut,
     CounterfactualOut,
@@ -17,6 +18,7 @@ from attestlab.policy.decision_shapes import (
 )
 from attestlab.policy.decisions import EvaluatedDecision, ExplainedPolicy, Explanation
 from attestlab.policy.evaluation.counterfactual import Counterfactual, ValueChange
+from attestlab.policy.evaluation.explanation import ExplainedRule
 from attestlab.policy.evaluation.policy_set import SetDecision
 from attestlab.policy.language.attribute_documents import dump_attribute
 from attestlab.policy.language.attributes import PLATFORM, Registry
@@ -33,12 +35,51 @@ from attestlab.policy.shapes import (
     PolicyVersionSummaryOut,
 )
 from attestlab.policy.store import PolicyVersionSummary
-from attestlab.policy.tables import PolicyVersionRecord, TenantPolicyRecord
+from attestlab.policy.tables import PolicyDecisionRecord, PolicyVersionRecord, TenantPolicyRecord
 from attestlab.web.response import JSON, RawResponse
 
 _render_policy_row = RowRenderer(PolicySummaryOut, TenantPolicyRecord, computed=["digest"])
 _render_diagnostic = RowRenderer(DiagnosticOut, Diagnostic)
 _render_change = RowRenderer(ChangeOut, ValueChange)
+_render_version_row: RowRenderer[PolicyVersionRecord | PolicyVersionSummary, PolicyVersionSummaryOut] = RowRenderer(
+    PolicyVersionSummaryOut, PolicyVersionSummary, computed=["status"]
+)
+_render_evaluation = RowRenderer(
+    EvaluateOut,
+    SetDecision,
+    computed=["decision_id", "input_sha256", "diagnostics"],
+    decision=lambda decision: _name_effect(decision.allowed),
+)
+_render_decision_row = RowRenderer(
+    DecisionOut,
+    PolicyDecisionRecord,
+    computed=["reasons", "matched_policy", "matched_rule", "reason", "policies", "counterfactual", "reproduced"],
+    decision_id="id",
+    context=lambda row: json.loads(row.input)["context"],
+    decision=lambda row: _name_effect(row.allowed),
+    matched_rules=lambda row: json.loads(row.matched_rules),
+    diagnostics=lambda row: [_render_diagnostic(Diagnostic(*each)) for each in json.loads(row.diagnostics)],
+)
+_render_explained_rule = RowRenderer(
+    ExplainedRuleOut,
+    ExplainedRule,
+    id=lambda explained: explained.rule.id,
+    effect=lambda explained: explained.rule.effect.value,
+    mode=lambda explained: explained.rule.mode.value,
+    priority=lambda explained: explained.rule.priority,
+    when=lambda explained: explained.when.json(),
+)
+_render_finding = RowRenderer(
+    FindingOut,
+    AnalysisFinding,
+    kind=lambda finding: finding.kind.value,
+    witness=lambda finding: _render_witness(finding.witness),
+)
+render_counterfactual = RowRenderer(
+    CounterfactualOut,
+    Counterfactual,
+    changes=lambda found: None if found.changes is None else list(map(_render_change, found.changes)),
+)
 
 
 def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> RawResponse:
@@ -72,14 +113,7 @@ def render_version_summary(
     status = status_of_version(
         version.version, status=row.status, active_version=row.active_version, shadow_version=row.shadow_version
     )
-    return PolicyVersionSummaryOut(
-        policy_id=version.policy_id,
-        version=version.version,
-        status=status.value,
-        digest=version.digest,
-        author=version.author,
-        created_at=version.created_at,
-    )
+    return _render_version_row(version, status=status.value)
 
 
 def render_attributes(registry: Registry) -> AttributesOut:
@@ -94,70 +128,35 @@ def render_attributes(registry: Registry) -> AttributesOut:
 
 def render_decision(decided: EvaluatedDecision) -> EvaluateOut:
     """Render a decision in both documented shapes."""
-    decision = decided.decision
-    return EvaluateOut(
-        allowed=decision.allowed,
-        matched_rules=list(decision.matched_rules),
-        reasons=list(decision.reasons),
+    return _render_evaluation(
+        decided.decision,
         decision_id=decided.row.id,
-        decision=_effect(decision),
-        matched_policy=decision.matched_policy,
-        matched_rule=decision.matched_rule,
-        reason=decision.reason,
         input_sha256=decided.row.input_sha256,
         diagnostics=list(map(_render_diagnostic, decided.diagnostics)),
     )
 
 
-def _effect(decision: SetDecision) -> Effects:
-    return "ALLOW" if decision.allowed else "DENY"
+def _name_effect(allowed: bool) -> Effects:
+    return "ALLOW" if allowed else "DENY"
 
 
 def render_explanation(found: Explanation) -> DecisionOut:
     """Render a decision with its explanation."""
-    row, decision = found.row, found.decision
-    shown = {name: value for name, value in row._asdict().items() if name in DecisionOut.model_fields}
-    diagnostics = [
-        DiagnosticOut(path=path, code=code, message=message) for path, code, message in json.loads(row.diagnostics)
-    ]
-    return DecisionOut.model_validate(
-        {
-            **shown,
-            "decision_id": row.id,
-            "context": json.loads(row.input)["context"],
-            "decision": "ALLOW" if row.allowed else "DENY",
-            "matched_rules": json.loads(row.matched_rules),
-            "reasons": list(decision.reasons),
-            "matched_policy": decision.matched_policy,
-            "matched_rule": decision.matched_rule,
-            "reason": decision.reason,
-            "diagnostics": diagnostics,
-            "policies": [_render_policy_explanation(each, decision) for each in found.policies],
-            "counterfactual": render_counterfactual(found.counterfactual),
-            "reproduced": found.reproduced,
-        }
+    decision = found.decision
+    return _render_decision_row(
+        found.row,
+        reasons=decision.reasons,
+        matched_policy=decision.matched_policy,
+        matched_rule=decision.matched_rule,
+        reason=decision.reason,
+        policies=[_render_policy_explanation(each, decision) for each in found.policies],
+        counterfactual=render_counterfactual(found.counterfactual),
+        reproduced=found.reproduced,
     )
-
-
-def render_counterfactual(found: Counterfactual) -> CounterfactualOut:
-    """Render a counterfactual."""
-    changes = None if found.changes is None else list(map(_render_change, found.changes))
-    return CounterfactualOut(changes=changes, complete=found.complete)
 
 
 def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut:
     result = next(each for each in decision.results if each.member is found.member)
-    rules = [
-        ExplainedRuleOut(
-            id=each.rule.id,
-            effect=each.rule.effect.value,
-            mode=each.rule.mode.value,
-            priority=each.rule.priority,
-            matched=each.matched,
-            when=each.when.json(),
-        )
-        for each in found.rules
-    ]
     return ExplainedPolicyOut(
         policy_id=UUID(found.member.id),
         name=found.member.policy.name,
@@ -169,19 +168,15 @@ def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) ->
         matched_rules=list(result.decision.matched),
         monitored_rules=list(result.decision.monitored),
         missing=list(found.missing),
-        rules=rules,
+        rules=list(map(_render_explained_rule, found.rules)),
     )
 
 
 def render_analysis(found: AnalysisReport) -> AnalysisOut:
     """Render the results of an analysis."""
-    findings = [
-        FindingOut(kind=each.kind.value, rule_id=each.rule_id, by=list(each.by), witness=_render_witness(each.witness))
-        for each in found.findings
-    ]
     comparison = found.comparison
     return AnalysisOut(
-        findings=findings,
+        findings=list(map(_render_finding, found.findings)),
         equivalent=None if comparison is None else comparison.equivalent,
         witness=None if comparison is None else _render_witness(comparison.witness),
     )
