@@ -83,6 +83,12 @@ def _dashboard_figures(folder: Path) -> Iterator[Figure]:
     return report.figures(folder)
 
 
+def _wait_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks.waits import report  # loaded late: it imports the client
+
+    return report.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -104,6 +110,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "dashboards": _dashboard_figures,
     "webhooks": _webhook_figures,
     "postgresql": _postgresql_figures,
+    "waits": _wait_figures,
 }
 
 

@@ -39,18 +39,19 @@ class Round:
 def figures(folder: Path) -> Iterator[Figure]:
     """Yield all figures over HTTP; the servers write to `folder`."""
     with ExitStack() as stack:
-        ours, floor = _start_sides(stack, folder)
+        ours, floor = start_sides(stack, folder)
         for connections in (64, 8, 1):
-            verify = _measure_in_turn(ours, floor, "verifies", connections, 200)
-            yield from _ratio_figures("http.verify", connections, *verify)
-            yield from _latency_figures("http.verify", connections, *verify, shares=("p50",))
+            verify = measure_in_turn(ours, floor, "verifies", connections, 200)
+            yield from ratio_figures("http.verify", connections, *verify)
+            yield from latency_figures("http.verify", connections, *verify, shares=("p50",))
         for connections, shares in ((64, ("p50", "p99")), (8, ("p50",))):
-            mint = _measure_in_turn(ours, floor, "mints", connections, 201)
-            yield from _ratio_figures("http.mint", connections, *mint)
-            yield from _latency_figures("http.mint", connections, *mint, shares=shares)
+            mint = measure_in_turn(ours, floor, "mints", connections, 201)
+            yield from ratio_figures("http.mint", connections, *mint)
+            yield from latency_figures("http.mint", connections, *mint, shares=shares)
 
 
-def _start_sides(stack: ExitStack, folder: Path) -> tuple[Side, Side]:
+def start_sides(stack: ExitStack, folder: Path) -> tuple[Side, Side]:
+    """Start our server and the floor, with the requests for both."""
     (folder / "floor").mkdir()
     bare = stack.enter_context(servers.run_floor(folder / "floor"))
     ours = stack.enter_context(world.serve_installation(folder / "data"))
@@ -63,7 +64,7 @@ def _start_sides(stack: ExitStack, folder: Path) -> tuple[Side, Side]:
     )
 
 
-def _measure_in_turn(
+def measure_in_turn(
     ours: Side, floor: Side, what: str, connections: int, status: int
 ) -> tuple[list[Round], list[Round]]:
     """Measure the two sides in turn, for several rounds."""
@@ -80,7 +81,7 @@ def _measure_round(server: Server, requests: list[str], connections: int, status
     return Round(load, 1e6 * (server.cpu_s() - before) / load.responses)
 
 
-def _ratio_figures(name: str, connections: int, ours: list[Round], floor: list[Round]) -> Iterator[Figure]:
+def ratio_figures(name: str, connections: int, ours: list[Round], floor: list[Round]) -> Iterator[Figure]:
     """Yield our throughput as a share of the floor's, round by round, and the values of both sides."""
     suffix = "" if connections == CONNECTIONS else f"_{connections}"
     shares = [a.load.per_second / b.load.per_second for a, b in zip(ours, floor, strict=True)]
@@ -90,7 +91,7 @@ def _ratio_figures(name: str, connections: int, ours: list[Round], floor: list[R
         yield Figure.of_rounds(f"{name}{side_name}_cpu_us{suffix}", [one.cpu_us for one in side], "us")
 
 
-def _latency_figures(
+def latency_figures(
     name: str, connections: int, ours: list[Round], floor: list[Round], *, shares: tuple[str, ...]
 ) -> Iterator[Figure]:
     """Yield the latencies of both sides and their ratio, round by round."""

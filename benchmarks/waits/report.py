@@ -1,0 +1,28 @@
+"""`waits.*`: what people wait for, against what else does the same work, measured in turn in one run.
+
+Each module of this folder measures a wait. `BENCH_WAIT=busy_clients` measures one alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from benchmarks.waits import busy_clients, mint_by_name
+
+WAIT_VARIABLE = "BENCH_WAIT"
+WAITS: dict[str, Callable[[Path], Iterator[Figure]]] = {
+    "busy_clients": busy_clients.figures,
+    "mint_by_name": mint_by_name.figures,
+}
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """Yield the figures of each wait, which has a folder of its own."""
+    selected = os.environ.get(WAIT_VARIABLE)
+    for name in [selected] if selected else WAITS:
+        own = folder / name
+        own.mkdir()
+        yield from WAITS[name](own)
