@@ -1,4 +1,4 @@
-"""An item of `mint_many` whose issuer is a name, against one with the issuer's id and key, which needs no lookup.
+"""An item of `mint_many` by the issuer's name, against one by its id and key, which needs no lookup.
 
 Processor time of client and service together, through each door; that of a single mint by id, too.
 """

@@ -1,4 +1,4 @@
-"""`waits.*`: what people wait for, against what else does the same work, measured in turn in one run.
+"""`waits.*`: what people wait for, each against a yardstick, measured in turn in one run.
 
 Each module of this folder measures a wait. `BENCH_WAIT=busy_clients` measures one alone.
 """

@@ -1,4 +1,4 @@
-"""Verbs that take a list ask for what its items name once a call, not once an item; a test counts their requests."""
+"""Verbs that take a list look up what its items name once a call, not once an item."""
 
 from __future__ import annotations
 
