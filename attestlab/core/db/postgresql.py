@@ -37,6 +37,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
 from attestlab.core.clock import DatabaseClock
+from attestlab.core.db import copying
 from attestlab.core.errors import Unavailable, ValidationFailed
 
 CONNECT_TIMEOUT_S = 4
@@ -196,6 +197,7 @@ class Database:
         )
         event.listen(self.engine, "do_connect", self._open_connection)
         event.listen(self.engine, "connect", self._configure)
+        copying.accept_copies(self.engine)
         event.listen(self.engine, "checkout", _require_open)
         event.listen(self.engine, "checkout", lambda *_: on_connections(self._count_in_use()))
         event.listen(self.engine, "checkin", lambda *_: on_connections(self._count_in_use() - 1))

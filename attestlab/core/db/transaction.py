@@ -1,6 +1,6 @@
 """One write transaction: cached reads, buffered inserts, and callbacks for after the commit.
 
-Inserts are buffered and sent as `executemany`, parents before children. When one job of a
+Inserts are buffered and sent table by table, parents before children. When one job of a
 group fails, only that job is rolled back.
 """
 
@@ -177,11 +177,15 @@ class Transaction:
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
-    """Insert rows with `executemany`; on SQLite directly through the driver, which skips SQLAlchemy's work per row."""
-    if connection.dialect.name != "sqlite":
+    """Insert rows directly through the driver, which skips SQLAlchemy's work per row; on PostgreSQL with COPY."""
+    if connection.dialect.name == "sqlite":
+        execute_many(connection, _sqlite_insert(table), rows)
+    elif len(rows) == 1:
         connection.execute(table.insert(), rows)
-        return
-    execute_many(connection, _sqlite_insert(table), rows)
+    else:
+        from attestlab.core.db import copying  # loads the driver, which SQLite does not need
+
+        copying.copy_rows(connection, table, rows)
 
 
 def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> None:

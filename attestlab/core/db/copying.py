@@ -1,0 +1,82 @@
+"""Rows written to PostgreSQL by binary COPY: one message for many rows, where an INSERT needs several for each.
+
+Only the protocol differs: COPY checks constraints and runs triggers like INSERT, within the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+import psycopg
+from psycopg.postgres import types
+from sqlalchemy import Connection, Engine, ExecutionContext, Table, event
+from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql_dialect
+from sqlmodel.sql.sqltypes import UTCDateTime
+
+_DIALECT = postgresql_dialect()
+_TYPES = "copied_types"
+
+
+class _CopyStatement:
+    """The COPY of a table: its text, its columns' types as OIDs, and the conversion of a row to its values."""
+
+    def __init__(self, table: Table) -> None:
+        quote = _DIALECT.identifier_preparer
+        names = ", ".join(map(quote.format_column, table.columns))
+        self.text = f"COPY {quote.format_table(table)} ({names}) FROM STDIN (FORMAT BINARY)"
+        self.types = [_find_oid(column.type.compile(_DIALECT)) for column in table.columns]
+        self._get_values: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(*table.columns.keys())
+        self._times = [place for place, column in enumerate(table.columns) if isinstance(column.type, UTCDateTime)]
+
+    def values(self, row: Mapping[str, object]) -> tuple[object, ...]:
+        """Return the values of a row in the order of the columns.
+
+        Raises:
+            ValueError: a time has no UTC offset, so it is ambiguous.
+        """
+        values = self._get_values(row)
+        for place in self._times:
+            at = values[place]
+            if isinstance(at, datetime) and at.utcoffset() is None:
+                raise ValueError(f"{at!r} has no UTC offset. Pass an aware datetime.")
+        return values
+
+
+def copy_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+    """Insert at least two rows of all columns; SQLAlchemy translates the driver's errors as those of any statement."""
+    statement = _compile(table)
+    values = list(map(statement.values, rows))
+    connection.exec_driver_sql(statement.text, values, {_TYPES: statement.types})
+
+
+def accept_copies(engine: Engine) -> None:
+    """Let the connections of an engine run the statements of `copy_rows`."""
+    event.listen(engine, "do_executemany", _copy)
+
+
+def _copy(
+    cursor: psycopg.Cursor[Any], statement: str, rows: Sequence[tuple[object, ...]], context: ExecutionContext
+) -> bool:
+    """Run a COPY in place of `executemany`; returns whether it did, as SQLAlchemy's event requires."""
+    oids = context.execution_options.get(_TYPES)
+    if oids is None:
+        return False
+    with cursor.copy(statement) as copy:
+        copy.set_types(oids)
+        for row in rows:
+            copy.write_row(row)
+    return True
+
+
+@cache
+def _compile(table: Table) -> _CopyStatement:
+    return _CopyStatement(table)
+
+
+def _find_oid(name: str) -> int:
+    """Return the OID of a type by its name in a table's definition, such as `VARCHAR(64)`."""
+    return types[name.partition("(")[0].lower()].oid
