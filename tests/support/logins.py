@@ -54,11 +54,11 @@ class Tenant:
                 self.log_in_at_home(subject, since + timedelta(days=day, minutes=len(subject)))
         return since + timedelta(days=days)
 
-    def spray(self, subjects: list[str], *, beside: str) -> datetime:
+    def spray(self, subjects: list[str], *, spared: str) -> datetime:
         """Settle users, then let a spray try all but one within an hour, each from elsewhere; returns its end."""
         now = self.settle(subjects, days=5)
         for n, subject in enumerate(subjects):
-            if subject != beside:
+            if subject != spared:
                 self.assess(subject, FAILURE, now + timedelta(minutes=n), self.fresh_ip(10 + n), f"device-{n}")
         return now + timedelta(minutes=70)
 

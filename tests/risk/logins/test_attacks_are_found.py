@@ -94,7 +94,7 @@ def test_slow_guessing_from_one_address_is_found():
 def test_an_attacker_who_repeats_from_one_place_during_a_spray_is_found():
     """Failures that are repeated are no part of the surge, but they count as slow guessing."""
     tenant = Tenant()
-    now = tenant.spray(people(60), beside="user-0")
+    now = tenant.spray(people(60), spared="user-0")
 
     tries = [
         tenant.assess("user-0", FAILURE, now + timedelta(minutes=100 * n), "101.1.1.1", "guesser", FIREFOX)
@@ -108,7 +108,7 @@ def test_an_attacker_who_repeats_from_one_place_during_a_spray_is_found():
 
 def test_a_burst_from_one_place_during_a_spray_has_all_of_the_ladder():
     tenant = Tenant()
-    now = tenant.spray(people(60), beside="user-0")
+    now = tenant.spray(people(60), spared="user-0")
 
     tries = [
         tenant.assess("user-0", FAILURE, now + timedelta(minutes=n), "101.1.1.1", "guesser", FIREFOX) for n in range(20)

@@ -119,7 +119,7 @@ def test_a_burst_on_a_new_laptop_in_a_sprayed_network_is_no_spray():
 
 def test_a_user_who_fails_again_and_again_is_no_part_of_a_surge():
     tenant = Tenant()
-    now = tenant.spray(people(60), beside="user-0")
+    now = tenant.spray(people(60), spared="user-0")
 
     tries = [
         tenant.assess("user-0", FAILURE, now + timedelta(seconds=20 * n), tenant.fresh_ip(101), f"laptop-{n}")
@@ -140,7 +140,7 @@ def test_a_user_who_fails_again_and_again_is_no_part_of_a_surge():
 def test_a_user_who_fails_again_from_one_place_is_no_part_of_a_surge(addresses: tuple, devices: tuple):
     """A forgotten password had 97 twice: a spray has no reason to try the same user again from the same place."""
     tenant = Tenant()
-    now = tenant.spray(people(60), beside="user-0")
+    now = tenant.spray(people(60), spared="user-0")
 
     tries = [
         tenant.assess("user-0", FAILURE, now + timedelta(seconds=20 * n), address, device)
@@ -154,7 +154,7 @@ def test_a_user_who_fails_again_from_one_place_is_no_part_of_a_surge(addresses: 
 def test_users_whose_values_are_missing_do_not_share_a_place():
     """Two failures without device and address may be those of a spray."""
     tenant = Tenant()
-    now = tenant.spray(people(60), beside="user-0")
+    now = tenant.spray(people(60), spared="user-0")
 
     tries = [tenant.assess("user-0", FAILURE, now + timedelta(seconds=20 * n), None, None) for n in range(2)]
 
