@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, ExecutionContext, Table, event
 from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql_dialect
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-_DIALECT = postgresql_dialect()
+_DIALECT = postgresql_dialect()  # type: ignore[no-untyped-call]  # it has no hints
 _TYPES = "copied_types"
 
 
