@@ -20,7 +20,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
@@ -40,7 +40,7 @@ MAX_ABANDONED = 8  # as many given-up heads as fit into a slot; the oldest are d
 class Remedy:
     """What an operator does before anything is signed again."""
 
-    mismatch: str
+    mismatch: str = field(repr=False)
     missing: str
 
     @classmethod
