@@ -1,7 +1,7 @@
-"""The challenges of the demo's year: users whose logins looked like somebody else's, and what became of them.
+"""The challenges of the demo's year: users whose logins looked like another person's, and what became of them.
 
-The users prove themselves elsewhere. As docs/risk.md advises, their results are raw events about them, and addresses
-of those who failed go on the deny list.
+The users prove themselves elsewhere. As docs/risk.md advises, their results are raw events about them, and the deny
+list gets the addresses of those who failed.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from attestlab.webhooks.shapes import EndpointChanges
 FIRST_DAYS_AGO, LAST_DAYS_AGO = 120.0, 0.6
 _GONE_DAYS_AGO = 30.0
 _UNTIL_DISPATCHED = 1 / 86_400  # days after what publishes
-_BUSY_EVERY, _SILENT_EVERY = 9, 50  # of the deliveries of a receiver
+_BUSY_PERIOD, _SILENCE_PERIOD = 9, 50  # in deliveries
 _CLOCK_STEP = timedelta(milliseconds=1)
 _OK, _BUSY = 200, 503
 
@@ -118,10 +118,10 @@ class Receivers:
     def _answer(self, item: LeasedDelivery) -> SentAttempt:
         """Return what the receiver answers: most deliveries are accepted, some later, and a few never."""
         now, number = self._clock.now(), self._numbers.setdefault(item.row.id, len(self._numbers) + 1)
-        if number % _SILENT_EVERY == 0:
+        if number % _SILENCE_PERIOD == 0:
             ended_at, text = now + timedelta(seconds=DELIVERY_TIMEOUT_S), "No response within 5 seconds."
             return SentAttempt(now, ended_at, None, int(1_000 * DELIVERY_TIMEOUT_S), text)
-        is_busy = number % _BUSY_EVERY == 0 and item.row.attempt_count == 0
+        is_busy = number % _BUSY_PERIOD == 0 and item.row.attempt_count == 0
         is_gone = self._clock.behind < timedelta(days=self._receivers[item.row.endpoint_id].gone_days_ago)
         status = GONE if is_gone else _BUSY if is_busy else _OK
         elapsed_ms = 20 + int(self._random.expovariate(1 / 60))
