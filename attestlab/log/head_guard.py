@@ -41,7 +41,7 @@ class Remedy:
     """What an operator does before anything is signed again."""
 
     mismatch: str = field(repr=False)
-    missing: str
+    missing: str = field(repr=False)
 
     @classmethod
     def by_command(cls, command: str, accepts: str) -> Remedy:
