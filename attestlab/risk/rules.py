@@ -147,9 +147,12 @@ class Entity(NamedTuple):
 def spell_id(kind: str, entity_id: str) -> str:
     """Return the one spelling of an entity's id: of an address, a SHA-256 or a UUID; other ids are their text.
 
-    >>> spell_id("ip", "2001:DB8::0009"), spell_id("document", "sha256:" + "AB" * 32)[:4], spell_id("user", "Ada")
+    Blanks around an id are no part of it, unless it has nothing else: then it is a placeholder, kept as it was sent.
+
+    >>> spell_id("ip", "2001:DB8::0009"), spell_id("document", "sha256:" + "AB" * 32)[:4], spell_id("user", " Ada")
     ('2001:db8::9', 'abab', 'Ada')
     """
+    entity_id = entity_id.strip() or entity_id
     if kind == EntityType.IP:
         return spell_address(entity_id) or entity_id
     return entity_id.lower().removeprefix("sha256:") if _has_own_spelling(kind, entity_id) else entity_id
@@ -193,12 +196,13 @@ def list_matching_ids(kind: str, entity_id: str) -> tuple[str, ...]:
     """List the ids of list entries that hold for an entity: its own, and of an address each network around it.
 
     >>> "203.0.113.0/24" in list_matching_ids("ip", "203.0.113.9"), list_matching_ids("user", "ada")
-    (True, ('ada',))
+    (True, ('ada', ' ada', 'ada '))
     """
     spelt = spell_id(kind, entity_id)
     is_address = kind == EntityType.IP
-    # Entries written before ids had one spelling are in the client's, which is often upper case.
-    older = (entity_id, spelt.upper()) if is_address or _has_own_spelling(kind, entity_id) else ()
+    # Entries written before ids had one spelling are in the client's, which is often upper case, or with a blank.
+    upper = (spelt.upper(),) if is_address or _has_own_spelling(kind, spelt) else ()
+    older = (entity_id, *upper, f" {spelt}", f"{spelt} ")
     return tuple(dict.fromkeys((spelt, *older, *(list_networks(spelt) if is_address else ()))))
 
 

@@ -15,7 +15,7 @@ from attestlab.core.addresses import parse_address
 from attestlab.core.countries import parse_location
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.placeholders import is_placeholder
-from attestlab.risk.rules import Entity, EntityType, names_nothing, require_named
+from attestlab.risk.rules import Entity, EntityType, names_nothing, require_named, spell_id
 
 MAX_VALUE_CHARS = 512
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -78,6 +78,7 @@ class Login:
             raise ValidationFailed.of("/subject_id", "invalid", "subject_id is empty.")
         for name in ("subject_id", "device_id", "user_agent"):
             _require_short(name, getattr(self, name))
+        object.__setattr__(self, "subject_id", spell_id(EntityType.USER, self.subject_id))
         require_named(Entity(EntityType.USER, self.subject_id), "/subject_id")
         for name, read in _READERS.items():
             value = getattr(self, name)
@@ -127,9 +128,13 @@ def _read_text(text: str) -> str | None:
     return None if is_placeholder(text) else text
 
 
+def _read_device(text: str) -> str | None:
+    return _read_text(spell_id(EntityType.DEVICE, text))
+
+
 _READERS: Final[Mapping[str, Callable[[str], str | None]]] = {
     "ip": _spell_address,
-    "device_id": _read_text,
+    "device_id": _read_device,
     "country": _read_country,
     "user_agent": _read_text,
 }
