@@ -268,14 +268,12 @@ def require_slice(which: slice) -> None:
     Raises:
         ValidationFailed: one is negative or no number, or the step is 0.
     """
-    for part in (which.start, which.stop, which.step):
+    for part in (each for each in (which.start, which.stop, which.step) if each is not None):
         if (find_whole_number(part) or 0) < 0:
             raise ValidationFailed(
-                f"The slice has {show(part)}, and a list that is read page by page has no end to count from. "
-                "Pass numbers from 0, or read all first: [*found][-3:], [*found][::-1]."
+                f"The slice has {show(part)}; a list read by pages has no end to count from. Read all: [*found][-3:]."
             )
-        if part is not None:
-            read_count(part, name="A bound of the slice, which counts from the first on,")
+        read_count(part, name="A bound of the slice, which counts from the first on,")
     if which.step == 0:
         raise ValidationFailed("The step of the slice is 0. Pass a number from 1.")
 
@@ -318,9 +316,7 @@ def _parse_time(text: str, name: str) -> datetime:
         if len(text) == len("2026-11-02"):
             return datetime.combine(date.fromisoformat(text), time(0), tzinfo=UTC)
         return parse_sent_time(text)
-    except ValueError:
-        pass
-    except ValidationFailed:
+    except (ValueError, ValidationFailed):
         pass
     raise ValidationFailed(f"{name}={quote(text)} is not a time. Pass text like 2026-11-02 or 2026-11-02T09:00:00Z.")
 
