@@ -20,7 +20,7 @@ WAITS: dict[str, Callable[[Path], Iterator[Figure]]] = {
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Yield the figures of each wait, which has a folder of its own."""
+    """Yield the figures of each wait, measured in a folder for it alone."""
     selected = os.environ.get(WAIT_VARIABLE)
     for name in [selected] if selected else WAITS:
         own = folder / name

@@ -61,7 +61,7 @@ SWEPT = {
 EVENTS = ["key.*", "billing.*", "attestation.*"]
 ATTRIBUTES = ["key.age_days", "jurisdiction", "trust_tier"]
 
-# Each verb with its parameters that are lists: what passes lists of so many items to it.
+# Each verb with its parameters that are lists: a call whose lists have that many items.
 USES: dict[str, Use] = {
     "mint_many items": lambda lab, count: lab.attestations.mint_many(
         [{"issuer": "First", "schema": "degree", "claims": CLAIMS}] * count
@@ -185,7 +185,7 @@ def test_mint_many_asks_once_for_each_issuer(doors: dict[str, Any], door: str) -
     """It asked once an item, so that minting by name was a quarter as quick as by id."""
     lab = doors[door]
     second = lab.issuers["Second"].id
-    named = ["First", "first.example", "FIRST", second, str(second), "Nobody", "Nobody", UNKNOWN, UNKNOWN, "Second"]
+    named = ["First", "first.example", "FIRST", second, str(second), "Unknown", "Unknown", UNKNOWN, UNKNOWN, "Second"]
     items = [{"issuer": each, "schema": "degree", "claims": CLAIMS} for each in named]
 
     with requests_of(lab) as sent:
@@ -198,7 +198,7 @@ def test_mint_many_asks_once_for_each_issuer(doors: dict[str, Any], door: str) -
         **dict.fromkeys((10, 11), "VALIDATION_ERROR"),
     }
     assert (refused[5], refused[7]) == (refused[6], refused[8])
-    assert ["Nobody" in refused[5][1], UNKNOWN in refused[7][1], "has no key" in refused[11][1]] == [True] * 3
+    assert ["Unknown" in refused[5][1], UNKNOWN in refused[7][1], "has no key" in refused[11][1]] == [True] * 3
 
 
 def test_the_next_call_sees_another_name_and_another_key(doors: dict[str, Any]) -> None:

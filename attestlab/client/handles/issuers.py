@@ -205,9 +205,9 @@ class IssuerLookup:
 
     def _find_by_name(self, name: str) -> IssuerHandle:
         wanted = name.strip().casefold()
-        found = [item for item in self._listed if wanted in _list_names(item)]
+        found = [item for item in self._all_issuers if wanted in _list_names(item)]
         if not found:
-            raise _unknown_issuer(name, [str(item["name"]) for item in self._listed])
+            raise _unknown_issuer(name, [str(item["name"]) for item in self._all_issuers])
         if len(found) > 1:
             ids = ", ".join(str(item["id"]) for item in found[:_MAX_SUGGESTIONS])
             message = f"{len(found)} issuers are called {arguments.show(name)}. Pass the id of one: {ids}."
@@ -215,7 +215,7 @@ class IssuerLookup:
         return IssuerHandle.parse(self._client, found[0])
 
     @cached_property
-    def _listed(self) -> list[Json]:
+    def _all_issuers(self) -> list[Json]:
         return list(self._client.iterate("/v1/issuers"))
 
 
