@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from operator import itemgetter
-from typing import Any
 
 import psycopg
 from psycopg.postgres import types
+from psycopg.rows import TupleRow
 from sqlalchemy import Connection, Engine, ExecutionContext, Table, event
 from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql_dialect
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -59,7 +59,7 @@ def accept_copies(engine: Engine) -> None:
 
 
 def _copy(
-    cursor: psycopg.Cursor[Any], statement: str, rows: Sequence[tuple[object, ...]], context: ExecutionContext
+    cursor: psycopg.Cursor[TupleRow], statement: str, rows: Sequence[tuple[object, ...]], context: ExecutionContext
 ) -> bool:
     """Run a COPY in place of `executemany`; returns whether it did, as SQLAlchemy's event requires."""
     oids = context.execution_options.get(_TYPES)
