@@ -20,7 +20,7 @@ from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.ids import new_id
 from attestlab.core.records.actors import Actor
-from attestlab.core.records.hash_chain import Chain
+from attestlab.core.records.hash_chain import Chain, open_chains, save_chains
 
 AuditOutcome = Literal["SUCCESS", "FAILURE"]
 
@@ -77,17 +77,19 @@ def record(tx: Transaction, entry: AuditEntry) -> None:
 
 
 def write_entries(tx: Transaction) -> None:
-    """Number and chain the buffered entries of a transaction, just before its commit."""
+    """Number and chain the buffered entries of a transaction, just before its commit.
+
+    The chains of all its tenants are read with one query and saved with one statement.
+    """
     entries = tx.buffer(BUFFER)
-    chains: dict[UUID, Chain] = {}
+    if not entries:
+        return
+    tenants = {entry.tenant_id for entry in entries}
+    chains = dict(zip(tenants, open_chains(tx, list(map(chain_name, tenants))), strict=True))
     for entry in entries:
-        chain = chains.get(entry.tenant_id)
-        if chain is None:
-            chain = chains[entry.tenant_id] = Chain(tx, chain_name(entry.tenant_id))
-        tx.add(_table, _row(chain, entry))
+        tx.add(_table, _row(chains[entry.tenant_id], entry))
     entries.clear()
-    for chain in chains.values():
-        chain.save(tx)
+    save_chains(tx, chains.values())
 
 
 def chain_name(tenant_id: UUID) -> str:

@@ -5,12 +5,13 @@ removed from the end is detected like one removed from the middle.
 """
 
 import hashlib
+from collections.abc import Collection
 from typing import Annotated, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Integer, bindparam, select
 from sqlmodel import Field
 
-from attestlab.core.db.tables import model_of, short_repr, table_of
+from attestlab.core.db.tables import iterate, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -31,15 +32,16 @@ class ChainHeadRecord(NamedTuple):
 ChainHead = model_of(ChainHeadRecord, "chain_heads")
 _heads = table_of(ChainHead)
 _FIND = select(_heads.c.length, _heads.c.hash).where(_heads.c.name == bindparam("name"))
+_FIND_ALL = select(*_heads.c).where(_heads.c.name.in_(bindparam("names", expanding=True)))
 _SAVE = Upsert(_heads, key=("name",), change=lambda new: {"length": new.length, "hash": new.hash})
 
 
 class Chain:
     """A chain within one transaction: extend it, then `save` the new head."""
 
-    def __init__(self, tx: Transaction, name: str) -> None:
+    def __init__(self, tx: Transaction, name: str, *, head: ChainHeadRecord | None = None) -> None:
         self.name = name
-        self.length, self.hash = read_head(tx.connection, name)
+        self.length, self.hash = read_head(tx.connection, name) if head is None else head[1:]
 
     def extend(self, content: bytes) -> tuple[int, bytes, bytes]:
         """Append `content` (canonical bytes); returns its index from 0, its hash, and the previous hash."""
@@ -50,6 +52,20 @@ class Chain:
     def save(self, tx: Transaction) -> None:
         """Write the new head."""
         save_head(tx.connection, self.name, self.length, self.hash)
+
+
+def open_chains(tx: Transaction, names: Collection[str]) -> list[Chain]:
+    """Open several chains with one query."""
+    found = {
+        row.name: row for row in iterate(tx.connection.execute(_FIND_ALL, {"names": list(names)}), ChainHeadRecord)
+    }
+    return [Chain(tx, name, head=found.get(name) or ChainHeadRecord(name, 0, GENESIS)) for name in names]
+
+
+def save_chains(tx: Transaction, chains: Collection[Chain]) -> None:
+    """Write the new heads of several chains with one statement."""
+    rows = [ChainHeadRecord(chain.name, chain.length, chain.hash)._asdict() for chain in chains]
+    _SAVE.run_many(tx.connection, rows)
 
 
 def read_head(connection: Connection, name: str) -> tuple[int, bytes]:

@@ -4,11 +4,12 @@ Deliveries read events from the outbox. An event is in the outbox if and only if
 was committed, so none is lost and none is invented. Rows form one hash chain.
 """
 
+from collections.abc import Set
 from datetime import datetime
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, Index, bindparam, func, select
+from sqlalchemy import BigInteger, Connection, Index, Uuid, bindparam, func, select, text
 from sqlmodel import Field
 
 from attestlab.core.clock import Clock
@@ -48,6 +49,11 @@ OutboxEvent = model_of(
 )
 _table = table_of(OutboxEvent)
 _LAST_SEQUENCE = select(func.max(_table.c.sequence)).where(_table.c.tenant_id == bindparam("tenant"))
+# One lookup in the index for each tenant: GROUP BY would read all events of these tenants.
+_LAST_OF_EACH = text(
+    "SELECT asked, (SELECT max(sequence) FROM outbox_events WHERE tenant_id = asked) "
+    "FROM unnest(CAST(:tenants AS uuid[])) AS asked"
+).columns(asked=Uuid, last=BigInteger)
 _LAST_SEQUENCES = "outbox.last_sequences"  # in a transaction's cache, by tenant
 
 
@@ -69,6 +75,7 @@ def event_writer(clock: Clock) -> CommitHook:
         if not published:
             return
         chain = Chain(tx, CHAIN)
+        _load_last_sequences(tx, {tenant_id for tenant_id, _, _ in published})
         for tenant_id, event, at in published:
             tx.add(_table, {**_row(chain, tenant_id, event, at), "sequence": _next_sequence(tx, tenant_id)})
         published.clear()
@@ -77,11 +84,20 @@ def event_writer(clock: Clock) -> CommitHook:
     return write_events
 
 
-def _next_sequence(tx: Transaction, tenant_id: UUID) -> int:
-    """Return the next number of a tenant's event: one lookup in an index for each tenant of the transaction."""
+def _load_last_sequences(tx: Transaction, tenants: Set[UUID]) -> None:
+    """Load the last number of each tenant; on PostgreSQL with one statement, because each waits for a socket."""
     last: dict[UUID, int] = tx.cache.setdefault(_LAST_SEQUENCES, {})
-    if tenant_id not in last:
-        last[tenant_id] = tx.read_unflushed(_LAST_SEQUENCE, {"tenant": tenant_id}).scalar() or 0
+    missing = list(tenants - last.keys())
+    if tx.connection.dialect.name == "sqlite":
+        found = [(each, tx.read_unflushed(_LAST_SEQUENCE, {"tenant": each}).scalar()) for each in missing]
+    else:
+        found = [(row[0], row[1]) for row in tx.read_unflushed(_LAST_OF_EACH, {"tenants": missing})]
+    last |= {tenant_id: number or 0 for tenant_id, number in found}
+
+
+def _next_sequence(tx: Transaction, tenant_id: UUID) -> int:
+    """Return the next number of a tenant's event."""
+    last: dict[UUID, int] = tx.cache[_LAST_SEQUENCES]
     last[tenant_id] += 1
     return last[tenant_id]
 
