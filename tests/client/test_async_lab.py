@@ -123,7 +123,7 @@ def test_rows_lists_and_objects_are_awaited(running: ServerProcess, keys: list[s
             assert [each.id for each in await listed[1:3]] == [minted[1].id, minted[0].id]
             assert (await (await listed[0]).verify()).verdict == "VALID", "what a list has are twins"
             assert await listed.count() == len(await listed.df()) == 3
-            assert len([each async for each in listed]) == 2, "the loop goes on after the first"
+            assert len([each async for each in listed]) == 2, "the loop continues after the first"
 
     asyncio.run(use())
 

@@ -116,9 +116,6 @@ class Listing(Iterator[Item], Generic[Item]):
             self._rest = self._begin()
         return next(self._rest)
 
-    def __reversed__(self) -> Iterator[Item]:
-        return reversed(self[:])
-
     def __repr__(self) -> str:
         most = "" if self._limit is None else f", at most {self._limit}"
         return shorten(f"Listing({self._noun}{most}; a loop, [:3] or .df() reads it)", MAX_REPR_CHARACTERS)
@@ -136,6 +133,11 @@ class Listing(Iterator[Item], Generic[Item]):
 
     def __dir__(self) -> list[str]:
         return sorted(list_public_names(type(self)))
+
+    def _reverse(self) -> Iterator[Item]:
+        return reversed(self[:])
+
+    __reversed__ = _reverse  # Python would ask for the length and each position, page by page
 
     def _begin(self) -> Generator[Item]:
         yield from islice(self._read(), self._limit)
