@@ -39,8 +39,8 @@ class PastChallenges:
 
     def list_actions(self) -> Iterator[ScheduledAction]:
         """Yield the challenges with their results, and those of the robot, which is on the allow list."""
-        *older, newest = read_scored_logins()
-        challenged = [each for each in older if _is_challenged(each)]
+        *older, recent, newest = read_scored_logins()
+        challenged = [*filter(_is_challenged, older), recent]  # which keeps their source from falling silent
         answered = [each for each in challenged if each.kind is not Kind.DEVICE_FARM]  # which never answers
         yield from (_schedule(login, _UNTIL_CHALLENGED, self._challenge) for login in (*challenged, newest))
         yield from (_schedule(login, _UNTIL_ANSWERED, self._report) for login in answered)
