@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -88,6 +90,7 @@ def test_two_copies_share_the_past_and_no_secret(tmp_path: Path, built: list[Pat
 def list_secrets(folder: Path) -> set[bytes | str]:
     """All values of columns that hold a secret, its hash, or what it is sealed in."""
     with closing(sqlite3.connect(folder / "records.db")) as records:
+        assert records.execute("SELECT count(*) FROM token_keys").fetchone() == (0,), "made at the first sign-in"
         tables = [name for (name,) in records.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         columns = [(table, row[1]) for table in tables for row in records.execute(f'PRAGMA table_info("{table}")')]
         secret = [(table, name) for table, name in columns if any(word in name for word in SECRETS)]
@@ -149,17 +152,48 @@ def test_a_key_of_the_environment_is_not_replaced(
     assert built == [tmp_path / "demo"]
 
 
-def test_a_copy_that_broke_off_is_not_opened_with_the_secrets_of_the_original(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as during:
-        during.setattr(served, "renew_secrets", stop)
-        with pytest.raises(KeyboardInterrupt):
-            open_world(tmp_path / "demo")
-
+@pytest.mark.parametrize("step", ["copy_world", "rewrap", "served.renew_credentials"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_start_that_is_killed_shares_no_secret(tmp_path: Path, original: Path, step: str, moment: str) -> None:
+    """Whenever the copy breaks off, the next start makes another one, with other secrets."""
+    killed_at(tmp_path / "demo", step, moment)
     assert not (tmp_path / "demo" / CREDENTIALS).exists()
+
+    own = open_world(tmp_path / "demo")
+
+    foreign = served.read_credentials(original)
+    assert foreign is not None
+    assert [name for name in SHOWN if own[name] == foreign[name]] == []
+    assert not list_secrets(tmp_path / "demo") & list_secrets(original)
+    assert list_names(tmp_path / "demo") == list_names(original)
+
+
+def list_names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def killed_at(folder: Path, step: str, moment: str) -> None:
+    """Start in another process, which is killed before or after a step."""
+    child = os.fork()
+    if child == 0:
+        owner = served if step.startswith("served.") else demo_worlds
+        name = step.rpartition(".")[2]
+        run = getattr(owner, name)
+
+        def die(*arguments: object) -> None:
+            if moment == "after":
+                run(*arguments)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(owner, name, die)
+        open_world(folder)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def test_a_folder_with_a_part_of_a_world_is_refused(tmp_path: Path, original: Path) -> None:
+    """The file that marks a demo as whole is not there."""
+    shutil.copytree(original, tmp_path / "demo", ignore=shutil.ignore_patterns(CREDENTIALS))
+
     with pytest.raises(Conflict):
         demo_world(tmp_path / "demo", history=False)  # as `open_world` calls it then
