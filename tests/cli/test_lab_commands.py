@@ -14,6 +14,7 @@ from support.attestations import make_mint_body, mint
 from support.badge_pictures import make_png
 from support.fork_server import run_command
 from support.issuers import register_issuer
+from support.lost_output import BROKEN_PIPE, FULL, into_broken_pipe, into_full
 from support.server_process import ServerProcess, run_json_command
 
 CLAIMS = ("--claim", "student_name=Ada Lovelace", "--claim", "institution=University of London")
@@ -164,6 +165,8 @@ def test_verify_of_a_badge_has_the_exit_status_of_its_verdict(
     assert check("plain.png", *pinned("ours")) == (2, {"verdict": None, "error": f"Unusable input: {NO_CREDENTIAL}"})
     assert check("badge.jwt", *pinned("ours"), "--file", __file__)[0] == 2
     assert check("badge.jwt")[0] == check("badge.jwt", *pinned("junk"))[0] == check("badge.jwt", *pinned("no"))[0] == 3
+    lost = ["verify", str(tmp_path / "badge.jwt"), *pinned("ours")]
+    assert [into_full(lost), into_broken_pipe(lost)] == [(3, FULL), (BROKEN_PIPE, "")]
 
 
 def test_badge_wants_a_name_that_says_its_format(tmp_path: Path) -> None:

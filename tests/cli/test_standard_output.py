@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -19,13 +18,10 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.settings import Settings
-from support.fork_server import get_fork_server, run_with
+from support.fork_server import get_fork_server
+from support.lost_output import BROKEN_PIPE, CLOSED, FULL, into_broken_pipe, into_closed, into_full, run
 from support.server_process import COMMAND
 from support.timeouts import WAIT_TIMEOUT_S
-
-BROKEN_PIPE = -signal.SIGPIPE  # a shell reports 141
-FULL = "attestlab: Standard output cannot be written: [Errno 28] No space left on device\n"
-CLOSED = "attestlab: Standard output cannot be written: it is closed\n"
 
 
 class Records(NamedTuple):
@@ -48,33 +44,6 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     (folder / "log.policy").write_text(f"log {made.public()['log_vkey']}\nquorum none\n")
     yield Records(folder / "data", folder / "bundle.json", folder / "log.policy")
     lab.close()
-
-
-def run(arguments: list[str], stdout: int | None) -> tuple[int, str]:
-    """Run a command with this stdout, None for a closed one; its exit status, and what it said on stderr."""
-    with open(os.devnull) as nothing:
-        return run_with((nothing.fileno(), stdout), *arguments)
-
-
-def into_full(arguments: list[str]) -> tuple[int, str]:
-    """As with `> /dev/full`."""
-    with Path("/dev/full").open("w") as full:
-        return run(arguments, full.fileno())
-
-
-def into_closed(arguments: list[str]) -> tuple[int, str]:
-    """As with `>&-`."""
-    return run(arguments, None)
-
-
-def into_broken_pipe(arguments: list[str]) -> tuple[int, str]:
-    """As with `| head -c0`, once head has gone."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        return run(arguments, writing)
-    finally:
-        os.close(writing)
 
 
 def verifying(installation: Records, *options: str) -> list[str]:
