@@ -25,6 +25,7 @@ PLUGINS = ("-p", "gate.measuring", "-p", "gate.selecting")
 WITH_TWO_PROCESSES = ("-n", "2", "--dist", "worksteal")
 ALONE = ("-p", "no:cacheprovider", "-p", "no:xdist")
 NOTEBOOK = ("--nbval", "--nbval-current-env")
+NO_NOTEBOOK = ("-p", "no:nbval")  # its import takes two seconds of processor time in each process
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Stage:
     @property
     def command(self) -> list[str]:
         """The arguments that decide how a test runs, in the stage and alone."""
-        return [*(NOTEBOOK if self.form == Form.NOTEBOOK else ()), *self.arguments]
+        return [*(NOTEBOOK if self.form == Form.NOTEBOOK else NO_NOTEBOOK), *self.arguments]
 
 
 class Gate:
