@@ -10,7 +10,7 @@ from gate.changes import ROOT, read_head
 from gate.costs import Costs, Form, Measured
 from gate.reporting import say
 from gate.running import PASSED
-from gate.stages import CPU_S_PER_MINUTE, Gate, Stage, file_of
+from gate.stages import CPU_S_PER_MINUTE, SELECTING, Gate, Stage, file_of
 from gate.tiers import Selection, Shard
 
 QUICK_MIN, TEST_MIN, SHARD_MIN, ALL_MIN = 1, 5, 6, 60
@@ -27,7 +27,7 @@ FULL_FORM = ("-m", "(soak or more_in_soak) and not spark", "--hypothesis-profile
 def run_quick(gate: Gate) -> int:
     """Run the tests that cost next to nothing, then those of the changed test files; nothing is tried again."""
     listed = costs.read_costs()
-    ended, _ = gate.run(Stage(Form.BOUNDED, tiers.select_quick(listed)))
+    ended, _ = gate.run(Stage(Form.BOUNDED, tiers.select_quick(listed)), SELECTING)
     if ended.code == PASSED and gate.changes.test_files:
         _run_changed_files(gate, listed)
     gate.report("quick", QUICK_MIN)
@@ -40,7 +40,7 @@ def _run_changed_files(gate: Gate, listed: Costs) -> None:
     taken, left = tiers.take_within(dearer, QUICK_MIN * CPU_S_PER_MINUTE - gate.ended.cpu_s - OVERHEAD_S / 2)
     if left:
         say(f"{len(left)} dearer tests of changed files are left out: `pytest FILE` runs all of a file.")
-    gate.run(Stage.of_tests(Form.BOUNDED, taken))
+    gate.run(Stage.of_tests(Form.BOUNDED, taken), SELECTING)
 
 
 def run_test(gate: Gate) -> int:

@@ -21,7 +21,8 @@ from gate.tiers import Selection
 BUILD = ROOT / "build"
 CPU_S_PER_MINUTE = 120  # of two processors; a busy machine takes longer, and is judged by this
 TRIES_ALONE = 2
-PLUGINS = ("-p", "gate.measuring", "-p", "gate.selecting")
+SELECTING = ("-p", "gate.selecting")
+MEASURING = ("-p", "gate.measuring", *SELECTING)
 WITH_TWO_PROCESSES = ("-n", "2", "--dist", "worksteal")
 ALONE = ("-p", "no:cacheprovider", "-p", "no:xdist")
 NOTEBOOK = ("--nbval", "--nbval-current-env")
@@ -72,8 +73,8 @@ class Gate:
         self._numbers = count()
         self._began = time.monotonic()
 
-    def run(self, stage: Stage) -> tuple[Ended, Path]:
-        """Run pytest; returns how it ended, and the folder with what its tests cost and how they failed."""
+    def run(self, stage: Stage, plugins: Sequence[str] = MEASURING) -> tuple[Ended, Path]:
+        """Run pytest; returns how it ended, and the folder with what was measured: costs and failures."""
         folder = BUILD / "gate" / f"{next(self._numbers)}-{stage.form}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -81,7 +82,7 @@ class Gate:
             return NOTHING, folder
         environment = {FOLDER: str(folder), **write_selection(stage.selection, folder / "selection.json")}
         processes = () if stage.form == Form.NOTEBOOK else WITH_TWO_PROCESSES
-        arguments = [*PLUGINS, *processes, *stage.command, *self.options, *stage.paths]
+        arguments = [*plugins, *processes, *stage.command, *self.options, *stage.paths]
         ended = run_pytest(arguments, environment)
         self.ended += ended
         return ended, folder
