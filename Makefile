@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 # Names with an underscore are parts of other targets.
-.PHONY: lab_user help setup run quick test shard all check bench access examples reference notebooks lab house lock spark clients stall mutants shots clean
+.PHONY: lab_user check_rules check_types check_examples help setup run quick test shard all check bench access examples reference notebooks lab house lock spark clients stall mutants shots clean
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,12 +54,20 @@ shard: setup  ## Run one part of the dear tests, the soak and the notebooks, in 
 all: setup  ## Run everything, in an hour, and list what each test costs in tests/costs.tsv
 	@$(GATE) all $(ARGS)
 
+# Types and examples take a minute each on one processor.
 check: setup  ## Check lint rules, format, types, import contracts and docstring examples
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check_rules check_types check_examples
+
+check_rules:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	PYTHONPATH=tests $(BIN)/python -m pytest -p support.docstring_examples --doctest-modules -q attestlab dashboards
+
+check_types:
+	$(BIN)/mypy
+
+check_examples:
+	PYTHONPATH=tests $(BIN)/python -m pytest -p no:nbval -p support.docstring_examples --doctest-modules -q attestlab dashboards
 
 bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake|risk_backfill|login_backfill|facade|dashboards|webhooks|postgresql|waits selects a group
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
