@@ -75,10 +75,12 @@ def read_network(text: str) -> IPNetwork:
     """
     meant = correct_network(text)
     if meant is not None:
-        raise ValueError(f"{text!r} has bits of a host. Did you mean {meant}?")
+        raise ValueError(f"{text[:60]!r} has bits of a host. Did you mean {meant}?")
     network = parse_network(text.strip()) or parse_address(text.strip())
-    if network is None:
-        raise ValueError(f"{text[:60]!r} is no IP address or network. Write one such as 203.0.113.9 or 203.0.113.0/24.")
+    if network is None or "%" in text:  # a zone is no part of an address (RFC 4007)
+        endpoint = parse_endpoint(text.strip().partition("%")[0])
+        meant = "one such as 203.0.113.9, 203.0.113.0/24 or 2001:db8:1:2::/64" if endpoint is None else str(endpoint)
+        raise ValueError(f"{text[:60]!r} is no IP address or network. Use {meant}.")
     return ip_network(network)
 
 

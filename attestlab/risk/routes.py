@@ -122,7 +122,7 @@ def record_velocity(
     The windows slide and follow `occurred_at`. Each count is exact up to 1,000, and stays there; no score needs
     more. From a score of 60 on it becomes a signal.
     """
-    entity = Entity.of(body.entity_type, body.entity_id)
+    entity = Entity.of_sent(body.entity_type, body.entity_id)
     occurred_at = resolve_occurrence(body.occurred_at, request.now)
     scored = velocity.record(entity, body.action, occurred_at=occurred_at, caller=caller, tx=tx)
     return _render_velocity(scored)

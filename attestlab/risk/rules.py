@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from attestlab.core.addresses import (
     MIN_PREFIX_BITS,
-    correct_network,
     list_networks,
     parse_address,
-    parse_endpoint,
     parse_network,
+    read_network,
     spell_address,
 )
 from attestlab.core.encoding import format_time
@@ -116,17 +115,25 @@ class Entity(NamedTuple):
 
     @classmethod
     def of_list(cls, kind: str, entity_id: str) -> Entity:
-        """Validate the kind and the id of a list's entry, as `of` does; a network has no bits of a host.
+        """Validate the kind and the id of a list's entry.
 
         Raises:
-            ValidationFailed: they are none, or it has; the message names the network that was probably meant.
+            ValidationFailed: they are none that something can be recorded about (`of_sent`), or an entry about them
+                could not hold (`require_listable`).
         """
-        meant = correct_network(entity_id) if kind == EntityType.IP else None
-        if meant is not None:
-            require_listable(cls.of(kind, entity_id))  # what is too wide has another remedy
-            message = f"{entity_id[:60]!r} has bits of a host. Did you mean {meant}?"
-            raise ValidationFailed.of("/entity_id", "host_bits", message)
-        return cls.of(kind, entity_id)
+        require_listable(cls.of(kind, entity_id))  # what is too wide has another remedy than bits of a host
+        return cls.of_sent(kind, entity_id)
+
+    @classmethod
+    def of_sent(cls, kind: str, entity_id: str) -> Entity:
+        """Validate a kind and an id that a client sends to record something about; `of` reads what was recorded.
+
+        Raises:
+            ValidationFailed: the kind or id is none, or would be stored as that of another address (`require_address`).
+        """
+        entity = cls.of(kind, entity_id)
+        require_address(kind, entity_id)
+        return entity
 
     @classmethod
     def of(cls, kind: str, entity_id: str) -> Entity:
@@ -215,12 +222,8 @@ def require_listable(entity: Entity) -> None:
     require_named(entity)
     if entity.type is not EntityType.IP:
         return
+    require_address(entity.type, entity.id)
     network = parse_network(entity.id)
-    if network is None and _is_malformed_address(entity.id):
-        endpoint = parse_endpoint(entity.id.partition("%")[0])
-        meant = "such as 203.0.113.9, 203.0.113.0/24 or 2001:db8:1:2::/64" if endpoint is None else f"as {endpoint}"
-        message = f"{entity.id[:40]!r} is no IP address or network, so the entry would never hold. Send it {meant}."
-        raise ValidationFailed.of("/entity_id", "address", message)
     if network is not None and network.prefixlen < MIN_PREFIX_BITS[network.version]:
         message = (
             f"{entity.id} is too wide: a network on a list has a prefix of at least "
@@ -229,8 +232,23 @@ def require_listable(entity: Entity) -> None:
         raise ValidationFailed.of("/entity_id", "too_wide", message)
 
 
-def _is_malformed_address(text: str) -> bool:
-    """Whether a text is written like an address and is none; a zone is no part of one (RFC 4007)."""
+def require_address(kind: str, entity_id: str, field: str = "/entity_id") -> None:
+    """Require that the id of an `ip` which is written like an address is one, or is a network without bits of a host.
+
+    What is not written like one, such as the hash of an address, is an id that the client chose.
+
+    Raises:
+        ValidationFailed: it is neither; the message names the address or network that was probably meant.
+    """
+    if kind == EntityType.IP and _may_be_malformed(entity_id.strip()):
+        try:
+            read_network(entity_id)
+        except ValueError as error:
+            raise ValidationFailed.of(field, "address", str(error)) from None
+
+
+def _may_be_malformed(text: str) -> bool:
+    """Whether a text is no plain address, but is written like an address or a network."""
     address = parse_address(text)
     return "%" in text if address is not None else _LIKE_ADDRESS.fullmatch(text) is not None
 

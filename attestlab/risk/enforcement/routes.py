@@ -22,7 +22,7 @@ from attestlab.risk.enforcement.shapes import (
 )
 from attestlab.risk.enforcement.store import RiskChallengeRecord
 from attestlab.risk.rendering import render_case, render_list_entry
-from attestlab.risk.rules import CaseOutcome, Entity, ListName, spell_id
+from attestlab.risk.rules import CaseOutcome, Entity, ListName, require_address, spell_id
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.routes import Routes
 
@@ -37,6 +37,7 @@ def create_challenge(body: ChallengeIn, caller: Caller, challenges: Challenges, 
 
     The decision is stored and audited. `challenge_required` is false only for a subject on the allow list.
     """
+    require_address(body.subject_type, body.subject_id, "/subject_id")
     row = challenges.create(
         spell_id(body.subject_type, body.subject_id),
         subject_type=body.subject_type,

@@ -36,7 +36,7 @@ class MediaScans:
         Raises:
             ValidationFailed: the id of the document is not acceptable.
         """
-        entity = Entity.of(EntityType.DOCUMENT, subject_ref)
+        entity = Entity.of_sent(EntityType.DOCUMENT, subject_ref)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             stored = {**assessment.details, "verdict": assessment.verdict.value}

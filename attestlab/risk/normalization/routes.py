@@ -47,7 +47,7 @@ def record_risk_event(
     """
     recorded = normalization.record(
         body.event_type,
-        Entity.of(body.entity_type, body.entity_id),
+        Entity.of_sent(body.entity_type, body.entity_id),
         data=body.data,
         occurred_at=resolve_occurrence(body.occurred_at, request.now),
         caller=caller,

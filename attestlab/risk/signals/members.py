@@ -60,7 +60,7 @@ def read_members(members: Mapping[str, object], *, now: datetime) -> SignalMembe
         source=require_name("source", _take(members, "source", str) or ""),
         signal_type=require_name("signal_type", _take(members, "signal_type", str) or ""),
         score=_parse_score(members),
-        entity=Entity.of(_take(members, "entity_type", str) or "", _take(members, "entity_id", str) or ""),
+        entity=Entity.of_sent(_take(members, "entity_type", str) or "", _take(members, "entity_id", str) or ""),
         details=details,
         occurred_at=resolve_occurrence(occurred_at, now),
     )

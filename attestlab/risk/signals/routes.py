@@ -57,7 +57,7 @@ def create_risk_signal(
         source=body.source,
         signal_type=body.signal_type,
         score=to_percent(body.score, ScoreScale(body.score_scale)),
-        entity=Entity.of(body.entity_type, body.entity_id),
+        entity=Entity.of_sent(body.entity_type, body.entity_id),
         details=encode_details(body.details),
         occurred_at=resolve_occurrence(body.occurred_at, request.now),
     )

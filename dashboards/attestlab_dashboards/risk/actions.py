@@ -79,7 +79,7 @@ def resolve(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
 
 
 def _read_entity(fields: Mapping[str, str]) -> Entity:
-    return Entity.of(fields.get("kind", ""), fields.get("id", ""))
+    return Entity.of_sent(fields.get("kind", ""), fields.get("id", ""))
 
 
 def _read_reason(fields: Mapping[str, str]) -> str:
