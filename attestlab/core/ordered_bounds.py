@@ -12,14 +12,15 @@ Bound = TypeVar("Bound", datetime, float)
 
 
 def find_reversed_bounds(low: str, first: Bound | None, high: str, last: Bound | None) -> FieldError | None:
-    """Return the fault of a range whose first value is after its last one; None is no bound.
+    """Return the fault of a range that ends before it begins; None is no bound. A time is after, a number above.
 
     >>> find_reversed_bounds("min_score", 80, "max_score", 20).message
-    'min_score=80 is after max_score=20. Exchange them, or leave one out.'
+    'min_score=80 is above max_score=20. Exchange them, or leave one out.'
     """
     if first is None or last is None or first <= last:
         return None
-    message = f"{low}={_show(first)} is after {high}={_show(last)}. Exchange them, or leave one out."
+    relation = "after" if isinstance(first, datetime) else "above"
+    message = f"{low}={_show(first)} is {relation} {high}={_show(last)}. Exchange them, or leave one out."
     return FieldError(f"/{low}", "bounds", message)
 
 
