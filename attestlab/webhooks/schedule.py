@@ -3,6 +3,9 @@
 The delays are those of SPEC (Events, Retries). A circuit breaker spares a receiver that fails: it has one attempt at a
 time, at most one a second. A longer pause would break the schedule as soon as a few deliveries wait: with ten, even a
 receiver that never responds makes none a minute late.
+
+An endpoint fails from its tenth consecutive failure on, not from the first: a success of a failing endpoint makes all
+that waits due, so an event that a receiver rejects would lose its schedule as soon as the next event is accepted.
 """
 
 from __future__ import annotations

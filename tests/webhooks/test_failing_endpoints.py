@@ -215,6 +215,24 @@ def test_the_first_success_after_a_few_failures_makes_nothing_due(
     assert [bench.step(), bench.step()] == [1, 0]
 
 
+def test_an_endpoint_fails_from_its_tenth_consecutive_failure_on(
+    lab: Installation, caller: Caller, clock: FixedClock
+) -> None:
+    bench = Bench(lab)
+    endpoint_id = bench.endpoint(caller)
+    bench.transport.answer = BUSY
+    for _ in range(schedule.CIRCUIT_FAILURES - 1):
+        bench.publish(caller)
+        assert bench.step() == 1
+    bench.publish(caller, 16)
+
+    assert bench.step() == 8, "after nine failures"
+    assert bench.health(endpoint_id).is_circuit_open
+    assert bench.step() == 0
+    clock.advance(SECOND)
+    assert bench.step() == 1
+
+
 def test_several_workers_make_one_attempt_at_a_time(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     bench, other = Bench(lab), Bench(lab)
     other.transport.answer = silent
