@@ -226,8 +226,8 @@ def verify(
 ) -> None:
     """Verify offline: a proof bundle against a pinned trust policy, or an Open Badge against its issuer's keys.
 
-    Exit status: 0 VALID, 1 another verdict, 2 unusable input, such as a bundle that contradicts itself, 3 could not
-    check, such as without a trust policy or a package.
+    Exit status: 0 VALID, 1 another verdict, 2 unusable input, such as a bundle that contradicts itself because its
+    issuer was renamed by hand, 3 could not check, such as without a trust policy or a package. Only 0 is a proof.
 
     Example: attestlab verify bundle.json --file diploma.pdf --trust log.policy
     """
