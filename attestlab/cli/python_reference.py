@@ -31,6 +31,7 @@ from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.replays import ContextReplay
 from attestlab.client.lab import Lab
+from attestlab.client.own_examples import is_copied
 
 NOUNS: dict[str, type] = {
     "attestations": AttestationCollection,
@@ -58,6 +59,12 @@ _NOT_CALLED: tuple[object, ...] = (attestlab.Settings, attestlab.Installation, L
 _INTERNAL = frozenset({"of_dataset"})  # of public classes, for this package alone
 _SECTION = re.compile(r"^(Args|Raises|Returns|Yields):$", re.MULTILINE)
 _WIDTH = 100
+# doctest finds examples in the module of a function alone, so not those of copied verbs.
+__test__ = {
+    f"{noun}.{name}": inspect.getdoc(verb) or ""
+    for noun, kind in NOUNS.items()
+    for name, verb in inspect.getmembers(kind, is_copied)
+}
 
 
 def render_page() -> str:
@@ -99,7 +106,7 @@ def _render_nouns() -> Iterator[str]:
         yield f"## lab.{noun}\n"
         yield _render_text(kind)
         for name, verb in _list_verbs(kind):
-            if shared.get(name) is not verb:
+            if shared.get(name) is not verb and not is_copied(verb):
                 yield from _render_member(f"lab.{noun}.{name}", verb)
 
 
@@ -192,7 +199,7 @@ def _render_text(member: object) -> str:
     parts = [_wrap(paragraph) for paragraph in head.strip().split("\n\n")]
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         items = "\n".join(_render_list(_split_items(body))).rstrip()
-        parts.append(_wrap(f"{title}: {body}") if title in ("Returns", "Yields") else f"{title}:\n\n{items}")
+        parts.append(_wrap(f"{title}: {body.strip()}") if title in ("Returns", "Yields") else f"{title}:\n\n{items}")
     if prompt:
         parts.append(f"```pycon\n{prompt}{example.rstrip()}\n```")
     return "\n\n".join(parts) + "\n"

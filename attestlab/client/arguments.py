@@ -17,6 +17,7 @@ from uuid import UUID
 from attestlab.attestations.schemas.catalogue import CONTENT_TYPES, ContentType
 from attestlab.core.encoding import parse_sent_time, parse_uuid, quote
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.ordered_bounds import find_reversed_bounds
 
 _CHUNK_BYTES = 1024 * 1024
 _MAX_PATH_CHARACTERS = 4096
@@ -211,6 +212,19 @@ def read_time(when: When | None, *, name: str) -> datetime | None:
     if isinstance(when, str):
         return _parse_time(when, name)
     raise ValidationFailed(f"{name} is a {type(when).__name__}. Pass a datetime, a date, or text like 2026-11-02.")
+
+
+def read_period(since: When | None, until: When | None) -> dict[str, datetime | None]:
+    """Read the bounds of a period; returns them as `from` and `to`, their names in the HTTP interface.
+
+    Raises:
+        ValidationFailed: one is no time or has no UTC offset, or `since` is after `until`.
+    """
+    first, last = read_time(since, name="since"), read_time(until, name="until")
+    fault = find_reversed_bounds("since", first, "until", last)
+    if fault is not None:
+        raise ValidationFailed(fault.message, [fault])
+    return {"from": first, "to": last}
 
 
 def read_mapping(value: object, *, name: str) -> dict[str, object]:

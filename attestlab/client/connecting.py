@@ -99,6 +99,9 @@ def connect(
         timeout_s: seconds that the service may take for an answer.
         sleep: waits between two attempts, in seconds.
 
+    Returns:
+        The lab; leaving its `with` block, or `close`, ends the connections.
+
     Raises:
         ValidationFailed: it is no such address, or the API key is not one.
         Unavailable: no service answers there.

@@ -104,6 +104,9 @@ class Lab:
             options: `kid` and `alg` of another key, `expiry_at`, `metadata`, `recipient_email`, `pack_id` and others;
                 `signature`, `id` and `created_at` with a key of your own.
 
+        Returns:
+            The attestation with its proof of inclusion in the log; `url` is its public page.
+
         Raises:
             ValidationFailed: an argument is not acceptable; the message names the remedy.
             PermissionDenied: the issuer is not active, or a policy denies the mint.
@@ -129,6 +132,10 @@ class Lab:
                 an Open Badge: the path of its PNG, SVG or JWT, or its bytes.
             file: the document to compare with the attested one: a path, its bytes, or an open binary file.
             trust: for a bundle, the pinned log and witnesses as C2SP tlog-policy text (`BundleHandle.verify`).
+
+        Returns:
+            One verdict, and what was checked: a reason code for every check of an attestation, the result of each step
+            of a bundle, what its issuer signed of a badge.
 
         Raises:
             ValidationFailed: `what` is none of them, or `file` cannot be read.
@@ -171,6 +178,9 @@ class Lab:
             parameters: values for `?` (a list) or `$name` (a dict).
             frames: data frames of pandas or Polars, or Arrow tables, as they are now, by the names that the query
                 uses. A lab over HTTP refuses them.
+
+        Returns:
+            The rows of the result; nothing is read before a verb such as `df` wants them.
 
         Raises:
             ValidationFailed: a value is no frame, its name is a data set's, or the service runs in another process.

@@ -19,9 +19,12 @@ def find_reversed_bounds(low: str, first: Bound | None, high: str, last: Bound |
     """
     if first is None or last is None or first <= last:
         return None
-    relation = "after" if isinstance(first, datetime) else "above"
-    message = f"{low}={_show(first)} is {relation} {high}={_show(last)}. Exchange them, or leave one out."
+    message = f"{low}={_show(first)} is {_compare(first)} {high}={_show(last)}. Exchange them, or leave one out."
     return FieldError(f"/{low}", "bounds", message)
+
+
+def _compare(bound: object) -> str:
+    return "after" if isinstance(bound, datetime) else "above"
 
 
 def _show(bound: object) -> object:

@@ -5,7 +5,6 @@ The keys of the log and of issuers stay, since the past is signed with them.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,12 +15,10 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.demos.people import PEOPLE
+from attestlab.demos.people import PEOPLE, draw_password
 from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.webhooks import endpoint_store
-
-_PASSWORD_BYTES = 9
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ def renew_secrets(lab: Installation, *, api_key: str, owner_email: str) -> Fresh
     Raises:
         AuthInvalid: the API key is of another installation.
     """
-    own, shared = secrets.token_urlsafe(_PASSWORD_BYTES), secrets.token_urlsafe(_PASSWORD_BYTES)
+    own, shared = draw_password(), draw_password()
     hashes = {owner_email: passwords.hash_password(own)}
     hashes |= dict.fromkeys((address for address, _, _ in PEOPLE), passwords.hash_password(shared))
     with lab.storage.read() as connection:

@@ -5,6 +5,7 @@ In the demo of one process (`attestlab.demo`) their password is public; any othe
 
 from __future__ import annotations
 
+import secrets
 from typing import Final
 
 from attestlab.core.crypto import passwords
@@ -24,6 +25,12 @@ PEOPLE: Final = (
     ("rita@demo.example", "Rita Sousa", Role.REVIEWER),
 )
 PASSWORD: Final = "only for the demo"
+_DRAWN_BYTES: Final = 9  # of a password, as urlsafe base64 of 12 characters
+
+
+def draw_password() -> str:
+    """Draw a password for people of one demo."""
+    return secrets.token_urlsafe(_DRAWN_BYTES)
 
 
 def add_people(lab: Installation, tenant: TenantCreated, *, password: str) -> None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 import tempfile
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -27,7 +26,7 @@ from attestlab.demos.documents import badge_png, card_png, certificate_pdf, dipl
 from attestlab.demos.history.past_decisions import EmploymentChecks
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.history.year import YEAR, ReportProgress, ignore_progress, live_through_year
-from attestlab.demos.people import add_people
+from attestlab.demos.people import add_people, draw_password
 from attestlab.demos.registry_year.draft_policy import write_draft
 from attestlab.demos.registry_year.team import gather_team
 from attestlab.demos.registry_year.year import RegistryYear
@@ -52,7 +51,6 @@ _ISSUERS = (
 _PEOPLE = ("Ada Lovelace", "Emmy Noether", "Grace Hopper", "Lise Meitner")
 _DAY = date(2026, 6, 30)
 _REGISTERED_BEFORE = timedelta(days=35)  # the year: keys that were never rotated are over an age limit of a year
-_PASSWORD_BYTES = 9
 
 
 @dataclass(frozen=True)
@@ -132,11 +130,14 @@ def demo_world(
         mint_times: multiplies the attestations of the year.
         report_progress: gets the share of the year that has passed, up to 1.
 
+    Returns:
+        The installation with its issuers and documents, and what was minted of them.
+
     Raises:
         Conflict: `folder` contains an installation already.
     """
     rewound = RewoundClock(clock or SystemClock(), behind=YEAR + _REGISTERED_BEFORE if history else timedelta(0))
-    world = _found_world(folder, rewound, password or secrets.token_urlsafe(_PASSWORD_BYTES))
+    world = _found_world(folder, rewound, password or draw_password())
     if history:
         rewound.move_to(YEAR)
         _live_through_year(world, rewound, seed=seed, mint_times=mint_times, report_progress=report_progress)

@@ -52,6 +52,9 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
         seed: of what is drawn; another seed is another world.
         history: False for the documents alone, without a past; then the first call takes a second.
 
+    Returns:
+        The lab of the demo's owner; leaving its `with` block, or `close`, removes its copy.
+
     Raises:
         ValidationFailed: the seed is no number from 0.
         MissingExtra: a package of the extra `server` is not installed.

@@ -94,6 +94,9 @@ def open_lab(folder_or_url: str | PathLike[str], *, data: str | PathLike[str] | 
         data: with a URL, the folder of its key, head guard and lake; by default `ATTESTLAB_DATA`, or the folder of
             the SQLite file.
 
+    Returns:
+        The lab of this process; leaving its `with` block, or `close`, ends the service in it.
+
     Raises:
         ValidationFailed: there is no installation; the message names the remedy.
         KeyringMismatch: the records are sealed under another key-encryption key.

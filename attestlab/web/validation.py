@@ -80,6 +80,18 @@ def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None
         if values:
             raise _unknown_parameters_error(values)
         return None
+    return validate_parameters(model, values)
+
+
+def validate_parameters(model: type[BaseModel], values: dict[str, Any]) -> BaseModel:
+    """Validate the texts of parameters, by their names on the wire, against a model.
+
+    Raises:
+        ValidationFailed: as from `validate_query`.
+    """
+    for name, value in values.items():  # texts, but pydantic's own type of them is wider
+        if "\x00" in value:
+            raise _query_error(_pointer((name,)), "nul", "This parameter contains a NUL character. Remove it.")
     _require_plain_numbers(model, values)
     try:
         query: BaseModel = model.__pydantic_validator__.validate_strings(values, strict=True)
@@ -109,7 +121,7 @@ def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) ->
             raise _error_of_faults("query", [fault], 1)
 
 
-def _parse_parameters(text: str) -> dict[str, Any]:  # pydantic does not take a map of strings
+def _parse_parameters(text: str) -> dict[str, Any]:
     try:
         pairs = parse_qsl(
             text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_PARAMETERS
@@ -120,8 +132,6 @@ def _parse_parameters(text: str) -> dict[str, Any]:  # pydantic does not take a 
     for name, value in pairs:
         if name in values:
             raise _query_error(_pointer((name,)), "duplicate", "Duplicate query parameter. Send each parameter once.")
-        if "\x00" in value:
-            raise _query_error(_pointer((name,)), "nul", "This parameter contains a NUL character. Remove it.")
         values[name] = value
     return values
 

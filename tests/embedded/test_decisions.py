@@ -53,7 +53,7 @@ def test_decisions_are_filtered(doors: dict[str, Lab], door: str) -> None:
     assert len(list(decisions.list(limit=3))) == 3
     assert len(list(decisions.list(until=newest + timedelta(seconds=1), since="2020-01-01"))) == 4
     assert len(list(decisions.list(since=newest + timedelta(seconds=1)))) == 0
-    with pytest.raises(ValidationFailed, match="They have since, until, action, allowed"):
+    with pytest.raises(ValidationFailed, match="It has since, until, action, allowed"):
         decisions.list(colour="red")
     with pytest.raises(NotFound):
         decisions[4]

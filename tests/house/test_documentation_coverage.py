@@ -23,7 +23,10 @@ from attestlab.web.paging import OffsetPageQuery, PageQuery
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-REFERENCE = re.compile(r"`([\w.]+)` explains the arguments and errors\.")
+REFERENCE = re.compile(r"`([\w.]+)` explains the (?:arguments|result) and errors\.")
+TABLE = re.compile(r"(pd|pl|pa|duckdb)\.")  # what packages of extras make
+RESULT = re.compile(r"^Returns:\n((?:    .*\n?)+)", re.MULTILINE)
+MIN_WORDS = 3  # of a result: the name of its type says too little
 WITHOUT_ERRORS = {"count_flips", "sha256", "steps"}  # they compute from what they are given
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -128,15 +131,49 @@ def test_every_public_verb_explains_its_arguments_and_errors():
     assert faults == {}
 
 
+def test_every_public_verb_says_in_words_what_it_returns():
+    """By a section `Returns:`, by "returns" in its first lines, or by naming the verb that explains the result."""
+    verbs = python_reference.list_public_verbs()
+
+    assert [name for name, verb in verbs.items() if not says_what_returns(verb)] == []
+
+
+def says_what_returns(verb: Any) -> bool:
+    text = (inspect.getdoc(verb) or "").partition(">>> ")[0]
+    if inspect.signature(verb).return_annotation in ("None", None) or REFERENCE.search(text):
+        return True
+    if found := RESULT.search(text):
+        return len(found[1].split()) >= MIN_WORDS
+    return re.search(r"\breturns?\b", re.split(r"^\w+:$", text, flags=re.MULTILINE)[0], re.IGNORECASE) is not None
+
+
+@pytest.mark.parametrize("noun", python_reference.NOUNS)
+def test_the_examples_of_a_noun_are_its_own(noun: str):
+    """`help(lab.people.list)` shows an example with `lab.people`, also of a verb that all nouns have."""
+    verbs = inspect.getmembers(python_reference.NOUNS[noun], inspect.isfunction)
+    examples = {name: inspect.getdoc(verb) or "" for name, verb in verbs if not name.startswith("_")}
+
+    assert len(examples) >= (1 if noun in ("lists", "people", "webhooks") else 7)
+    assert [name for name, text in examples.items() if not names_noun(text, noun)] == []
+
+
+def names_noun(text: str, noun: str) -> bool:
+    """Whether an example uses a noun, of any lab, such as that of a person who signed in."""
+    lines = [line for line in text.splitlines() if line.startswith((">>> ", "... "))]
+    return any(re.search(rf"\b{noun}\.\w", line) for line in lines)
+
+
 def list_gaps(verb: Any, verbs: Mapping[str, object]) -> list[str]:
     """What the docstring of a verb leaves out: a parameter, its errors, or the verb or error that it names."""
     text = (inspect.getdoc(verb) or "").partition(">>> ")[0]
     if referred := REFERENCE.search(text):
         return [] if referred[1] in verbs else [referred[1]]
-    parameters = [name for name in inspect.signature(verb).parameters if name not in ("self", "cls")]
+    signature = inspect.signature(verb)
+    parameters = [name for name in signature.parameters if name not in ("self", "cls")]
     gaps = [name for name in parameters if not re.search(rf"\b{name.rstrip('_')}\b", text)]
     named = re.findall(r"^    ([A-Z]\w+(?:, [A-Z]\w+)*):", text.partition("Raises:")[2], re.MULTILINE)
-    if parameters and not named and verb.__name__ not in WITHOUT_ERRORS:
+    may_fail = bool(parameters) or TABLE.match(str(signature.return_annotation)) is not None
+    if may_fail and not named and verb.__name__ not in WITHOUT_ERRORS:
         gaps.append("Raises")
     return gaps + [each for names in named for each in names.split(", ") if not is_error(each)]
 

@@ -78,6 +78,9 @@ def verify_bundle(
         payload_sha256: SHA-256 (32 bytes) of a file that must match the payload, or None.
         policies: the verifier's own policies, which must allow it as well, or None.
 
+    Returns:
+        One verdict, the result of each step, and what no bundle can prove.
+
     Raises:
         NewerFormat: the log proves an entry of a newer version or type, so a newer verifier is needed.
 
@@ -118,6 +121,9 @@ def examine_bundle(
         trust: the pinned log and its witnesses.
         now: the time at which an attestation counts as expired.
         file_sha256: the SHA-256 of the document, 32 bytes; None leaves it out.
+
+    Returns:
+        The result of each step with its reasons, in their order.
 
     Raises:
         NewerFormat: the log has entries about the attestation that this version does not know.

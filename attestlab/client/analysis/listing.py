@@ -47,6 +47,14 @@ class Listing(Iterator[Item], Generic[Item]):
     def df(self) -> pd.DataFrame:
         """Read all objects as a data frame, with types as those of `Rows.df`.
 
+        Returns:
+            One row for each object, in the order of the list.
+
+        Raises:
+            PermissionDenied: the caller may not read the list.
+            MissingExtra: pandas is not installed.
+            Unavailable: the service cannot be reached.
+
         >>> lab.cases.list(status="open", limit=2).df()["status"].to_list()
         ['open', 'open']
         """
@@ -55,6 +63,14 @@ class Listing(Iterator[Item], Generic[Item]):
     def pl(self) -> pl.DataFrame:
         """Read all objects as a Polars frame.
 
+        Returns:
+            One row for each object, in the order of the list.
+
+        Raises:
+            PermissionDenied: the caller may not read the list.
+            MissingExtra: polars is not installed.
+            Unavailable: the service cannot be reached.
+
         >>> lab.issuers.list(limit=2).pl().height
         2
         """
@@ -62,6 +78,14 @@ class Listing(Iterator[Item], Generic[Item]):
 
     def arrow(self) -> pa.Table:
         """Read all objects as a pyarrow Table.
+
+        Returns:
+            One row for each object, in the order of the list.
+
+        Raises:
+            PermissionDenied: the caller may not read the list.
+            MissingExtra: pyarrow is not installed.
+            Unavailable: the service cannot be reached.
 
         >>> lab.cases.list(status="open", limit=3).arrow().num_rows
         3

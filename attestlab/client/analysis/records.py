@@ -85,6 +85,12 @@ class Records(list[Part], Generic[Part]):
     def df(self) -> pd.DataFrame:
         """Return the parts as a data frame, with types as those of `Rows.df`.
 
+        Returns:
+            One row for each part, in their order; no part makes a frame of the same columns.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+
         >>> graph = lab.signals.graph("device:device-73d1efba", depth=1)
         >>> (graph.nodes.df()["type"] == "user").sum().item()
         24
@@ -96,6 +102,12 @@ class Records(list[Part], Generic[Part]):
     def pl(self) -> pl.DataFrame:
         """Return the parts as a Polars frame.
 
+        Returns:
+            One row for each part, in their order; no part makes a frame of the same columns.
+
+        Raises:
+            MissingExtra: polars is not installed.
+
         >>> lab.issuers["Canton Archive"].keys.pl()["alg"].to_list()
         ['ES384']
         """
@@ -105,6 +117,12 @@ class Records(list[Part], Generic[Part]):
 
     def arrow(self) -> pa.Table:
         """Return the parts as a pyarrow Table.
+
+        Returns:
+            One row for each part, in their order; no part makes a table of the same columns.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
 
         >>> lab.issuers.keys("Maker Guild").arrow().column_names[:3]
         ['kid', 'issuer_id', 'alg']

@@ -31,34 +31,64 @@ class RowForms:
     def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`).
 
-        >>> issuers = lab.issuers.df().set_index("name")
-        >>> issuers.loc["Delta Clinics", "trust_tier"]
-        'VERIFIED'
+        Returns:
+            One row for each row of the data set, in no order; its columns are those of docs/lake.md.
+
+        Raises:
+            PermissionDenied: the caller may not read the data set.
+            MissingExtra: pandas is not installed.
+            Unavailable: the service cannot be reached, or has too many queries at once.
+
+        >>> list(lab.issuers.df()) == lab.issuers.columns
+        True
         """
         return self.rows.df()
 
     def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table.
 
-        >>> lab.cases.arrow().schema.field("max_score").type
-        DataType(double)
+        Returns:
+            One row for each row of the data set, in no order; its columns are those of docs/lake.md.
+
+        Raises:
+            PermissionDenied: the caller may not read the data set.
+            MissingExtra: pyarrow is not installed.
+            Unavailable: the service cannot be reached, or has too many queries at once.
+
+        >>> lab.issuers.arrow().column_names == lab.issuers.columns
+        True
         """
         return self.rows.arrow()
 
     def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame.
 
-        >>> lab.cases.pl()["entity_type"].unique().sort().to_list()
-        ['device', 'document', 'ip', 'issuer', 'session', 'user']
+        Returns:
+            One row for each row of the data set, in no order; its columns are those of docs/lake.md.
+
+        Raises:
+            PermissionDenied: the caller may not read the data set.
+            MissingExtra: polars is not installed.
+            Unavailable: the service cannot be reached, or has too many queries at once.
+
+        >>> lab.issuers.pl().columns == lab.issuers.columns
+        True
         """
         return self.rows.pl()
 
     def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process.
 
-        >>> best = lab.issuers.rel().filter("trust_tier = 'ENTERPRISE'")
-        >>> best.project("name").order("name").fetchall()
-        [('Canton Archive',), ('Northfield University',)]
+        Returns:
+            The rows, which are in memory; what is derived from the relation is computed when it is fetched.
+
+        Raises:
+            PermissionDenied: the caller may not read the data set.
+            MissingExtra: duckdb is not installed.
+            Unavailable: the service cannot be reached, or has too many queries at once.
+
+        >>> lab.issuers.rel().limit(0).columns == lab.issuers.columns
+        True
         """
         return self.rows.rel()
 
@@ -69,25 +99,33 @@ class RowForms:
             query: one SELECT, or `describe this`, `summarize this`.
             parameters: values for `?` (a list) or `$name` (a dict).
 
+        Returns:
+            The rows of the result; nothing is read before a verb such as `df` wants them.
+
         Raises:
             ValidationFailed: it is no such query; when the rows are read.
 
-        >>> lab.signals.sql("select count(*) as n from this where source = 'media'").df()
-            n
-        0  60
+        >>> list(lab.issuers.sql("select count(*) > 0 as some from this"))
+        [{'some': True}]
         """
         return self.rows.sql(query, parameters)
 
     def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number.
+        """Write all rows as one Parquet file, in bounded memory.
 
         Args:
             path: of the file, which is replaced when all rows are written.
 
+        Returns:
+            The number of rows that were written.
+
         Raises:
             ValidationFailed: the file cannot be written.
+            PermissionDenied: the caller may not read the data set.
+            MissingExtra: pyarrow is not installed.
+            Unavailable: the service cannot be reached, or has too many queries at once.
 
-        >>> lab.cases.to_parquet("cases.parquet") == len(lab.cases)
+        >>> lab.issuers.to_parquet("rows.parquet") == len(lab.issuers.rows)
         True
         """
         return self.rows.to_parquet(path)

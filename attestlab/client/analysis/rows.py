@@ -58,6 +58,15 @@ class Rows:
     def arrow(self) -> pa.Table:
         """Read the rows as a pyarrow Table.
 
+        Returns:
+            A table of all rows.
+
+        Raises:
+            ValidationFailed: the query is not valid.
+            PermissionDenied: the caller may not read a data set of it.
+            MissingExtra: pyarrow is not installed.
+            Unavailable: the service cannot be reached, or ended the query, which took too long or too much memory.
+
         >>> lab.sql("select name, domain from issuers").arrow().column_names
         ['name', 'domain']
         """
@@ -70,6 +79,13 @@ class Rows:
         Whole numbers are `Int64`, truth values `boolean`, times UTC, texts `str`; a status, tier, rating or verdict is
         an ordered category. These types never depend on the rows.
 
+        Returns:
+            One row for each row of the query, in its order.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+            ValidationFailed, PermissionDenied, Unavailable: as from `arrow`.
+
         >>> lab.sql("select count(*) as n from decisions where created_at < '2026-11-02'").df()
               n
         0  5192
@@ -81,6 +97,13 @@ class Rows:
     def pl(self) -> pl.DataFrame:
         """Read the rows as a Polars frame.
 
+        Returns:
+            One row for each row of the query, in its order.
+
+        Raises:
+            MissingExtra: polars is not installed.
+            ValidationFailed, PermissionDenied, Unavailable: as from `arrow`.
+
         >>> names = lab.sql("select name from issuers where trust_tier = 'VERIFIED' order by name")
         >>> names.pl()["name"].to_list()
         ['Delta Clinics', 'Harbour Training', 'Rowing Club Aare']
@@ -91,6 +114,13 @@ class Rows:
 
     def rel(self) -> duckdb.DuckDBPyRelation:
         """Read the rows as a DuckDB relation, to filter and join in this process.
+
+        Returns:
+            The rows, which are in memory; what is derived from the relation is computed when it is fetched.
+
+        Raises:
+            MissingExtra: duckdb is not installed.
+            ValidationFailed, PermissionDenied, Unavailable: as from `arrow`.
 
         >>> issuers = lab.sql("select name, trust_tier from issuers")
         >>> issuers.rel().filter("name = 'Maker Guild'").fetchall()
@@ -109,6 +139,9 @@ class Rows:
         Args:
             query: one SELECT, or `describe this`, `summarize this`.
             parameters: values for `?` (a list) or `$name` (a dict).
+
+        Returns:
+            The rows of the result; nothing is read before a verb such as `df` wants them.
 
         Raises:
             ValidationFailed: these rows are a query already; or, when the rows are read, it is no such query.
@@ -155,6 +188,9 @@ class Rows:
 
         Args:
             count: how many at most.
+
+        Returns:
+            The first rows, with the types of `df`.
 
         Raises:
             ValidationFailed: `count` is no number from 0.

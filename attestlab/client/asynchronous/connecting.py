@@ -110,6 +110,9 @@ def connect_async(url: str, api_key: str | None = None, *, timeout_s: float = DE
         api_key: of the tenant to act for. Without it, only public verbs work: `verify` and those of `log`.
         timeout_s: seconds that the service may take for an answer.
 
+    Returns:
+        The connection: `async with` it, or await it for a lab that `close` ends.
+
     Raises:
         ValidationFailed: it is no such address, or the API key is not one; at once.
         Unavailable: no service answers there; when it is awaited, as all further errors.

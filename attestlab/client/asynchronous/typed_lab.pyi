@@ -37,8 +37,8 @@ from attestlab.client.collections.filters import (
 )
 from attestlab.client.collections.issuers import KeyLike, RequestLike
 from attestlab.client.collections.people import PersonHandle
-from attestlab.client.collections.policies import PolicyOrDocument
 from attestlab.client.collections.signal_rows import BulkRows
+from attestlab.client.collections.what_ifs import PolicyOrDocument
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
@@ -148,7 +148,7 @@ class AsyncBundle(BundleHandle):
 class AsyncCase(CaseHandle):
     """A case: the escalated signals of one entity, until a person resolves it."""
     async def entity(self) -> EntityHandle:
-        """Return what is known about the case's entity."""
+        """Return what is known about the case's entity; `lab.signals.entity` explains the result and errors."""
     async def resolve(self, outcome: str, note: str | None = None) -> AsyncCase:
         """Resolve the case as `fraud`, `legitimate` or `inconclusive`."""
 
@@ -160,7 +160,7 @@ class AsyncConsistency(ConsistencyHandle):
 class AsyncDecision(DecisionHandle):
     """A decision of the policies in force."""
     async def explain(self) -> ExplanationHandle:
-        """Explain the decision, rule by rule."""
+        """Explain the decision; `lab.policies.explain` explains the result and errors."""
 
 class AsyncInclusion(InclusionHandle):
     """The proof that the log has an entry; it was verified when it arrived."""
@@ -177,9 +177,9 @@ class AsyncIssuer(IssuerHandle):
 class AsyncIssuerRequest(IssuerRequestHandle):
     """A request to change an issuer's status or ratings."""
     async def approve(self) -> AsyncIssuerRequest:
-        """Approve the request, as another person than the requester."""
+        """Approve the request; `lab.issuers.approve` explains the result and errors."""
     async def execute(self) -> AsyncIssuerRequest:
-        """Make the requested change, once the request has its approvals."""
+        """Make the requested change; `lab.issuers.execute` explains the result and errors."""
     async def reject(self, reason: str) -> AsyncIssuerRequest:
         """Reject the request."""
 
@@ -242,11 +242,11 @@ class AsyncPolicy(PolicyHandle):
     ) -> AsyncPolicy:
         """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
     async def analyze(self) -> AnalysisHandle:
-        """Analyze the newest version for every possible context."""
+        """Analyze the newest version; `lab.policies.analyze` explains the result and errors."""
     async def archive(self) -> AsyncPolicy:
-        """Archive the policy permanently; by a signed-in owner or admin."""
+        """Archive the policy permanently; `lab.policies.archive` explains the result and errors."""
     async def shadow(self) -> AsyncPolicy:
-        """Evaluate and record the newest version next to the active ones, without effect."""
+        """Evaluate the newest version without effect; `lab.policies.shadow` explains the result and errors."""
     async def simulate(
         self, *, since: When | None = None, until: When | None = None, by: Iterable[str] | str = ()
     ) -> AsyncSimulation:
@@ -254,7 +254,7 @@ class AsyncPolicy(PolicyHandle):
     async def toml(self) -> str:
         """Return the newest document as TOML."""
     async def versions(self) -> Records[AsyncVersion]:
-        """List the versions, newest first."""
+        """List the versions, newest first; returns each with its status, author and digest."""
 
 class AsyncPolicySummary(PolicySummaryHandle):
     """A policy as lists show it, without its document."""
@@ -267,11 +267,11 @@ class AsyncPolicySummary(PolicySummaryHandle):
     ) -> AsyncPolicy:
         """Let the newest version decide; by a signed-in owner or admin (`lab.as_(email, password=...)`)."""
     async def analyze(self) -> AnalysisHandle:
-        """Analyze the newest version for every possible context."""
+        """Analyze the newest version; `lab.policies.analyze` explains the result and errors."""
     async def archive(self) -> AsyncPolicy:
-        """Archive the policy permanently; by a signed-in owner or admin."""
+        """Archive the policy permanently; `lab.policies.archive` explains the result and errors."""
     async def shadow(self) -> AsyncPolicy:
-        """Evaluate and record the newest version next to the active ones, without effect."""
+        """Evaluate the newest version without effect; `lab.policies.shadow` explains the result and errors."""
     async def simulate(
         self, *, since: When | None = None, until: When | None = None, by: Iterable[str] | str = ()
     ) -> AsyncSimulation:
@@ -279,34 +279,34 @@ class AsyncPolicySummary(PolicySummaryHandle):
     async def toml(self) -> str:
         """Return the newest document as TOML."""
     async def versions(self) -> Records[AsyncVersion]:
-        """List the versions, newest first."""
+        """List the versions, newest first; returns each with its status, author and digest."""
 
 class AsyncRecordedDecision(RecordedDecisionHandle):
     """A decision as it was recorded: the result and the rules that matched, the deciding one first."""
     async def explain(self) -> ExplanationHandle:
-        """Explain the decision, rule by rule."""
+        """Explain the decision; `lab.policies.explain` explains the result and errors."""
 
 class AsyncSignal(SignalHandle):
     """A risk signal, with a score from 0 to 100."""
     async def entity(self) -> EntityHandle:
-        """Return what is known about the signal's entity."""
+        """Return what is known about the signal's entity; `lab.signals.entity` explains the result and errors."""
     async def graph(self, *, depth: int | None = None) -> GraphHandle:
         """Return the entities around the signal's entity."""
 
 class AsyncSimulation(SimulationHandle):
     """What a policy would have decided in the past, compared with what was decided."""
     async def count_flips(self, before: str, after: str) -> int:
-        """Count the decisions with one result before and another after."""
+        """Return the number of decisions with one result before and another after."""
 
 class AsyncVersion(VersionHandle):
     """A version of a policy."""
     async def read_document(self) -> dict[str, object]:
-        """Read the document of this version, which never changes, as a new dict."""
+        """Return the document of this version, which never changes, as a new dict."""
 
 class AsyncWebhookDelivery(WebhookDeliveryHandle):
     """A delivery of one event to one endpoint, with its attempts."""
     async def resend(self) -> AsyncWebhookDelivery:
-        """Deliver the event again, as a new delivery."""
+        """Deliver the event again; `lab.webhooks.resend` explains the result and errors."""
 
 class AsyncWebhookEndpoint(WebhookEndpointHandle):
     """A webhook endpoint: the URL of a receiver, and what is delivered to it."""
@@ -434,7 +434,7 @@ class AsyncAttestationNoun:
     ) -> AsyncMint:
         """Mint an attestation that replaces another one, by default of the same issuer."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
 
 class AsyncIssuerNoun:
     """The tenant's issuers, newest first; `lab.issuers["Registrar"]` finds one by name, domain or id."""
@@ -512,7 +512,7 @@ class AsyncIssuerNoun:
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, issuer: IssuerLike, **profile: str | None) -> AsyncIssuer:
         """Change an issuer's profile; None removes a value."""
 
@@ -556,7 +556,7 @@ class AsyncLogNoun:
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
     async def vkey(self) -> VkeyHandle:
         """Return the log's public key. Pin it from a source that you trust more than the service."""
 
@@ -648,7 +648,7 @@ class AsyncPolicyNoun:
     ) -> AsyncSimulation:
         """Simulate every value of one threshold, or of two; the results are in `sweep`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, policy: PolicyLike, document: policy_documents.PolicyDocument) -> AsyncPolicy:
         """Write a new version; the active one remains active."""
 
@@ -686,7 +686,7 @@ class AsyncDecisionNoun:
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
 
 class AsyncSignalNoun:
     """The tenant's risk signals, newest first."""
@@ -805,7 +805,7 @@ class AsyncSignalNoun:
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
 
 class AsyncCaseNoun:
     """The tenant's cases, newest first."""
@@ -839,7 +839,7 @@ class AsyncCaseNoun:
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
 
 class AsyncChallengeNoun:
     """The decisions to challenge a subject, newest first."""
@@ -877,7 +877,7 @@ class AsyncChallengeNoun:
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
 
 class AsyncListNoun:
     """The entities on the allow and the deny list, newest first."""
@@ -1007,7 +1007,7 @@ class AsyncAuditNoun:
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
-        """Write all rows as one Parquet file, in bounded memory; returns their number."""
+        """Write all rows as one Parquet file, in bounded memory."""
 
 class AsyncLab:
     """A lab whose verbs are awaited; `attestlab.connect_async` opens it."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from typing import TypedDict, Unpack, cast
 from uuid import UUID
 
+from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.arguments import File, When
@@ -24,6 +25,7 @@ from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, fetch_badg
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
 from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, IssuerLookup
 from attestlab.client.json_values import encode_body
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.client.service_errors import NotSent, build_error
@@ -50,11 +52,13 @@ class MintOptions(TypedDict, total=False):
     signature: str
 
 
+@name_in_examples("attestations")
 class AttestationCollection(DatasetCollection[AttestationHandle]):
     """The tenant's attestations, newest first."""
 
     noun = "an attestation"
     path = "/v1/attestations"
+    query = AttestationsQuery
     dataset = "attestations"
 
     def __init__(self, client: ServiceClient) -> None:
@@ -66,6 +70,9 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         Args:
             limit: how many at most; all by default.
             filters: such as `status="VALID"`, `since="2026-11-01"`, which is the time of creation. None is no filter.
+
+        Returns:
+            The attestations with their present status, which are read page by page when they are wanted.
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
@@ -121,6 +128,9 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
             what: the attestation, its id or the address of its page.
             reason: for people and the audit trail, 1 to 1,024 characters.
 
+        Returns:
+            When it was revoked and why, with the index of this entry in the log.
+
         Raises:
             NotFound: the tenant has no such attestation.
             Conflict: it is not VALID any more.
@@ -151,6 +161,9 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
             issuer: its name, domain or id, or the object.
             options: those of `lab.mint`, such as `expiry_at`.
 
+        Returns:
+            The new attestation with its proof of inclusion; the older one's `superseded_by_attestation_id` names it.
+
         Raises:
             NotFound: the tenant has no such attestation or issuer.
             Conflict: it is not VALID any more, or the key is not active.
@@ -175,6 +188,9 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         Args:
             what: the attestation, its id or the address of its page.
 
+        Returns:
+            The bundle: `document` is its JSON, `save` writes it for `attestlab verify`.
+
         Raises:
             NotFound: the tenant has no such attestation.
             PermissionDenied: a policy denies the export.
@@ -191,6 +207,9 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         Args:
             what: the attestation, its id or the address of its page.
             format: of the picture, `png` or `svg`.
+
+        Returns:
+            The picture: `content` is its bytes, `credential` the signed badge in it (a compact JWT).
 
         Raises:
             NotFound: the tenant has no such attestation.

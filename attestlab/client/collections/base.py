@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, Unpack, overload
 
 from attestlab.client import arguments
@@ -12,21 +13,22 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import DEFAULT_HEAD
 from attestlab.client.cards import CardRow, CardTone, draw_card
-from attestlab.client.collections.filters import NoFilterArgs
+from attestlab.client.collections.filters import NoFilterArgs, read_filters
 from attestlab.client.handles.base import Handle
+from attestlab.client.own_examples import is_copied
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
+from attestlab.web.paging import PageQuery
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Item = TypeVar("Item", bound=Handle)
 
-# Filters whose names are words of Python or read better here than on the wire.
-_WIRE_NAMES = {"from_": "from", "since": "from", "until": "to", "list_": "list"}
-HIDDEN_NAMES = frozenset({"dataset", "noun", "path"})  # from people's `dir`
+HIDDEN_NAMES = frozenset({"dataset", "noun", "path", "query"})  # from people's `dir`
 MAX_COMPLETIONS = 200  # names that a Tab offers
+_SHARED = frozenset({__name__, RowForms.__module__, Generic.__module__, object.__module__})  # classes of all nouns
 
 
 class Collection(Generic[Item]):
@@ -34,6 +36,7 @@ class Collection(Generic[Item]):
 
     noun: ClassVar[str]  # singular, for messages
     path: ClassVar[str]
+    query: ClassVar[type[PageQuery]] = PageQuery  # of its list
 
     def __init__(self, client: ServiceClient, item: type[Item]) -> None:
         self._client = client
@@ -45,11 +48,14 @@ class Collection(Generic[Item]):
         Args:
             limit: how many at most; all by default.
 
-        Raises:
-            ValidationFailed: `limit` is no number from 0.
+        Returns:
+            The objects, which are read page by page when a loop, an index or a verb such as `df` wants them.
 
-        >>> len(lab.issuers.list(limit=2))
-        2
+        Raises:
+            ValidationFailed: `limit` is no number from 0, or there is a filter.
+
+        >>> len(lab.issuers.list(limit=1))
+        1
         """
         return self._list(limit, filters)
 
@@ -81,12 +87,8 @@ class Collection(Generic[Item]):
         return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
 
     def _list(self, limit: int | None, filters: Mapping[str, object]) -> Listing[Item]:
-        """List the objects that match filters, which have the names of the HTTP interface or of `_WIRE_NAMES`.
-
-        Raises:
-            ValidationFailed: there is no such filter, or it does not take this value.
-        """
-        asked = {_WIRE_NAMES.get(name, name): _read_filter(name, value) for name, value in filters.items()}
+        """List the objects that match filters, which are checked before anything is read (`read_filters`)."""
+        asked = read_filters(self.query, filters)
         return self._list_read(lambda: self._client.iterate(self.path, asked), limit)
 
     def _list_read(self, read: Callable[[], Iterable[object]], limit: int | None) -> Listing[Item]:
@@ -111,11 +113,15 @@ class DatasetCollection(RowForms, Collection[Item]):
         Args:
             count: how many at most.
 
+        Returns:
+            One row for each object of the data set, the newest first.
+
         Raises:
             ValidationFailed: `count` is no number from 0.
+            PermissionDenied: the caller may not read the data set.
 
-        >>> len(lab.cases.head(3))
-        3
+        >>> len(lab.issuers.head(1))
+        1
         """
         return self.rows.head(count)
 
@@ -134,14 +140,13 @@ def describe_noun(kind: type, place: str) -> str:
 def draw_noun(kind: type, place: str) -> str:
     """Draw the card of a noun: what it is, and its verbs. It reads nothing."""
     about = (kind.__doc__ or "").partition("\n")[0]
-    own = [name for name in vars(kind) if not name.startswith("_") and callable(vars(kind)[name])]
+    own = [name for each in kind.__mro__ if each.__module__ not in _SHARED for name in _list_verbs(each)]
     rows = [CardRow("Verbs", ", ".join(own) or None), CardRow("Place", place)]
     name = kind.__name__.removesuffix("Collection").upper()
     return draw_card(CardTone.CALM, name, about, rows)
 
 
-def _read_filter(name: str, value: object) -> object:
-    """Read a filter as a person writes it: times as text or dates, objects by their id."""
-    if value is not None and _WIRE_NAMES.get(name, name) in ("from", "to"):
-        return arguments.read_time(value, name=name)  # type: ignore[arg-type]  # it checks the type
-    return getattr(value, "id", value)
+def _list_verbs(kind: type) -> Iterator[str]:
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and inspect.isfunction(member) and not is_copied(member):
+            yield name

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Unpack, overload
 
 from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
-from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
-from attestlab.client.collections.filters import DecisionFilterArgs
+from attestlab.client.collections.filters import DecisionFilterArgs, name_filters
 from attestlab.client.handles.policies import (
     DecisionHandle,
     ExplanationHandle,
     RecordedDecisionHandle,
     explain_decision,
 )
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import ValidationFailed
 
@@ -28,6 +29,7 @@ _CONDITIONS = {
 }
 
 
+@name_in_examples("decisions")
 class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
     """The tenant's policy decisions, newest first; `lab.decisions["dec_..."]` explains one."""
 
@@ -46,6 +48,9 @@ class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
             limit: how many at most; all by default.
             filters: `since` and `until` (the end is left out), `action` such as `MINT`, and `allowed`.
 
+        Returns:
+            The decisions, each with the rules that matched, the deciding one first; they are read when they are wanted.
+
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value.
 
@@ -53,7 +58,7 @@ class DecisionCollection(DatasetCollection[RecordedDecisionHandle]):
         >>> [each.matched_rule for each in denied]
         ['old-key', 'old-key']
         """
-        values = {name: _read_filter(name, value) for name, value in filters.items() if value is not None}
+        values = _read_filters(filters)
         where = " AND ".join(_CONDITIONS[name] for name in values) or "true"
         bound = "" if limit is None else f" LIMIT {arguments.read_count(limit, name='limit')}"
         rows = self.sql(f"SELECT {_FIELDS} FROM this WHERE {where} ORDER BY seq DESC{bound}", values or None)
@@ -89,14 +94,13 @@ def read_decision_id(decision: object) -> str:
     return found
 
 
-def _read_filter(name: str, value: object) -> object:
-    if name not in _CONDITIONS:
-        raise ValidationFailed(f"Decisions have no filter {arguments.show(name)}. They have {', '.join(_CONDITIONS)}.")
-    if name in ("since", "until"):
-        found: When = value  # type: ignore[assignment]  # the reader checks it
-        return arguments.read_time(found, name=name)
-    if name == "action":
-        return arguments.read_text(value, name=name)
-    if not isinstance(value, bool):
-        raise ValidationFailed(f"allowed is a {type(value).__name__}. Pass True or False.")
-    return value
+def _read_filters(filters: Mapping[str, object]) -> dict[str, object]:
+    """Read the filters that are not None, by their names in `_CONDITIONS`."""
+    asked = name_filters(filters, _CONDITIONS)
+    period = arguments.read_period(asked.get("since"), asked.get("until"))
+    asked |= {"since": period["from"], "until": period["to"]}
+    if asked.get("action") is not None:
+        asked["action"] = arguments.read_text(asked["action"], name="action")
+    if not isinstance(asked.get("allowed"), bool | None):
+        raise ValidationFailed(f"allowed is a {type(asked['allowed']).__name__}. Pass True or False.")
+    return {name: value for name, value in asked.items() if value is not None}

@@ -11,15 +11,19 @@ from attestlab.client.arguments import When
 from attestlab.client.collections.base import Collection, DatasetCollection
 from attestlab.client.collections.filters import CaseFilterArgs, ChallengeFilterArgs, ListFilterArgs
 from attestlab.client.handles.risk import CaseHandle, ChallengeHandle, ListEntryHandle, compose_facts, resolve_case
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
+from attestlab.risk.enforcement.shapes import CasesQuery, ChallengesQuery, ListsQuery
 
 
+@name_in_examples("cases")
 class CaseCollection(DatasetCollection[CaseHandle]):
     """The tenant's cases, newest first."""
 
     noun = "a case"
     path = "/v1/risk/cases"
+    query = CasesQuery
     dataset = "cases"
 
     def __init__(self, client: ServiceClient) -> None:
@@ -31,6 +35,9 @@ class CaseCollection(DatasetCollection[CaseHandle]):
         Args:
             limit: how many at most; all by default.
             filters: such as `status="open"`, `entity_id="u-1"`. None is no filter.
+
+        Returns:
+            The cases, which are read page by page when they are wanted; `max_score` is 0 to 100.
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
@@ -48,6 +55,9 @@ class CaseCollection(DatasetCollection[CaseHandle]):
             outcome: the label of the case's signals, with which rules are compared later.
             note: for people, at most 2,000 characters.
 
+        Returns:
+            The case as it is now, with its outcome, and who resolved it when.
+
         Raises:
             NotFound: the tenant has no such case.
             Conflict: it is resolved already.
@@ -60,11 +70,13 @@ class CaseCollection(DatasetCollection[CaseHandle]):
         return resolve_case(self._client, arguments.read_id(case, self.noun), outcome, note)
 
 
+@name_in_examples("challenges")
 class ChallengeCollection(DatasetCollection[ChallengeHandle]):
     """The decisions to challenge a subject, newest first."""
 
     noun = "a challenge"
     path = "/v1/risk/challenges"
+    query = ChallengesQuery
     dataset = "challenges"
 
     def __init__(self, client: ServiceClient) -> None:
@@ -76,6 +88,9 @@ class ChallengeCollection(DatasetCollection[ChallengeHandle]):
         Args:
             limit: how many at most; all by default.
             filters: `subject_type` and `subject_id`. None is no filter.
+
+        Returns:
+            The decisions, which are read page by page when they are wanted.
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
@@ -117,11 +132,13 @@ class ChallengeCollection(DatasetCollection[ChallengeHandle]):
         return found
 
 
+@name_in_examples("lists")
 class ListCollection(Collection[ListEntryHandle]):
     """The entities on the allow and the deny list, newest first."""
 
     noun = "a list entry"
     path = "/v1/risk/lists"
+    query = ListsQuery
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, ListEntryHandle)
@@ -132,6 +149,9 @@ class ListCollection(Collection[ListEntryHandle]):
         Args:
             limit: how many at most; all by default.
             filters: such as `list="deny"`, `entity_type="ip"`. None is no filter.
+
+        Returns:
+            The entries that hold now, which are read page by page when they are wanted.
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
@@ -159,6 +179,9 @@ class ListCollection(Collection[ListEntryHandle]):
             entity_id: the id, where `entity` is a type; of an `ip` also a network, such as `192.0.2.0/24`.
             reason: for people and the audit trail, 1 to 1,024 characters.
             expires_at: the end of the entry, in the future; by default it has none.
+
+        Returns:
+            The entry; `remove` takes the entity off the list again.
 
         Raises:
             Conflict: the entity is on the list already.

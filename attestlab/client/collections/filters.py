@@ -5,10 +5,22 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, TypedDict
 from uuid import UUID
 
+from pydantic import BaseModel
+
+from attestlab.client import arguments
 from attestlab.client.arguments import When
+from attestlab.client.json_values import encode_parameter
+from attestlab.core.errors import ValidationFailed
+from attestlab.core.suggestions import find_nearest
+from attestlab.web.paging import OffsetPageQuery
+from attestlab.web.validation import validate_parameters
+
+OTHER_NAMES = {"from": "since", "from_": "since", "to": "until", "list_": "list"}  # on the wire, and words of Python
+_PAGE_NAMES = OffsetPageQuery.model_fields
 
 CaseOutcomeName = Literal["fraud", "legitimate", "inconclusive"]
 
@@ -90,3 +102,36 @@ class DecisionFilterArgs(TypedDict, total=False):
     until: When | None
     action: str | None
     allowed: bool | None
+
+
+def read_filters(query: type[BaseModel], filters: Mapping[str, object]) -> dict[str, object]:
+    """Read filters as a person writes them, and check them as the service does; returns the parameters of its list.
+
+    Args:
+        query: the model of these parameters.
+        filters: by the names of the HTTP interface, or those of `OTHER_NAMES`; times are text or dates too, and an
+            object stands for its id.
+
+    Raises:
+        ValidationFailed: there is no such filter, it does not take this value, or a range ends before it begins.
+    """
+    wire = (field.alias or name for name, field in query.model_fields.items())
+    asked = name_filters(filters, [OTHER_NAMES.get(name, name) for name in wire if name not in _PAGE_NAMES])
+    period = arguments.read_period(asked.pop("since", None), asked.pop("until", None))
+    values = {name: getattr(value, "id", value) for name, value in {**asked, **period}.items() if value is not None}
+    validate_parameters(query, {name: encode_parameter(name, value) for name, value in values.items()})
+    return values
+
+
+def name_filters(filters: Mapping[str, object], known: Collection[str]) -> dict[str, Any]:
+    """Return filters by their names in Python; the values may still be anything.
+
+    Raises:
+        ValidationFailed: one is none of the known.
+    """
+    named = {OTHER_NAMES.get(name, name): value for name, value in filters.items()}
+    for name in [each for each in named if each not in known]:
+        nearest = find_nearest(name, known)
+        remedy = f"Did you mean {nearest}?" if nearest else f"It has {', '.join(known) or 'none'}."
+        raise ValidationFailed(f"{arguments.show(name)} is no filter of this list. {remedy}")
+    return named

@@ -21,6 +21,7 @@ from attestlab.client.handles.issuers import (
     find_issuer,
     rotate_key,
 )
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.crypto.signing import Algorithm
 
@@ -28,6 +29,7 @@ KeyLike = str | KeyHandle
 RequestLike = UUID | str | IssuerRequestHandle
 
 
+@name_in_examples("issuers")
 class IssuerCollection(DatasetCollection[IssuerHandle]):
     """The tenant's issuers, newest first; `lab.issuers["Registrar"]` finds one by name, domain or id."""
 
@@ -53,6 +55,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             kid: the id of the first key; by default the service makes one.
             profile: `legal_name`, `display_name`, `jurisdiction`, `primary_color`, `accent_color`, `logo_url`.
 
+        Returns:
+            The issuer with its keys; its tier is SELF_SIGNED until a request raises it.
+
         Raises:
             ValidationFailed: a part of the profile is not acceptable.
             Conflict: another key of the tenant has this `kid`.
@@ -73,6 +78,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             issuer: its name, domain or id, or the object.
             profile: `name`, `domain` and what `create` takes.
 
+        Returns:
+            The issuer as it is now, with its keys.
+
         Raises:
             NotFound: the tenant has no such issuer.
             ValidationFailed: a part of the profile is not acceptable.
@@ -88,6 +96,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
         Args:
             issuer: its name, domain or id, or the object.
+
+        Returns:
+            The keys with their status; `.df()` has a row for each.
 
         Raises:
             NotFound: the tenant has no such issuer.
@@ -117,6 +128,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
                 key may also be its 32 bytes); then you sign, and the service cannot.
             status: `active`, or `pending` for a key that a rotation puts into use.
 
+        Returns:
+            The key with its `kid` and public half; a private half is never returned.
+
         Raises:
             NotFound: the tenant has no such issuer.
             ValidationFailed: the key is not acceptable, such as RSA under 2,048 bits.
@@ -141,6 +155,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             new_kid: the id of the new key; by default the old one with the next number.
             alg: the algorithm of the old key, by default looked up.
 
+        Returns:
+            Both keys: `old_key`, which signs no more, and `new_key`.
+
         Raises:
             NotFound: the tenant has no such key.
             Conflict: the key is not active, or another key has the new id.
@@ -161,6 +178,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             key: the key or its id.
             reason: for people and the audit trail, 1 to 1,024 characters.
 
+        Returns:
+            The key as it is now, and how many attestations it signed (`affected_attestations`).
+
         Raises:
             NotFound: the tenant has no such key.
             Conflict: it is revoked or compromised already.
@@ -178,6 +198,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             key: the key or its id.
             reason: for people and the audit trail, 1 to 1,024 characters.
             compromised_at: since when, in the past; by default now.
+
+        Returns:
+            The key as it is now, and how many attestations became INVALID (`affected_attestations`).
 
         Raises:
             NotFound: the tenant has no such key.
@@ -209,6 +232,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             new_trust_tier: for CHANGE_TRUST_TIER: `SELF_SIGNED`, `BASIC`, `VERIFIED` or `ENTERPRISE`.
             new_risk_rating: for CHANGE_RISK_RATING: `LOW`, `MEDIUM`, `HIGH` or `CRITICAL`.
 
+        Returns:
+            The request, which is `PENDING`; `impact` is what it would change.
+
         Raises:
             PermissionDenied: the caller is no owner or admin who signed in (`lab.as_(email, password=...)`).
             NotFound: the tenant has no such issuer.
@@ -232,6 +258,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             issuer: its name, domain or id, or the object.
             status: `PENDING`, `APPROVED`, `REJECTED` or `EXECUTED`.
 
+        Returns:
+            The requests with their approvals; `.df()` has a row for each.
+
         Raises:
             PermissionDenied: the caller is no person who signed in.
             NotFound: the tenant has no such issuer.
@@ -250,6 +279,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
         Args:
             request: the request or its id.
+
+        Returns:
+            The request as it is now: `status` is `APPROVED` once it has `approvals_needed` approvals.
 
         Raises:
             PermissionDenied: it is the own request, or the caller may not approve it.
@@ -271,6 +303,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
             request: the request or its id.
             reason: for people and the audit trail, 1 to 1,024 characters.
 
+        Returns:
+            The request as it is now, with who rejected it when and why.
+
         Raises:
             PermissionDenied: the caller has not made the request, and may not approve it.
             NotFound: there is no such request that the caller may see.
@@ -288,6 +323,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
 
         Args:
             request: the request or its id.
+
+        Returns:
+            The request as it is now, with the index of the change in the log (`log_index`).
 
         Raises:
             PermissionDenied: the caller is no owner or admin who signed in.
@@ -312,6 +350,9 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         Args:
             issuer: its name, domain or id, or the object.
             kid: the id of one of its keys; by default all count.
+
+        Returns:
+            The number of attestations, of those that are VALID, and both by schema, month and recipient.
 
         Raises:
             NotFound: the tenant has no such issuer, or the issuer no such key.

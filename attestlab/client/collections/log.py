@@ -24,11 +24,13 @@ from attestlab.client.handles.log import (
     read_size,
     require_root,
 )
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
 from attestlab.core.errors import NotFound, ProofInvalid, ValidationFailed
 
 
+@name_in_examples("log")
 class LogCollection(RowForms):
     """The entries of the transparency log, in their order; `len` is the size of the tree.
 
@@ -43,6 +45,9 @@ class LogCollection(RowForms):
     def head(self) -> TreeHeadHandle:
         """Return the newest signed tree head.
 
+        Returns:
+            The number of entries (`tree_size`), the root hash, and the signed note that states both.
+
         >>> head = lab.log.head()
         >>> head.tree_size == len(lab.log)
         True
@@ -52,6 +57,9 @@ class LogCollection(RowForms):
     def checkpoints(self) -> Listing[CheckpointHandle]:
         """List all signed tree heads, newest first.
 
+        Returns:
+            The heads, each with its signed note (`checkpoint`); they are read page by page when they are wanted.
+
         >>> lab.log.checkpoints()[0].root_hash == lab.log.head().root_hash
         True
         """
@@ -59,6 +67,9 @@ class LogCollection(RowForms):
 
     def entry(self, index: int) -> EntryHandle:
         """Return the entry at an index.
+
+        Returns:
+            The bytes of the entry (`entry_b64`), the same parsed (`entry`), and its leaf hash.
 
         Raises:
             NotFound: the log is shorter.
@@ -81,6 +92,10 @@ class LogCollection(RowForms):
         Args:
             what: the index, from 0, or an attestation, or its id.
             tree_size: the number of entries of the log that has it; by default those of now.
+
+        Returns:
+            The proof, which was verified when it arrived: `hashes` lead from the leaf to the root of `tree_size`
+            entries.
 
         Raises:
             NotFound: the log has no such entry.
@@ -105,6 +120,9 @@ class LogCollection(RowForms):
         Args:
             older: a number of entries, or a head.
             newer: a number of entries, or a head.
+
+        Returns:
+            The proof, which was verified when it arrived: `hashes` lead from the older root to the newer.
 
         Raises:
             ValidationFailed: the log never had one of the sizes, or `older` is larger.
@@ -131,6 +149,9 @@ class LogCollection(RowForms):
         Args:
             what: an attestation, its id, `sha256:` with 64 hex digits, or 64 hex digits alone.
 
+        Returns:
+            The bytes of the entry (`entry_b64`), the same parsed (`entry`), and its index.
+
         Raises:
             NotFound: the log has no such entry.
             ValidationFailed: it is none of these.
@@ -142,6 +163,9 @@ class LogCollection(RowForms):
 
     def vkey(self) -> VkeyHandle:
         """Return the log's public key. Pin it from a source that you trust more than the service.
+
+        Returns:
+            The key as a signed note names it (`vkey`), and as the text of a trust policy (`trust_policy`).
 
         >>> key = lab.log.vkey()
         >>> key.vkey.startswith(key.origin), key.trust_policy.splitlines()[1]

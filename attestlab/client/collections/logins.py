@@ -31,6 +31,9 @@ class LoginVerbs(DatasetCollection[SignalHandle]):
             subject_id: who signs in, 1 to 256 characters.
             occurred_at: by default now; never in the future, nor too old to be compared.
 
+        Returns:
+            The score from 0 to 100, its level in a word, and the factors that sum to it.
+
         Raises:
             ValidationFailed: an argument is not acceptable; the message names the limit.
 
@@ -89,6 +92,9 @@ class LoginVerbs(DatasetCollection[SignalHandle]):
             innocent: further labels that are no attack.
             missed_attack: what a missed login of an attack costs, in any unit; `false_alarm` the same for an innocent.
             tz: the zone of times without a UTC offset, as for `backfill_logins`.
+
+        Returns:
+            How well the detection and each baseline find the attacks (`detectors`), by kind and by threshold.
 
         Raises:
             ValidationFailed: `logins` has no rows of this form, or only attacks, or none.

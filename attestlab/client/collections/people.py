@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attestlab.client.collections.base import Collection
 from attestlab.client.handles.base import Handle
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import quote
 from attestlab.core.errors import NotFound
@@ -18,6 +19,7 @@ class PersonHandle(UserOut, Handle):
     shown_fields: ClassVar = ("name", "email", "roles", "status", "id")
 
 
+@name_in_examples("people")
 class PeopleCollection(Collection[PersonHandle]):
     """The tenant's members, newest first; `lab.people["ann@demo.example"]` finds one by e-mail address or id.
 

@@ -13,15 +13,13 @@ from attestlab.client.arguments import File, When
 from attestlab.client.collections.bulk_signals import record_signals
 from attestlab.client.collections.filters import SignalFilterArgs
 from attestlab.client.collections.logins import LoginVerbs
+from attestlab.client.collections.raw_events import RawEventVerbs
 from attestlab.client.collections.thresholds import read_threshold
 from attestlab.client.handles.risk import (
     BulkHandle,
     DriftHandle,
     EntityHandle,
     GraphHandle,
-    MappingHandle,
-    NormalizationHandle,
-    NormalizedHandle,
     RiskSettingsHandle,
     RiskSimulationHandle,
     ScanHandle,
@@ -33,19 +31,23 @@ from attestlab.client.handles.risk import (
     get_graph,
     read_entity,
 )
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import b64url_encode
+from attestlab.risk.signals.shapes import SignalsQuery
 
 if TYPE_CHECKING:
     from attestlab.client.collections.signal_rows import BulkRows
 
 
-class SignalCollection(LoginVerbs):
+@name_in_examples("signals")
+class SignalCollection(LoginVerbs, RawEventVerbs):
     """The tenant's risk signals, newest first."""
 
     noun = "a signal"
     path = "/v1/risk/signals"
+    query = SignalsQuery
     dataset = "signals"
 
     def __init__(self, client: ServiceClient) -> None:
@@ -58,6 +60,9 @@ class SignalCollection(LoginVerbs):
             limit: how many at most; all by default.
             filters: such as `min_score=80` (0 to 100, inclusive), `since="2026-11-01"`, the time of occurrence. None is
                 no filter.
+
+        Returns:
+            The signals with scores from 0 to 100, which are read page by page when they are wanted.
 
         Raises:
             ValidationFailed: there is no such filter, or it does not take this value; the message names the limit.
@@ -90,6 +95,9 @@ class SignalCollection(LoginVerbs):
             entity_id: the id, where `entity` is a type.
             details: further facts, at most 8 KiB as JSON.
             occurred_at: by default now; never in the future.
+
+        Returns:
+            The signal; `case_id` is the case that it opened or joined, `warnings` say what is probably a mistake.
 
         Raises:
             ValidationFailed: an argument is not acceptable; the message names the limit.
@@ -132,33 +140,6 @@ class SignalCollection(LoginVerbs):
         """
         return record_signals(self._client, signals, backfill=backfill, strict=strict, tz=tz)
 
-    def record_event(
-        self,
-        event_type: str,
-        entity: object,
-        entity_id: str | None = None,
-        *,
-        data: Mapping[str, object] | None = None,
-        occurred_at: When | None = None,
-    ) -> NormalizedHandle:
-        """Record a raw event, which becomes a signal by the tenant's mapping.
-
-        Args:
-            event_type: dotted words, such as `login.failed.repeated`.
-            entity: as for `add`, with `entity_id` where it is a type.
-            data: further facts.
-            occurred_at: by default now; never in the future.
-
-        Raises:
-            ValidationFailed: an argument is not acceptable; the message names the limit.
-
-        >>> lab.signals.record_event("login.failed.repeated", "user:u-1").normalized
-        True
-        """
-        body = compose_facts(entity, entity_id, occurred_at, event_type=event_type)
-        body |= {"data": arguments.read_mapping(data, name="data")} if data else {}
-        return NormalizedHandle.parse(self._client, self._client.post("/v1/risk/events", body))
-
     def record_velocity(
         self, action: str, entity: object, entity_id: str | None = None, *, occurred_at: When | None = None
     ) -> VelocityHandle:
@@ -168,6 +149,9 @@ class SignalCollection(LoginVerbs):
             action: what it did, 1 to 64 characters of a-z, 0-9 and _; each action is counted on its own.
             entity: as for `add`, with `entity_id` where it is a type.
             occurred_at: by default now; never in the future, nor so old that its windows are over.
+
+        Returns:
+            The score from 0 to 100, its factors, and the counts by window (1m, 5m, 1h, 24h).
 
         Raises:
             ValidationFailed: an argument is not acceptable; the message names the limit.
@@ -194,6 +178,9 @@ class SignalCollection(LoginVerbs):
             indicators: what your own detectors found.
             content_type: of the media; by default found from its first bytes.
 
+        Returns:
+            The score from 0 to 100, its factors, and a verdict: clean, suspect (from 40) or likely (from 75).
+
         Raises:
             ValidationFailed: there is neither media nor indicator, or an indicator is no number from 0 to 1 or boolean.
             PayloadTooLarge: the file has over 39,321,600 bytes.
@@ -212,6 +199,9 @@ class SignalCollection(LoginVerbs):
 
         Args:
             entity: as for `add`, with `entity_id` where it is a type.
+
+        Returns:
+            Its newest signals and cases, its entries on lists, and counts by action and window (1m, 5m, 1h, 24h).
 
         Raises:
             NotFound: the tenant knows nothing about it.
@@ -245,6 +235,10 @@ class SignalCollection(LoginVerbs):
             since: the begin of the window, by default seven days before its end.
             until: its end, by default now.
 
+        Returns:
+            The population stability index (`psi`) of each source and type, the strongest first, with counts by tens of
+            the score; it is None with fewer than 500 signals.
+
         Raises:
             ValidationFailed: the window is empty or too long.
 
@@ -255,11 +249,14 @@ class SignalCollection(LoginVerbs):
         1      gateway   stable
         2  attestation  too_few
         """
-        window = {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
+        window = arguments.read_period(since, until)
         return DriftHandle.parse(self._client, self._client.get("/v1/risk/drift", window))
 
     def sources(self) -> Records[SourceHandle]:
         """List the sources of signals, and which of them fell silent.
+
+        Returns:
+            The sources by name, each with the number of its signals and its usual gap in seconds.
 
         >>> [each.source for each in lab.signals.sources() if each.count > 20_000]
         ['gateway', 'session']
@@ -281,6 +278,9 @@ class SignalCollection(LoginVerbs):
         Args:
             escalation_threshold: the score, from 0 to 100, from which a signal opens a case or joins it.
 
+        Returns:
+            The settings as they are now.
+
         Raises:
             ValidationFailed: it is no number from 0 to 100.
             PermissionDenied: the caller may not write risk.
@@ -290,55 +290,6 @@ class SignalCollection(LoginVerbs):
         """
         body = {"escalation_threshold": escalation_threshold}
         return RiskSettingsHandle.parse(self._client, self._client.put("/v1/risk/settings", body))
-
-    def mapping(self) -> MappingHandle:
-        """Return the tenant's mapping: the signal that raw events of each type become.
-
-        >>> lab.signals.mapping().items.df().columns.to_list()
-        ['event_type', 'signal_type', 'score']
-        """
-        return MappingHandle.parse(self._client, self._client.get("/v1/risk/mappings"))
-
-    def change_mapping(self, items: Iterable[Mapping[str, object]] | MappingHandle) -> MappingHandle:
-        """Replace the mapping by its next version; `normalize` applies it to earlier events.
-
-        Args:
-            items: all of them, each `{"event_type": ..., "signal_type": ..., "score": ...}` with a score from 0 to 100;
-                types that are left out become `behavior` with score 10. An earlier mapping works, too.
-
-        Raises:
-            ValidationFailed: an item is not of this form, or two have one event type.
-            PermissionDenied: the caller may not write risk.
-
-        >>> before = lab.signals.mapping()
-        >>> lab.signals.change_mapping(before).version - before.version
-        1
-        """
-        given = items.to_dict()["items"] if isinstance(items, MappingHandle) else items
-        listed = [
-            arguments.read_mapping(item, name=f"items[{number}]")
-            for number, item in enumerate(arguments.iterate(given, name="items", of="dicts"))
-        ]
-        return MappingHandle.parse(self._client, self._client.put("/v1/risk/mappings", {"items": listed}))
-
-    def normalize(self, *, since: When | None = None, until: When | None = None) -> NormalizationHandle:
-        """Normalize raw events again by the mapping of now; an event whose result changed becomes another signal.
-
-        Args:
-            since: of the first event, by its time; all by default.
-            until: of the first event that is left out.
-
-        Raises:
-            ValidationFailed: a time has no offset, or `since` is after `until`.
-            PermissionDenied: the caller may not write risk.
-
-        >>> lab.signals.normalize(since="2020-01-01", until="2020-01-02")
-        Normalization(events=0, changed=0)
-        """
-        period = {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
-        body = {name: time for name, time in period.items() if time is not None}
-        with show_progress("Normalizing events"):
-            return NormalizationHandle.parse(self._client, self._client.post("/v1/risk/events/normalize", body))
 
     def simulate(
         self,
@@ -357,6 +308,10 @@ class SignalCollection(LoginVerbs):
             since: of the first signal, by its time; `until` of the first one that is left out.
             points: how many values the curve has at most, 1 to 1,000.
 
+        Returns:
+            Precision, recall and false positive rate, each with its interval, the effect of each rule, and the curve of
+            the threshold.
+
         Raises:
             ValidationFailed: a rule is not valid, `since` is not before `until`, or there are too many signals.
             Unavailable: the simulation took too long.
@@ -372,7 +327,7 @@ class SignalCollection(LoginVerbs):
             for number, rule in enumerate(arguments.iterate(rules, name="rules", of="dicts"))
         ]
         body: dict[str, object] = {"rules": given, "points": points}
-        body |= {"from": arguments.read_time(since, name="since"), "to": arguments.read_time(until, name="until")}
+        body |= arguments.read_period(since, until)
         if threshold is not None:
             body["threshold"] = read_threshold(threshold)
         with show_progress("Simulating the rules"):

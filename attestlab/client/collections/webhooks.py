@@ -34,6 +34,7 @@ from attestlab.client.handles.webhooks import (
     send_test,
     update_endpoint,
 )
+from attestlab.client.own_examples import name_in_examples
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
 from attestlab.core.errors import Conflict
 from attestlab.webhooks.rules import MAX_ENDPOINT_NAME_LENGTH
@@ -41,6 +42,7 @@ from attestlab.webhooks.rules import MAX_ENDPOINT_NAME_LENGTH
 _UNNAMED = "receiver"
 
 
+@name_in_examples("webhooks")
 class WebhookCollection(Collection[WebhookEndpointHandle]):
     """The tenant's webhook endpoints, newest first; `lab.webhooks["Ledger"]` finds one by name, URL or id.
 
@@ -61,6 +63,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
             url: of the receiver: https, at a public address.
             events: types such as `attestation.created`, or categories such as `attestation.*`.
             name: by default the host of the URL.
+
+        Returns:
+            The endpoint; only this object has its secret, with which the receiver verifies deliveries.
 
         Raises:
             ValidationFailed: the URL is not acceptable, or an event type is unknown; the message suggests one.
@@ -96,6 +101,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
             events: types or categories, which replace those before.
             status: `active`, also for one that failures disabled, or `disabled`.
 
+        Returns:
+            The endpoint as it is now.
+
         Raises:
             NotFound: the tenant has no such endpoint.
             ValidationFailed: an argument is not acceptable; the message names the remedy.
@@ -127,6 +135,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
             overlap_s: seconds for which deliveries are signed with the old secret too, at most a day.
             endpoint: its name, URL or id, or the object.
 
+        Returns:
+            The new secret, which no other answer has, and until when the old one signs too.
+
         Raises:
             NotFound: the tenant has no such endpoint.
             ValidationFailed: `overlap_s` is no number from 0 to 86,400.
@@ -144,6 +155,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
             event_type: any lowercase type with a dot; by default `webhook.test`.
             payload: a dict, which becomes the event's `data`.
             endpoint: its name, URL or id, or the object.
+
+        Returns:
+            Whether the receiver accepted it, its status (0 without a response), and its time in milliseconds.
 
         Raises:
             NotFound: the tenant has no such endpoint.
@@ -174,6 +188,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
             endpoint: its name, URL or id, or the object.
             event_type: such as `attestation.created`.
 
+        Returns:
+            The deliveries with their attempts; `truncated` says whether there are more than the limit.
+
         Raises:
             NotFound: the tenant has no such endpoint.
             ValidationFailed: there is no such status, or `limit` is no number from 0.
@@ -190,6 +207,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
 
         Args:
             delivery: the delivery or its id.
+
+        Returns:
+            The new delivery, which is `pending`.
 
         Raises:
             NotFound: the tenant has no such delivery, or its endpoint is deleted.
@@ -222,6 +242,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
             dry_run: True counts the events and delivers none.
             endpoint: its name, URL or id, or the object.
 
+        Returns:
+            How many events matched, how many deliveries were made, and how many events were too old.
+
         Raises:
             NotFound: the tenant has no such endpoint.
             Conflict: the endpoint is disabled.
@@ -242,6 +265,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
         Args:
             category: the part of the types before the dot, such as `key`.
 
+        Returns:
+            The types, each with the JSON Schema and an example of its envelope.
+
         Raises:
             ValidationFailed: there is no such category.
 
@@ -257,6 +283,9 @@ class WebhookCollection(Collection[WebhookEndpointHandle]):
 
         Args:
             after: the `sequence` of the last event that you have; by default all of these days are read.
+
+        Returns:
+            The events, which are read page by page when they are wanted; `sequence` counts them from 1.
 
         Raises:
             Conflict: when they are read: some of the events after that one are older, so you would miss them; the

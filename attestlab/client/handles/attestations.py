@@ -64,6 +64,9 @@ class _AttestationVerbs(Handle):
         Args:
             file: the document: a path, its bytes, or an open binary file. It is hashed here and sent nowhere.
 
+        Returns:
+            One verdict, and a reason code for every check that ran; `file_sha256` is the hash of the file (hex).
+
         Raises:
             ValidationFailed: `file` cannot be read.
 
@@ -76,6 +79,9 @@ class _AttestationVerbs(Handle):
     def bundle(self) -> BundleHandle:
         """Fetch the proof bundle, which verifies offline.
 
+        Returns:
+            The bundle: `document` is its JSON, `save` writes it for `attestlab verify`.
+
         >>> next(lab.attestations.list(schema="degree")).bundle().verify().valid
         True
         """
@@ -86,6 +92,9 @@ class _AttestationVerbs(Handle):
 
         Args:
             format: that of the picture, `png` or `svg`.
+
+        Returns:
+            The picture: `content` is its bytes, `credential` the signed badge in it (a compact JWT).
 
         Raises:
             Conflict: the attestation is not VALID, its schema is no badge, or no key of its issuer can sign here.
@@ -98,6 +107,9 @@ class _AttestationVerbs(Handle):
 
     def revoke(self, reason: str) -> RevocationHandle:
         """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters.
+
+        Returns:
+            When it was revoked and why, with the index of this entry in the log.
 
         Raises:
             Conflict: it is not VALID any more.

@@ -70,6 +70,10 @@ class BundleHandle(Handle):
             trust: the pinned log and witnesses, as C2SP tlog-policy text or parsed; by default the key that the
                 service itself publishes, which proves that bundle and service agree, not that the service is honest.
 
+        Returns:
+            One verdict, the result of each step, and what no bundle can prove; `as_of` is the number of log entries
+            that the status covers.
+
         Raises:
             ValidationFailed: the bundle or the file cannot be read.
 

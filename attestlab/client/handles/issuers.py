@@ -62,7 +62,7 @@ class IssuerRequestHandle(IssuerRequestOut, Handle):
     approvals: Records[ApprovalOut]
 
     def approve(self) -> IssuerRequestHandle:
-        """Approve the request, as another person than the requester.
+        """Approve the request; `lab.issuers.approve` explains the result and errors.
 
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> ben = lab.as_("ben@demo.example", password="only for the demo")
@@ -86,7 +86,7 @@ class IssuerRequestHandle(IssuerRequestOut, Handle):
         return change_request(self._client, self.id, "reject", {"reason": reason})
 
     def execute(self) -> IssuerRequestHandle:
-        """Make the requested change, once the request has its approvals.
+        """Make the requested change; `lab.issuers.execute` explains the result and errors.
 
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> ben = lab.as_("ben@demo.example", password="only for the demo")

@@ -74,7 +74,7 @@ class DecisionHandle(EvaluateOut, Handle):
         return card_contents.draw_decision(self)
 
     def explain(self) -> ExplanationHandle:
-        """Explain the decision, rule by rule.
+        """Explain the decision; `lab.policies.explain` explains the result and errors.
 
         >>> lab.policies.evaluate("MINT", {"trust_tier": "BASIC"}).explain().decision
         'ALLOW'
@@ -106,7 +106,7 @@ class RecordedDecisionHandle(Handle):
         return self.matched_rules[0] if self.matched_rules else None
 
     def explain(self) -> ExplanationHandle:
-        """Explain the decision, rule by rule.
+        """Explain the decision; `lab.policies.explain` explains the result and errors.
 
         >>> next(lab.decisions.list(allowed=False, until="2026-11-02")).explain().matched_rule
         'old-key'
@@ -134,7 +134,7 @@ class VersionHandle(PolicyVersionSummaryOut, Handle):
     shown_fields: ClassVar = ("policy_id", "version", "status", "author", "created_at")
 
     def read_document(self) -> dict[str, object]:
-        """Read the document of this version, which never changes, as a new dict.
+        """Return the document of this version, which never changes, as a new dict.
 
         >>> lab.policies["Employment checks"].versions()[-1].read_document()["default_effect"]
         'DENY'
@@ -199,7 +199,7 @@ class SimulationHandle(SimulationOut, Handle):
         return self.count_flips("ALLOW", "DENY")
 
     def count_flips(self, before: str, after: str) -> int:
-        """Count the decisions with one result before and another after.
+        """Return the number of decisions with one result before and another after.
 
         `before` and `after` are `ALLOW` or `DENY`.
 
@@ -228,7 +228,7 @@ class _PolicyVerbs(Handle):
         return simulate(self._client, {"policy_id": self.id}, since=since, until=until, by=by)
 
     def analyze(self) -> AnalysisHandle:
-        """Analyze the newest version for every possible context.
+        """Analyze the newest version; `lab.policies.analyze` explains the result and errors.
 
         >>> lab.policies["Employment checks"].analyze().findings
         Records(0 Finding)
@@ -238,7 +238,7 @@ class _PolicyVerbs(Handle):
         )
 
     def versions(self) -> Records[VersionHandle]:
-        """List the versions, newest first.
+        """List the versions, newest first; returns each with its status, author and digest.
 
         >>> [(each.version, each.status) for each in lab.policies["Employment checks"].versions()]
         [(2, 'DRAFT'), (1, 'ACTIVE')]
@@ -247,7 +247,7 @@ class _PolicyVerbs(Handle):
         return Records((VersionHandle.parse(self._client, answer) for answer in answers), VersionHandle)
 
     def shadow(self) -> PolicyHandle:
-        """Evaluate and record the newest version next to the active ones, without effect.
+        """Evaluate the newest version without effect; `lab.policies.shadow` explains the result and errors.
 
         >>> document = lab.policies.get("Employment checks").document
         >>> lab.policies.create(document | {"name": "Shadows"}).shadow().status
@@ -276,7 +276,7 @@ class _PolicyVerbs(Handle):
         return activate_policy(self._client, self.id, simulation, acknowledge=acknowledge, note=note)
 
     def archive(self) -> PolicyHandle:
-        """Archive the policy permanently; by a signed-in owner or admin.
+        """Archive the policy permanently; `lab.policies.archive` explains the result and errors.
 
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> document = lab.policies.get("Employment checks").document
@@ -359,8 +359,7 @@ def simulate(
     """Replay a policy over past decisions."""
     body = {
         **policy,
-        "from": arguments.read_time(since, name="since"),
-        "to": arguments.read_time(until, name="until"),
+        **arguments.read_period(since, until),
         "by": arguments.read_texts(by, name="by"),
         **(options or {}),
     }

@@ -92,6 +92,9 @@ class ContextReplay:
         It is lazy for contexts in files. Those of a data frame are decided at once, because the relation may live
         longer than this object, which owns their temporary file.
 
+        Raises:
+            MissingExtra: duckdb is not installed.
+
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
         >>> decided = lab.policies.replay("Employment checks", past).rel()
         >>> decided.filter("not allowed").count("*").fetchall()
@@ -104,6 +107,9 @@ class ContextReplay:
 
     def df(self) -> pd.DataFrame:
         """Return the decisions as a data frame, one row for each context, in their order: `allowed`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
 
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
         >>> lab.policies.replay("Employment checks", past).df()["allowed"].value_counts().to_dict()

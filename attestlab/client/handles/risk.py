@@ -64,7 +64,7 @@ class SignalHandle(SignalOut, Handle):
     warnings: list[str] = Field(default_factory=list)  # of the request that recorded it
 
     def entity(self) -> EntityHandle:
-        """Return what is known about the signal's entity.
+        """Return what is known about the signal's entity; `lab.signals.entity` explains the result and errors.
 
         >>> lab.signals.add("gateway", "behavior", 41, "user:u-2").entity().entity_id
         'u-2'
@@ -102,7 +102,7 @@ class CaseHandle(CaseOut, Handle):
         return resolve_case(self._client, self.id, outcome, note)
 
     def entity(self) -> EntityHandle:
-        """Return what is known about the case's entity.
+        """Return what is known about the case's entity; `lab.signals.entity` explains the result and errors.
 
         >>> case = next(lab.cases.list(entity_id="user-00225"))
         >>> case.entity().entity_id

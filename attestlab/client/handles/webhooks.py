@@ -37,7 +37,7 @@ class WebhookDeliveryHandle(WebhookDeliveryOut, Handle):
         return card_contents.draw_webhook_delivery(self)
 
     def resend(self) -> WebhookDeliveryHandle:
-        """Deliver the event again, as a new delivery.
+        """Deliver the event again; `lab.webhooks.resend` explains the result and errors.
 
         >>> endpoint = lab.webhooks.create("https://receiver.invalid/resent", events="key.*")
         >>> test = endpoint.test()
