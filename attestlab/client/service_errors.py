@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
 
 from attestlab.core.errors import (
@@ -12,6 +12,7 @@ from attestlab.core.errors import (
     AuthRequired,
     BillingLimit,
     Conflict,
+    FieldError,
     IdempotencyKeyReused,
     MissingExtra,
     NotFound,
@@ -100,5 +101,13 @@ def _compose(
     error = kind.__new__(kind)
     AttestLabError.__init__(error, message, details=details, retry_after_s=retry_after_s)
     if isinstance(error, ValidationFailed):
-        error.fields = ()
+        error.fields = tuple(_read_field_errors(details.get("fields")))
     return error
+
+
+def _read_field_errors(listed: object) -> Iterator[FieldError]:
+    """Read the faults of an envelope that have their three texts."""
+    for fault in listed if isinstance(listed, list) else ():
+        texts = [fault.get(name) for name in ("field", "code", "message")] if isinstance(fault, dict) else []
+        if texts and all(isinstance(text, str) for text in texts):
+            yield FieldError(*texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -32,6 +32,7 @@ SCORE_DECIMALS = 4
 SCORE_CLASSES = 10  # of the whole scale, of equal width; the last one includes its end
 MAX_RECENT_SIGNALS = 1_000  # of an entity that a policy considers: its newest of `RECENT`
 RECENT = timedelta(hours=24)
+UNKNOWN_MEMBER = "extra_forbidden"  # the code of the fault, in rows as in bodies
 CLOCK_SKEW = timedelta(minutes=1)  # a sender's clock may be ahead by as much
 
 NAME_PATTERN = describe_form(
@@ -59,8 +60,11 @@ ENTITY_MEMBERS = {  # of a signal's details or of a raw event's data: they name 
 }
 
 _LOWER_CASE_ID = re.compile(r"(?:sha256:)?[0-9A-Fa-f]{64}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-# What is written like an address, also as a number (`0x7f.1`); a hash of an address has no such punctuation.
-_LIKE_ADDRESS = re.compile(r"(?=.*[.:/*])[\s0-9A-Fa-fXx.:/*,%\[\]-]+|[0-9]+|0[Xx][0-9A-Fa-f]+")
+# What is written like an address, also as a number (`0x7f.1`), or contains one (`http://203.0.113.9/`); a hash of an
+# address has no such punctuation.
+_LIKE_ADDRESS = re.compile(
+    r"(?=.*[.:/*])[\s0-9A-Fa-fXx.:/*,%\[\]-]+|[0-9]+|0[Xx][0-9A-Fa-f]+|.*\b\d{1,3}(?:\.\d{1,3}){3}\b.*"
+)
 
 
 class EntityType(StrEnum):
@@ -189,6 +193,17 @@ def require_named(entity: Entity, field: str = "/entity_id") -> None:
         raise ValidationFailed.of(field, "placeholder", message)
 
 
+def require_known_members(members: Mapping[str, object], known: frozenset[str]) -> None:
+    """Require that a row has no other members than these.
+
+    Raises:
+        ValidationFailed: it has others; the error names them.
+    """
+    if unknown := sorted(members.keys() - known):
+        message = f"Unknown members: {', '.join(unknown)[:200]}."
+        raise ValidationFailed.of(f"/{unknown[0][:64]}", UNKNOWN_MEMBER, message)
+
+
 def _has_own_spelling(kind: str, entity_id: str) -> bool:
     """Whether capitals make no difference: in hashes and UUIDs of ours, and in no id that others chose."""
     return kind in _OWN_TYPES and _LOWER_CASE_ID.fullmatch(entity_id) is not None
@@ -248,7 +263,7 @@ def require_address(kind: str, entity_id: str, field: str = "/entity_id") -> Non
 
 
 def _may_be_malformed(text: str) -> bool:
-    """Whether a text is no plain address, but is written like an address or a network."""
+    """Whether a text is no plain address, but is written like an address or a network, or contains one."""
     address = parse_address(text)
     return "%" in text if address is not None else _LIKE_ADDRESS.fullmatch(text) is not None
 

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.ordered_bounds import find_reversed_bounds
-from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
+from attestlab.core.suggestions import MAX_SUGGESTIONS, describe_unknown, find_nearest
 from attestlab.core.text_forms import explain_form
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -158,7 +158,7 @@ def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
         count += len(unknown)
         for name in unknown[: MAX_REPORTED_ERRORS - len(faults)]:
             close = find_nearest(name, members) if len(faults) < MAX_SUGGESTIONS else None
-            faults.append(FieldError(_pointer((*place, name)), "extra_forbidden", _say_unknown("member", close)))
+            faults.append(FieldError(_pointer((*place, name)), "extra_forbidden", describe_unknown("member", close)))
     if count > MAX_REPORTED_ERRORS:
         raise _error_of_faults("body", faults, count)
 
@@ -234,7 +234,7 @@ def _explain(where: str, model: type[BaseModel], fault: ErrorDetails, suggest: b
         return fault["msg"].removeprefix(_OWN_PREFIX)
     *place, name = fault["loc"]
     close = find_nearest(str(name), _find_members(model, place)) if suggest else None
-    return _say_unknown("parameter" if where == "query" else "member", close)
+    return describe_unknown("parameter" if where == "query" else "member", close)
 
 
 def _find_members(model: type[BaseModel], place: Iterable[object]) -> Iterable[str]:
@@ -245,10 +245,6 @@ def _find_members(model: type[BaseModel], place: Iterable[object]) -> Iterable[s
             member = _members_of(found).get(part)
             found = (member.model or member.element) if member else None
     return () if found is None else _members_of(found)
-
-
-def _say_unknown(noun: str, close: str | None) -> str:
-    return f"Unknown {noun}." + (f" Did you mean `{close}`?" if close else "")
 
 
 def _error_of_faults(where: str, faults: list[FieldError], count: int) -> ValidationFailed:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 import attestlab
-from attestlab.core.errors import AttestLabError, PermissionDenied, ServiceFailed, Unavailable, ValidationFailed
+from attestlab.core.errors import (
+    AttestLabError,
+    FieldError,
+    PermissionDenied,
+    ServiceFailed,
+    Unavailable,
+    ValidationFailed,
+)
 from support.ports import hold_port
-from support.scripted_server import Answer, serve_script
+from support.scripted_server import Answer, error, serve_script
 
 
 @pytest.mark.parametrize(
@@ -82,3 +89,17 @@ def test_another_tenant_needs_a_key_of_its_own() -> None:
         assert lab.as_("acme") is not lab
         with pytest.raises(PermissionDenied, match="connect with a key of that tenant"):
             lab.as_("Another")
+
+
+def test_an_error_lists_the_faults_that_the_service_names() -> None:
+    fault = {"field": "/score", "code": "missing", "message": "Field required"}
+    junk = [{"field": "/a"}, 7, {**fault, "message": None}]
+    refusal = error(400, "VALIDATION_ERROR", fields=[fault, *junk])
+    with (
+        serve_script(Answer(200), refusal) as server,
+        attestlab.connect(server.url) as lab,
+        pytest.raises(ValidationFailed) as caught,
+    ):
+        lab.log.head()
+
+    assert caught.value.fields == (FieldError("/score", "missing", "Field required"),)

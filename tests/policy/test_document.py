@@ -48,8 +48,8 @@ def test_unknown_attribute_is_rejected_with_nearest_name() -> None:
         (make_condition("claims.count", "gt", 6), "/value", "6 is outside the domain (-5 to 5)."),
         (make_condition("note", "in", [str(n) for n in range(1_001)]), "/value", "A list has at most 1,000 values."),
         (make_condition("trust_tier", "eqq", "BASIC"), "/op", "did you mean eq?"),
-        ({"attr": "trust_tier", "op": "eq", "valeu": "BASIC"}, "/valeu", "did you mean value?"),
-        ({"nott": PLAIN}, "/nott", "did you mean not?"),
+        ({"attr": "trust_tier", "op": "eq", "valeu": "BASIC"}, "/valeu", "Unknown member. Did you mean `value`?"),
+        ({"nott": PLAIN}, "/nott", "Unknown member. Did you mean `not`?"),
         (make_condition("key.age_days", "gt", True), "/value", "expected a number, not a boolean"),
         (make_condition("key.age_days", "gt", "90"), "/value", "expected a number, not a text"),
         (make_condition("claims.count", "eq", 1.5), "/value", "expected a whole number"),
@@ -110,7 +110,7 @@ def test_empty_list_is_rejected(raw: dict[str, Any], place: str) -> None:
     ],
 )
 def test_misspelt_member_or_word_is_rejected_with_nearest(raw: dict[str, Any], place: str, meant: str) -> None:
-    assert f"did you mean {meant}?" in faults_of(raw)[place]
+    assert f"did you mean {meant}?" in faults_of(raw)[place].replace("`", "").replace("Did", "did")
 
 
 def test_out_of_domain_message_has_existing_bounds_only() -> None:

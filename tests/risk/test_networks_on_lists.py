@@ -113,6 +113,9 @@ def test_an_id_is_found_in_every_spelling(key: httpx.Client) -> None:
         ("0x7f000001", "is no IP address or network"),
         ("0x7f.1", "is no IP address or network"),
         ("127.1", "is no IP address or network"),
+        ("http://203.0.113.9/login", "is no IP address or network"),
+        ("203.0.113.9 (office)", "is no IP address or network"),
+        ("２０３.0.113.9", "is no IP address or network"),  # noqa: RUF001  # digits of another script
         ("010.0.0.1", "is no IP address or network"),
         ("10.0.0.5/8", "has bits of a host. Did you mean 10.0.0.0/8?"),
         ("10.0.0.5/255.0.0.0", "has bits of a host. Did you mean 10.0.0.0/8?"),

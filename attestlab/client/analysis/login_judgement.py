@@ -138,7 +138,7 @@ def _read_rows(
             login = read_login(_write_time(members), now=now)
             yield _Row(login, _read_label(login, label, campaign, columns) if columns.label else None)
         except ValidationFailed as error:
-            rejected.append({"line": number, "message": describe_fault(error)})
+            rejected.append({"line": number, "message": describe_fault(error, kind.members)})
 
 
 def _write_time(members: dict[str, object]) -> dict[str, object]:

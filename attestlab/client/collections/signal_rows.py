@@ -106,7 +106,7 @@ def check_line(line: BulkLine, kind: BulkKind, *, now: datetime) -> BulkLine:
             raise ValidationFailed(f"A row has at most {MAX_LINE_BYTES:,} bytes as JSON, not {len(line.content):,}.")
         kind.require(cast("dict[str, object]", parse_json(line.content)), now)
     except ValidationFailed as error:
-        return line._replace(fault=describe_fault(error))
+        return line._replace(fault=describe_fault(error, kind.members))
     return line
 
 

@@ -32,7 +32,7 @@ from typing_extensions import TypeAliasType
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
-from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
+from attestlab.core.suggestions import MAX_SUGGESTIONS, describe_unknown, find_nearest
 from attestlab.core.text_forms import describe_form, explain_form
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import Op
@@ -54,7 +54,7 @@ _ID = describe_form(
     "Use 1 to 64 letters, digits and characters of _ . : -, with a letter or digit first.",
 )
 _OWN_PREFIX = "Value error, "  # pydantic puts it before the message of our validators
-_SUGGESTED_TYPES = frozenset({"extra_forbidden", "enum", "literal_error"})
+_SUGGESTED_TYPES = frozenset({"enum", "literal_error"})
 _KNOWN_WORDS = re.compile("'([^']+)'")  # the known words in a pydantic message
 
 
@@ -322,7 +322,8 @@ def _error_with_suggestion(fault: ErrorDetails) -> FieldError:
     plain = _to_field_error(fault)
     word, known = fault["input"], _KNOWN_WORDS.findall(plain.message)
     if fault["type"] == "extra_forbidden":
-        word, known = str(fault["loc"][-1]), _member_names(fault["loc"][:-1])
+        close = find_nearest(str(fault["loc"][-1]), _member_names(fault["loc"][:-1]))
+        return FieldError(plain.field, plain.code, describe_unknown("member", close))
     close = find_nearest(word, known) if isinstance(word, str) and fault["type"] in _SUGGESTED_TYPES else None
     return FieldError(plain.field, plain.code, f"{plain.message}; did you mean {close}?") if close else plain
 
@@ -333,7 +334,7 @@ def _name_unknown_member(fault: ErrorDetails) -> ErrorDetails:
     unknown = next((str(name) for name in members if name not in _CONDITION_MEMBERS), None)
     if unknown is None:
         return fault
-    return {**fault, "type": "extra_forbidden", "loc": (*fault["loc"], unknown), "msg": "Unknown member"}
+    return {**fault, "type": "extra_forbidden", "loc": (*fault["loc"], unknown)}
 
 
 def _to_field_error(fault: ErrorDetails) -> FieldError:
@@ -352,6 +353,8 @@ def _to_field_error(fault: ErrorDetails) -> FieldError:
             message = "A value is a text, a number, true, false, or a list of them that is not empty."
     elif code == "string_pattern_mismatch":
         message = explain_form(fault["ctx"]["pattern"])
+    elif code == "extra_forbidden":
+        message = describe_unknown("member", None)
     elif code == "tuple_type":
         message = "This is not a list."
     elif code == "too_short":

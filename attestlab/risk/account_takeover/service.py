@@ -18,7 +18,7 @@ from attestlab.risk.account_takeover.store import LoginLearningRecord, StoredDoc
 from attestlab.risk.enforcement.lists import add_deny_factor
 from attestlab.risk.logins.detector import LoginDetector, confirm_trace, evaluate_trace
 from attestlab.risk.logins.login import Login, count_ms
-from attestlab.risk.logins.members import read_login, require_within_years
+from attestlab.risk.logins.members import MEMBERS, read_login, require_within_years
 from attestlab.risk.logins.places import GeoLocator, Locator
 from attestlab.risk.logins.scoring import LoginAssessment, RiskLevel, find_level
 from attestlab.risk.logins.trace import LoginTrace, trace_confirmation
@@ -107,7 +107,7 @@ class AccountTakeover:
             require_within_years(login.occurred_at, now)
             return PackedLogin.of(self._detector.trace(login))
 
-        return Lines(text, parse, batch_lines=PAST_BATCH_LINES)
+        return Lines(text, parse, known=MEMBERS, batch_lines=PAST_BATCH_LINES)
 
     def confirm_user(self, tx: Transaction, tenant_id: UUID, subject_id: str, at: datetime) -> None:
         """End the flags on a user's logins until then: the user passed a challenge, or a person decided so."""

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from attestlab.core.encoding import format_time, parse_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.logins.login import Login
-from attestlab.risk.rules import ENTITY_ID, MAX_ENTITY_ID_LENGTH, resolve_occurrence
+from attestlab.risk.rules import ENTITY_ID, MAX_ENTITY_ID_LENGTH, require_known_members, resolve_occurrence
 
 REQUIRED = ("subject_id", "outcome", "occurred_at")
 _OPTIONAL = ("ip", "device_id", "country", "user_agent")
@@ -25,9 +25,7 @@ def read_login(members: Mapping[str, object], *, now: datetime) -> Login:
     Raises:
         ValidationFailed: a member is missing, unknown or not acceptable; the error names it.
     """
-    if unknown := members.keys() - MEMBERS:
-        message = f"Unknown members: {', '.join(sorted(unknown))[:200]}. Leave them out."
-        raise ValidationFailed.of(f"/{min(unknown)[:64]}", "unknown", message)
+    require_known_members(members, MEMBERS)
     texts = {name: _read_text(members, name) for name in (*REQUIRED, *_OPTIONAL)}
     if missing := [name for name in REQUIRED if texts[name] is None]:
         raise ValidationFailed.of(f"/{missing[0]}", "missing", f"Missing members: {', '.join(missing)}.")

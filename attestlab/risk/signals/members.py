@@ -5,7 +5,7 @@ The service reads the lines of a bulk request by them, and a client the rows tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,11 +13,14 @@ import orjson
 
 from attestlab.core.encoding import parse_sent_time
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.suggestions import find_nearest
 from attestlab.risk.rules import (
     MAX_DETAILS_BYTES,
+    UNKNOWN_MEMBER,
     Entity,
     Factor,
     ScoreScale,
+    require_known_members,
     require_name,
     resolve_occurrence,
     to_percent,
@@ -45,10 +48,7 @@ def read_members(members: Mapping[str, object], *, now: datetime) -> SignalMembe
     Raises:
         ValidationFailed: a member is missing, unknown or not acceptable; the error names it.
     """
-    if unknown := members.keys() - MEMBERS:
-        raise ValidationFailed.of(
-            f"/{min(unknown)[:64]}", "unknown", f"Unknown members: {', '.join(sorted(unknown))[:200]}."
-        )
+    require_known_members(members, MEMBERS)
     if missing := [name for name in REQUIRED if name not in members]:
         raise ValidationFailed.of(f"/{missing[0]}", "missing", f"Missing members: {', '.join(missing)}.")
     details = members.get("details")
@@ -102,7 +102,10 @@ def _parse_score(members: Mapping[str, object]) -> float:
     return to_percent(score, ScoreScale(scale))
 
 
-def describe_fault(error: ValidationFailed) -> str:
-    """Return what is wrong with a signal as one line: the field, and the message."""
+def describe_fault(error: ValidationFailed, known: Iterable[str] = ()) -> str:
+    """Return what is wrong with a row as one line: the field, the message, and the nearest of the known members."""
     fault = error.fields[0] if error.fields else None
-    return error.message if fault is None or not fault.field else f"{fault.field}: {fault.message}"
+    if fault is None or not fault.field:
+        return error.message
+    nearest = find_nearest(fault.field[1:], known) if fault.code == UNKNOWN_MEMBER else None
+    return f"{fault.field}: {fault.message}" + (f" Did you mean `{nearest}`?" if nearest else "")

@@ -17,7 +17,8 @@ import orjson
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
-from attestlab.risk.signals.members import MAX_LINE_BYTES, describe_fault, encode_details, read_members
+from attestlab.core.suggestions import MAX_SUGGESTIONS
+from attestlab.risk.signals.members import MAX_LINE_BYTES, MEMBERS, describe_fault, encode_details, read_members
 from attestlab.risk.signals.recording import NewSignal
 
 Row = TypeVar("Row", covariant=True)  # lines only return rows
@@ -41,13 +42,16 @@ class Lines(Generic[Row]):
     """The lines of a request, parsed batch by batch, so that memory is bounded by the text and one batch.
 
     Every line is read, however many are rejected: `rejected` are the first `MAX_REPORTED_LINES` of those, and
-    `rejected_count` counts all. `parse` raises `ValidationFailed` for a line that it rejects.
+    `rejected_count` counts all. `parse` raises `ValidationFailed` for a line that it rejects; the first few get the
+    nearest of the `known` members.
     """
 
-    def __init__(self, text: bytes, parse: Callable[[bytes], Row], *, batch_lines: int = BATCH_LINES) -> None:
+    def __init__(
+        self, text: bytes, parse: Callable[[bytes], Row], *, known: Iterable[str], batch_lines: int = BATCH_LINES
+    ) -> None:
         self.rejected: list[RejectedLine] = []
         self.rejected_count = 0
-        self._text, self._parse_line, self._batch_lines = text, parse, batch_lines
+        self._text, self._parse_line, self._known, self._batch_lines = text, parse, known, batch_lines
         self._position = self._line = 0
 
     def parse_batch(self) -> Sequence[Row] | None:
@@ -72,13 +76,14 @@ class Lines(Generic[Row]):
         try:
             return self._parse_line(line)
         except ValidationFailed as error:
-            self._reject(RejectedLine(self._line, describe_fault(error)))
+            self._reject(error)
             return None
 
-    def _reject(self, rejected: RejectedLine) -> None:
+    def _reject(self, error: ValidationFailed) -> None:
         self.rejected_count += 1
         if len(self.rejected) < MAX_REPORTED_LINES:
-            self.rejected.append(rejected)
+            known = self._known if len(self.rejected) < MAX_SUGGESTIONS else ()
+            self.rejected.append(RejectedLine(self._line, describe_fault(error, known)))
 
 
 def require_few_lines(text: bytes) -> None:
@@ -95,7 +100,7 @@ def require_few_lines(text: bytes) -> None:
 
 def read_signal_lines(text: bytes, *, now: datetime) -> Lines[NewSignal]:
     """Return the lines of a request that records signals."""
-    return Lines(text, partial(parse_line, now=now))
+    return Lines(text, partial(parse_line, now=now), known=MEMBERS)
 
 
 def parse_line(line: bytes, *, now: datetime) -> NewSignal:
