@@ -40,6 +40,7 @@ _FOLDER: Final = "attestlab-dash-"
 MAX_PLACE_BYTES: Final = MAX_SOCKET_PATH_BYTES - len(f"/{_FOLDER}{8 * 'x'}{TEMPORARY_SUFFIX}/{_SOCKET}")
 _SHORT_PLACES: Final = (Path("/tmp"), Path("/var/tmp"))
 _POLL_S: Final = 0.05
+_POLLS: Final = 20  # before a process that has ended is started again
 _RESTART_PAUSE_S: Final = 2.0
 _STOP_S: Final = 2.0
 _NOT_INSTALLED: Final = "The dashboards are not installed. Install them, and start the server again."
@@ -145,8 +146,7 @@ class Dashboards:
         while (stream := await self._try_to_connect()) is None:
             if loop.time() > deadline:
                 raise Unavailable(_SLOW)
-            await self._start_once()
-            await asyncio.sleep(_POLL_S)
+            await self._await_start()
         return stream
 
     @cached_property
@@ -179,15 +179,24 @@ class Dashboards:
             stream.close()
             return None
 
-    async def _start_once(self) -> None:
-        """Start the process, unless another request or worker does."""
+    async def _await_start(self) -> None:
+        """Wait until the process listens, or for a second: one task starts it and polls for all requests that wait."""
         if self._starting is None:
-            self._starting = asyncio.ensure_future(self._start())
+            self._starting = asyncio.ensure_future(self._start_and_poll())
             self._starting.add_done_callback(self._on_started)
         await asyncio.shield(self._starting)
 
     def _on_started(self, _task: asyncio.Task[None]) -> None:
         self._starting = None
+
+    async def _start_and_poll(self) -> None:
+        """Start the process, unless another worker does, and poll until it listens."""
+        await self._start()
+        for _ in range(_POLLS):
+            await asyncio.sleep(_POLL_S)
+            stream = await self._try_to_connect()
+            if stream is not None:
+                return stream.close()
 
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,14 +1,20 @@
-"""The processes of queries are started with the dashboards, so that the first page finds them ready."""
+"""The dashboards are started once for all who wait, and the processes of queries with them."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
+
+from tornado.iostream import IOStream
+from tornado.netutil import bind_unix_socket
 
 from attestlab.installation import Installation
 from attestlab.server.dashboards import DashboardFolder, Dashboards
 from attestlab.server.warm_up import warm_up
 from attestlab.settings import Settings
+
+WAITING = 50
 
 
 def count_idle(lab: Installation) -> tuple[int, int]:
@@ -41,3 +47,35 @@ def test_the_worker_that_starts_the_dashboards_warms_up(tmp_path: Path) -> None:
 
     asyncio.run(run())
     assert begun == ["warm-up"]
+
+
+class SlowDashboards(Dashboards):
+    """Dashboards whose process needs a fifth of a second until it listens; counts the attempts to connect."""
+
+    attempts = 0
+    listening: socket.socket | None = None
+
+    async def _start(self) -> None:
+        if self.attempts == WAITING:
+            asyncio.get_running_loop().call_later(0.2, self._listen)
+
+    def _listen(self) -> None:
+        self.listening = bind_unix_socket(self._place.own_socket, backlog=2 * WAITING)
+
+    async def _try_to_connect(self) -> IOStream | None:
+        self.attempts += 1
+        return await super()._try_to_connect()
+
+
+def test_one_task_polls_for_all_requests_that_wait(tmp_path: Path) -> None:
+    """A stranger may open a thousand connections while the process starts; each attempt takes the loop's time."""
+
+    async def connect_all() -> int:
+        dashboards = SlowDashboards(DashboardFolder(tmp_path), Settings(data=tmp_path, database_url=None))
+        for stream in await asyncio.gather(*(dashboards.connect() for _ in range(WAITING))):
+            stream.close()
+        assert dashboards.listening is not None
+        dashboards.listening.close()
+        return dashboards.attempts
+
+    assert asyncio.run(connect_all()) < 2 * WAITING + 20, "each tries at the beginning and the end"
