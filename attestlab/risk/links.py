@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import combinations
 from typing import Annotated, NamedTuple
 from uuid import UUID
@@ -75,11 +76,16 @@ def respell(key: LinkKey) -> LinkKey | None:
 
     Links that older versions recorded stay as they are in the records, and are read with this.
     """
-    ends = ((key.first_type, key.first_id), (key.second_type, key.second_id))
-    if any(names_nothing(*end) for end in ends):
+    first, second = _respell_end(key.first_type, key.first_id), _respell_end(key.second_type, key.second_id)
+    if first is None or second is None or first == second:
         return None
-    first, second = sorted((kind, spell_id(kind, each)) for kind, each in ends)
-    return None if first == second else LinkKey(key.tenant_id, *first, *second, key.kind)
+    return LinkKey(key.tenant_id, *min(first, second), *max(first, second), key.kind)
+
+
+@lru_cache(maxsize=4_096)
+def _respell_end(kind: str, entity_id: str) -> tuple[str, str] | None:
+    """Return type and id in its one spelling, None of a placeholder; cached, because facts name the same ones often."""
+    return None if names_nothing(kind, entity_id) else (kind, spell_id(kind, entity_id))
 
 
 class LinkSource(NamedTuple):
