@@ -108,6 +108,6 @@ def _compose(
 def _read_field_errors(listed: object) -> Iterator[FieldError]:
     """Read the faults of an envelope that have their three texts."""
     for fault in listed if isinstance(listed, list) else ():
-        texts = [fault.get(name) for name in ("field", "code", "message")] if isinstance(fault, dict) else []
-        if texts and all(isinstance(text, str) for text in texts):
-            yield FieldError(*texts)
+        match fault:
+            case {"field": str(field), "code": str(code), "message": str(message)}:
+                yield FieldError(field, code, message)
