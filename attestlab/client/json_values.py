@@ -118,10 +118,15 @@ def _describe_failure(body: object, error: Exception) -> ValidationFailed:
         try:
             json.dumps(value, default=_encode_value, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as cause:
-            return ValidationFailed(
-                f"{path}={show(value)} cannot be sent as JSON: {cause}. Pass a number, text, true, false or None."
-            )
+            return ValidationFailed(f"{path}={show(value)} cannot be sent as JSON: {_explain(value, cause)}")
     return ValidationFailed(f"A value cannot be sent as JSON: {error}.")
+
+
+def _explain(value: object, cause: Exception) -> str:
+    """Return the cause with one remedy; a cause that is a sentence has its own."""
+    if isinstance(value, float):
+        return "JSON has no such number. Pass a finite one, or None."
+    return str(cause) if str(cause).endswith(".") else f"{cause}. Pass a number, text, true, false or None."
 
 
 def _iterate_leaves(body: object, path: str, depth: int = 0) -> Iterator[tuple[str, object]]:

@@ -141,6 +141,23 @@ def test_a_refused_number_is_named_with_its_place() -> None:
         encode_body({"context": {"order": [1, pd.NA]}})
 
 
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        (float("nan"), "JSON has no such number. Pass a finite one, or None."),
+        (np.float64("inf"), "JSON has no such number. Pass a finite one, or None."),
+        (pd.Timestamp(2026, 1, 2), "Timestamp('2026-01-02 00:00:00') has no UTC offset. Pass an aware datetime."),
+        (pd.NaT, "NaT is no time. Pass a number, text, true, false or None."),
+    ],
+    ids=["no number", "infinite", "time without an offset", "no time"],
+)
+def test_a_refused_value_has_one_cause_and_one_remedy(value: object, cause: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        encode_body({"at": value})
+
+    assert refused.value.message == f"at={value!r} cannot be sent as JSON: {cause}"
+
+
 def test_decimals_are_sent_by_their_digits() -> None:
     assert encode_body([Decimal("0.1"), Decimal("1e2"), np.float32(0.5)]) == b"[0.1,100,0.5]"
     assert encode_parameter("min_score", np.float64(91.5)) == "91.5"
