@@ -43,7 +43,7 @@ def test_an_everyday_change_still_applies(change: Change, tmp_path: Path) -> Non
 def test_make_house_counts_the_files_of_each_change() -> None:
     counts = dict(list_changes())
 
-    assert counts["files of an event"] == "4 (3 without tests)"
+    assert counts["files of an event"] == "4, of which tests 1"
     assert len(counts) == len(CHANGES)
 
 

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from house.measures import MODULES, ROOT, Place, nodes, place, private_words, source
+from house.measures import MODULES, ROOT, Place, nodes, place, source
 
-WORDS_PER_MINUTE = 230
+WORDS_PER_MINUTE = 220
 FIRST_READ = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
 MAX_FIRST_READ_WORDS = 20 * WORDS_PER_MINUTE
 SUBJECTS_SINCE = "dbb87681"
@@ -102,8 +102,3 @@ def _list_subjects() -> list[str]:
 def count_first_read() -> dict[str, int]:
     """Count the words of each document that a stranger reads first."""
     return {name: len(source(ROOT / name).split()) for name in FIRST_READ}
-
-
-def count_private_words() -> Counter[str]:
-    """Count how often each word of the former dialect occurs."""
-    return Counter(found.found.lower() for found in private_words())
