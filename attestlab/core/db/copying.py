@@ -1,5 +1,6 @@
 """Rows written to PostgreSQL by binary COPY: one message for many rows, where an INSERT needs several for each.
 
+At each message the thread of a group may lose the interpreter to the event loop, while it holds the writers' lock.
 Only the protocol differs: COPY checks constraints and runs triggers like INSERT, within the same transaction.
 """
 
