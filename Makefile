@@ -96,9 +96,10 @@ house: setup  ## Measure names, words and structure of the source, and list the 
 access: setup  ## Regenerate the table in docs/access.md from the routes
 	$(BIN)/python -m attestlab.cli.access_table docs/access.md
 
-reference: setup  ## Regenerate docs/python-reference.md and data/dictionary.csv from the docstrings, and the types of the async twin
+reference: setup  ## Regenerate docs/python-reference.md, data/dictionary.csv, the addresses in docs/dashboards.md, and the types of the async twin
 	$(BIN)/python -m attestlab.cli.python_reference docs/python-reference.md
 	$(BIN)/python -m attestlab.cli.data_dictionary data/dictionary.csv
+	$(BIN)/python -m attestlab_dashboards.address_table docs/dashboards.md
 	$(BIN)/python -m attestlab.cli.async_types attestlab/client/asynchronous/typed_lab.pyi
 	$(BIN)/ruff format --quiet attestlab/client/asynchronous/typed_lab.pyi
 

@@ -95,6 +95,11 @@ class PageState(param.Parameterized):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed)})"
 
     @classmethod
+    def list_addressed(cls) -> dict[str, AnyParameter]:
+        """List the parameters that an address carries, by their names there."""
+        return {cls._name_in_address(name): each for name, each in _addressed_parameters(cls).items()}
+
+    @classmethod
     def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:
         """Read the query of an address; returns the state, and the names that were ignored. It never raises.
 

@@ -58,23 +58,27 @@ class IssuerState(PageState):
     """What issuer governance shows."""
 
     status = choice("", *map(str, IssuerStatus), doc="The status of the issuers that are listed; empty for all.")
-    tier = choice("", *map(str, TrustTier), doc="Their trust tier.")
-    risk = choice("", *map(str, RiskRating), doc="Their risk rating.")
-    jurisdiction = Value("", read=_read_country, doc="Their country, as ISO 3166-1 alpha-2.")
-    changed = param.Boolean(default=False, doc="Whether only those whose standing changed since they first signed.")
-    sort = choice("-mints", *SORTS, *(f"-{name}" for name in SORTS), doc="The column that sorts; - means descending.")
+    tier = choice("", *map(str, TrustTier), doc="The trust tier of these issuers.")
+    risk = choice("", *map(str, RiskRating), doc="The risk rating of these issuers.")
+    jurisdiction = Value("", read=_read_country, doc="The country of these issuers, as ISO 3166-1 alpha-2.")
+    changed = param.Boolean(
+        default=False, doc="Whether only issuers are listed whose standing changed since they first signed."
+    )
+    sort = choice(
+        "-mints", *SORTS, *(f"-{name}" for name in SORTS), doc="The column that sorts the issuers; - means descending."
+    )
     page = page_number(doc="The page of the issuers.")
     drift_page = page_number(doc="The page of the attestations whose issuer stood otherwise at the mint.")
     keys_page = page_number(doc="The page of the keys.")
     trail_page = page_number(doc="The page of the audit lines.")
-    actor = Value("", read=matching(r"[A-Za-z0-9_.:-]{1,64}"), doc="The one whose audit lines alone are shown.")
+    actor = Value("", read=matching(r"[A-Za-z0-9_.:-]{1,64}"), doc="The actor whose audit lines alone are shown.")
     age_limit = choice(DEFAULT_AGE_LIMIT, *AGE_LIMITS, doc="Days after which a key is due for rotation.")
     key = Value("", read=_read_key, doc="The key whose loss is counted, issuer/kid.")
-    since = moment(doc="The moment of that loss.")
+    since = moment(doc="The time of the loss of that key.")
     issuer = Value("", read=read_uuid, doc="The issuer of the open drawer.")
     endpoint = Value("", read=read_uuid, doc="The webhook endpoint whose deliveries are shown.")
     ask = choice("", *ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, RESEND, ADD, doc="The question of the open dialog.")
-    about = Value("", read=_read_object, doc="The issuer, key, request or delivery that it is about.")
+    about = Value("", read=_read_object, doc="The issuer, key, request or delivery that the open dialog is about.")
 
     def find_conflicts(self) -> list[str]:
         """Find a question that is not about an object of its kind; `add` alone is about none."""

@@ -120,13 +120,13 @@ def _number(*, doc: str) -> param.Integer[int]:
 class PolicyState(PageState):
     """What the policy simulator shows."""
 
-    policy = Value("", read=_read_policy, doc='The id of a policy, "new", or empty for the one that changed last.')
+    policy = Value("", read=_read_policy, doc='The id of a policy, or "new"; empty for the one that changed last.')
     version = _number(doc="The version whose document is the text at first; 0 is the newest.")
     category = choice("", *CATEGORIES, doc="What the policies decide that are chosen from.")
     draft = Draft("", read=decode_draft, write=_write_draft, doc="The draft; empty for the version's own text.")
     window = choice(*WINDOWS, doc="The decisions that are replayed.")
-    since = Value("", read=_read_day, doc="The first of their days.")
-    until = Value("", read=_read_day, doc="The last of their days.")
+    since = Value("", read=_read_day, doc="The first day of the decisions that are replayed, such as 2026-11-02.")
+    until = Value("", read=_read_day, doc="The last day of the decisions that are replayed, such as 2026-11-02.")
     by: Value[tuple[str, ...]] = Value(
         DEFAULT_SEGMENTS,
         read=_read_segments,
@@ -134,10 +134,10 @@ class PolicyState(PageState):
         doc="The attributes that segment the flips.",
     )
     sweep = Value("", read=_read_threshold, doc="The threshold of the curve, rule|attribute|op; empty for the first.")
-    second = Value("", read=_read_threshold, doc="The second one of the heat map.")
+    second = Value("", read=_read_threshold, doc="The second threshold of the heat map, in the same form.")
     decision = Value("", read=matching("dec_[0-9A-Z]{26}"), doc="The decision that is tried; empty for the newest.")
     context: Value[tuple[tuple[str, str], ...]] = Value(
-        (), read=_read_context, write=urlencode, doc="Its values that were changed, by path; empty means missing."
+        (), read=_read_context, write=urlencode, doc="Changed values of that decision, by path; empty means missing."
     )
     page = page_number(most=MAX_NUMBER, doc="The page of the examples.")
     example = _number(doc="The example in the drawer, from 1; 0 closes it.")

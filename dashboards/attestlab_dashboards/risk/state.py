@@ -49,25 +49,34 @@ class RiskState(PageState):
 
     window = choice(DEFAULT_WINDOW, *WINDOWS, doc="The window of time, up to the newest signal.")
     source = _name(doc="The source of the signals; empty for all.")
-    type = _name(doc="Their type.")
-    kind = choice("", *map(str, EntityType), doc="The kind of the entities that they are about.")
-    min_score = param.Integer(default=0, bounds=(0, 100), doc="Their lowest score.")
-    max_score = param.Integer(default=100, bounds=(0, 100), doc="Their highest score.")
+    type = _name(doc="The type of the signals.")
+    kind = choice("", *map(str, EntityType), doc="The kind of the entities that the signals are about.")
+    min_score = param.Integer(default=0, bounds=(0, 100), doc="The lowest score of the signals.")
+    max_score = param.Integer(default=100, bounds=(0, 100), doc="The highest score of the signals.")
     since = moment(doc="Where the selected part of the window begins.")
-    until = moment(doc="Where it ends.")
-    about = _entity(doc="The entity that everything is narrowed to.")
+    until = moment(doc="Where the selected part of the window ends.")
+    about = _entity(doc="The entity, type:id, that everything is narrowed to.")
     by = choice("source", "type", doc="What the series of the chart are.")
-    sort = choice("-escalated", *SORTS, *(f"-{name}" for name in SORTS), doc="The column that sorts the entities.")
+    sort = choice(
+        "-escalated",
+        *SORTS,
+        *(f"-{name}" for name in SORTS),
+        doc="The column that sorts the entities; - means descending.",
+    )
     page = page_number(doc="The page of the entities.")
-    entity = _entity(doc="The entity of the open drawer.")
-    signal = Value("", read=read_uuid, doc="The signal that is open in it.")
-    graph = _entity(doc="The entity whose links are drawn; empty for the most suspicious one.")
-    depth = param.Integer(default=1, bounds=(1, MAX_DEPTH), doc="How many links the graph goes from it.")
+    entity = _entity(doc="The entity of the open drawer, type:id.")
+    signal = Value("", read=read_uuid, doc="The signal that is open in the drawer.")
+    graph = _entity(doc="The entity whose links are drawn, type:id; empty for the most suspicious one.")
+    depth = param.Integer(default=1, bounds=(1, MAX_DEPTH), doc="How many links the graph goes from that entity.")
     cases = choice("open", *CASE_STATES, doc="The cases that are listed.")
     cases_page = page_number(doc="The page of the cases.")
-    rule_score = param.Number(default=None, bounds=(0, 100), allow_None=True, doc="The score that escalates.")
-    rule_source = _name(doc="The source whose signals alone it escalates.")
-    rule_burst = param.Integer(default=0, bounds=(0, MAX_BURST), doc="The signals of an entity that escalate it.")
+    rule_score = param.Number(
+        default=None, bounds=(0, 100), allow_None=True, doc="The score from which on the what-if escalates."
+    )
+    rule_source = _name(doc="The source whose signals alone the what-if escalates.")
+    rule_burst = param.Integer(
+        default=0, bounds=(0, MAX_BURST), doc="The number of signals of an entity with which the what-if escalates."
+    )
 
     def find_conflicts(self) -> list[str]:
         """Find a selection without its two ends in their order, and scores that exclude each other."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attestlab_dashboards.address_table import replace_table
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.page_list import PAGES
@@ -15,6 +17,7 @@ from attestlab_dashboards.risk.events import EVENTS
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.state import PageState
 
+DASHBOARDS_PAGE = Path(__file__).parents[3] / "docs" / "dashboards.md"
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 
 
@@ -83,3 +86,17 @@ def test_each_parameter_has_a_sentence(page: AnyPage) -> None:
 def test_a_pane_reads_parameters_of_its_page(page: AnyPage) -> None:
     for pane in page.panes:
         assert set(pane.reads) <= {*page.state.param}, pane.key
+
+
+def test_the_documents_say_what_each_parameter_of_an_address_means() -> None:
+    page = DASHBOARDS_PAGE.read_text()
+
+    assert replace_table(page) == page, "docs/dashboards.md is older than the declared states: make reference"
+
+
+@EACH_PAGE
+def test_each_parameter_of_an_address_is_documented_once(page: AnyPage) -> None:
+    meanings = [parameter.doc for parameter in page.state.list_addressed().values()]
+
+    assert all(meanings)
+    assert len(set(meanings)) == len(meanings)
