@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime
 
 from attestlab.attestations.bundle.reader import BUNDLE_FORMAT
@@ -77,6 +76,33 @@ _render_chunk = RowRenderer(
     hashes=lambda chunk: [sha256_name(each) for each in chunk.hashes],
 )
 _render_bundle_issuer = RowRenderer(BundleIssuerOut, CurrentIssuer, trust_level="trust_tier")
+_render_governance = RowRenderer(
+    GovernanceOut,
+    CurrentIssuer,
+    computed=["snapshot_status", "snapshot_trust_tier", "snapshot_risk_rating", "snapshot_jurisdiction"],
+    issuer_status="status",
+    issuer_trust_tier="trust_tier",
+    issuer_risk_rating="risk_rating",
+    issuer_jurisdiction="jurisdiction",
+    issuer_display_name=lambda issuer: issuer.display_name or issuer.name,
+)
+
+
+def _split_signatures(head: SignedHead) -> tuple[list[str], list[str]]:
+    """Split the signatures of a checkpoint note: the lines of the log itself, and those of its witnesses."""
+    return split_signature_lines(head.note, head.origin)
+
+
+_render_tree_head = RowRenderer(
+    TreeHeadOut,
+    SignedHead,
+    tree_size="size",
+    root_hash=lambda head: sha256_name(head.root),
+    signature=lambda head: _split_signatures(head)[0][0].rsplit(" ", 1)[1],
+    checkpoint="note",
+    timestamp="at",
+    cosignatures=lambda head: _split_signatures(head)[1],
+)
 
 
 def render_mint(done: Minted, *, links: Links) -> MintOut:
@@ -142,34 +168,15 @@ def _render_status_proof(proofs: LogProofs) -> StatusProofOut:
     listed = proofs.listed
     return StatusProofOut(
         attestation=None if proofs.change is None else _render_entry(proofs.change),
-        key=_render_history(proofs.key),
+        key=ChainOut(first=_render_entry(proofs.key[0]), newest=_render_entry(proofs.key[1])),
         issuer=IssuerChainOut(
             first=_render_entry(proofs.issuer[0]),
             newest=_render_entry(proofs.issuer[1]),
             profile=None if proofs.profile is None else _render_entry(proofs.profile),
         ),
-        list=None if listed is None else _render_status_list(listed[0], listed[1]),
-    )
-
-
-def _render_history(shown: tuple[LoggedEntry, LoggedEntry]) -> ChainOut:
-    return ChainOut(first=_render_entry(shown[0]), newest=_render_entry(shown[1]))
-
-
-def _render_status_list(logged: LoggedEntry, chunks: Sequence[Chunk]) -> StatusListOut:
-    return StatusListOut(entry=_render_entry(logged), chunks=list(map(_render_chunk, chunks)))
-
-
-def _render_tree_head(head: SignedHead) -> TreeHeadOut:
-    """Render readable copies of the checkpoint note: the log's own signature, and the lines of its witnesses."""
-    own, others = split_signature_lines(head.note, head.origin)
-    return TreeHeadOut(
-        tree_size=head.size,
-        root_hash=sha256_name(head.root),
-        signature=own[0].rsplit(" ", 1)[1],
-        checkpoint=head.note,
-        timestamp=head.at,
-        cosignatures=others,
+        list=None
+        if listed is None
+        else StatusListOut(entry=_render_entry(listed[0]), chunks=list(map(_render_chunk, listed[1]))),
     )
 
 
@@ -190,7 +197,15 @@ def render_verification(verified: VerificationOutcome, *, log_id: str) -> Verify
         payload_hash=row.payload_hash,
         document_hash=row.document_hash or "",
         log=LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
-        governance=None if issuer is None else _render_governance(row, issuer),
+        governance=None
+        if issuer is None
+        else _render_governance(
+            issuer,
+            snapshot_status=row.snapshot_status,
+            snapshot_trust_tier=row.snapshot_trust_tier,
+            snapshot_risk_rating=row.snapshot_risk_rating,
+            snapshot_jurisdiction=row.snapshot_jurisdiction,
+        ),
         superseded_by_attestation_id=row.superseded_by,
         latest_attestation_id=verified.latest,
         details=VerifyDetailsOut(
@@ -213,21 +228,4 @@ def _render_not_found(verified: VerificationOutcome) -> VerifyOut:
         log=None,
         governance=None,
         details=VerifyDetailsOut(issuer_id="", issuer_name="", log_index=None),
-    )
-
-
-def _render_governance(row: AttestationRecord, issuer: CurrentIssuer) -> GovernanceOut:
-    return GovernanceOut(
-        issuer_status=issuer.status,
-        issuer_trust_tier=issuer.trust_tier,
-        issuer_risk_rating=issuer.risk_rating,
-        issuer_jurisdiction=issuer.jurisdiction,
-        issuer_display_name=issuer.display_name or issuer.name,
-        primary_color=issuer.primary_color,
-        accent_color=issuer.accent_color,
-        logo_url=issuer.logo_url,
-        snapshot_status=row.snapshot_status,
-        snapshot_trust_tier=row.snapshot_trust_tier,
-        snapshot_risk_rating=row.snapshot_risk_rating,
-        snapshot_jurisdiction=row.snapshot_jurisdiction,
     )

@@ -46,7 +46,7 @@ def count_attempt(counters: Counters, attempt: LoginAttempt, *, now: datetime) -
 
 
 def clear_attempt(counters: Counters, attempt: LoginAttempt, *, now: datetime) -> None:
-    """Uncounts a successful attempt: resets the account's count; the client's address keeps its other failures."""
+    """Uncount a successful attempt: reset the account's count; the client's address keeps its other failures."""
     counters.reset(attempt.account_key)
     counters.count(attempt.peer_key, limit=MAX_ATTEMPTS_PER_PEER, window_s=WINDOW_S, now=now, cost=-1)
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid
 from attestlab.core.records.actors import ActorType
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.identity import rules
 from attestlab.identity.service import AuthenticatedUser, Identity
 from attestlab.identity.sessions import Tokens
@@ -34,12 +35,19 @@ _CREDENTIAL_TYPES: dict[ActorType, Literal["api_key", "jwt", "service"]] = {
     "USER": "jwt",
     "SERVICE": "service",
 }
+_render_tokens = RowRenderer(
+    TokensOut,
+    Tokens,
+    token_type=lambda _: "Bearer",
+    expires_in=lambda _: rules.ACCESS_TOKEN_TTL_S,
+    refresh_expires_in=lambda _: int(rules.REFRESH_TOKEN_TTL.total_seconds()),
+)
 
 
 async def _authenticate_user(
     request: Request, body: LoginIn, identity: Identity, executor: Executor
 ) -> AuthenticatedUser:
-    """Authenticates the person before the write, because verifying a password is slow."""
+    """Authenticate the person before the write, because verifying a password is slow."""
     return await executor.hash_password(
         lambda: identity.authenticate(body.email, body.password, peer=request.peer, now=request.now)
     )
@@ -63,7 +71,7 @@ def sign_in(prepared: AuthenticatedUser, tx: Transaction, identity: Identity) ->
     The access token goes into `Authorization: Bearer`; the refresh token is used once, for the next pair.
     Repeated failures slow down further attempts.
     """
-    return _tokens(identity.sign_in(prepared, tx=tx))
+    return _render_tokens(identity.sign_in(prepared, tx=tx))
 
 
 @routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True, raises=(AuthInvalid,))
@@ -73,7 +81,7 @@ def refresh_tokens(body: RefreshIn, tx: Transaction, identity: Identity) -> Toke
     A token that is used twice was probably stolen, so all tokens of its session become invalid.
     """
     issued = identity.sessions.refresh(body.refresh_token, tx=tx)
-    return CommittedError(issued) if isinstance(issued, AuthInvalid) else _tokens(issued)
+    return CommittedError(issued) if isinstance(issued, AuthInvalid) else _render_tokens(issued)
 
 
 @routes.post("/v1/auth/logout", scope=Requirement(user_only=True), status=204, secret=True)
@@ -118,12 +126,3 @@ def change_password(prepared: AuthenticatedUser, tx: Transaction, caller: Caller
     The current password is required. A password must be long rather than complicated.
     """
     identity.change_password(prepared, caller=caller, tx=tx)
-
-
-def _tokens(issued: Tokens) -> TokensOut:
-    return TokensOut(
-        access_token=issued.access_token,
-        expires_in=rules.ACCESS_TOKEN_TTL_S,
-        refresh_token=issued.refresh_token,
-        refresh_expires_in=int(rules.REFRESH_TOKEN_TTL.total_seconds()),
-    )

@@ -71,7 +71,7 @@ class Sessions:
         return self._issue_tokens(tx, person, caller, at)
 
     def refresh(self, refresh_token: str, *, tx: Transaction | None = None) -> Tokens | AuthInvalid:
-        """Uses up a refresh token and returns the session's next tokens.
+        """Use up a refresh token and return the session's next tokens.
 
         If the token was used before, its session ends. That change must be committed, so the error is returned, not
         raised.

@@ -130,7 +130,7 @@ class AccessTokens:
             return [_verifier_from(row) for row in store.list_signing_keys(connection)]
 
     def _remember_signer(self, signer: Signer) -> None:
-        """Caches the signer; runs after the commit, because the transaction may have created the key."""
+        """Cache the signer; this runs after the commit, because the transaction may have created the key."""
         self._signer = signer
 
     def _load_signer(self, tx: Transaction) -> Signer | None:

@@ -124,7 +124,7 @@ class Mails:
             self.give_up(tx, mail, error=error)
 
     def give_up(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
-        """Marks a mail that no further attempt can deliver as failed, and deletes its text."""
+        """Mark a mail that no further attempt can deliver as failed, and delete its text."""
         row, changes = store.get_mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
         self._end(tx, row, changes, "mail.give_up", self.clock.now())
 

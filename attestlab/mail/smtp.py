@@ -61,7 +61,7 @@ class MailServer:
         return cls(parts.hostname or "", port, parts.scheme == "smtps", user, password, timeouts)
 
     def deliver(self, message: Message) -> None:
-        """Transmits the message; returns once the server has accepted it, regardless of later failures.
+        """Transmit the message; return once the server has accepted it, regardless of later failures.
 
         Raises:
             OSError: the server is unreachable, refuses (smtplib.SMTPException) or takes too long, or TLS fails.
@@ -128,7 +128,7 @@ class _Replies:
         self._allowed_bytes = MAX_REPLY_BYTES
 
     def reset(self) -> None:
-        """Resets the length limit for the next reply."""
+        """Reset the length limit for the next reply."""
         self._allowed_bytes = MAX_REPLY_BYTES
 
     def readline(self, limit: int) -> bytes:
@@ -241,7 +241,7 @@ class _TlsSession(_Session, smtplib.SMTP_SSL):
 
 
 def _dot_stuff(content: bytes) -> bytes:
-    """Terminates the message with the final dot, and doubles the dot of each line that begins with one."""
+    """Terminate the message with the final dot, and double the dot of each line that begins with one."""
     return re.sub(rb"(?m)^\.", b"..", content.removesuffix(b"\r\n")) + b"\r\n.\r\n"
 
 

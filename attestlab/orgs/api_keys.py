@@ -184,7 +184,7 @@ class ApiKeys:
             return self._change(tx, row, _revocation_changes(reason, self.clock.now()), "api_key.revoke", caller)
 
     def compromise(self, key_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None) -> ApiKeyRecord:
-        """Flags a key as compromised and revokes it; the event is published once, however often the key is flagged.
+        """Flag a key as compromised and revoke it; the event is published once, however often the key is flagged.
 
         Raises:
             NotFound: the caller's tenant has no key with this id.

@@ -44,10 +44,12 @@ def _find_truncated(shown: SimulationOut) -> list[str]:
 
 
 def _render_sweep(rows: Sequence[Mapping[str, object]]) -> list[SweptOut]:
-    return list(map(_render_sweep_row, rows))
+    counted = [name for name in SweptOut.model_fields if name != "values"]
+    return [
+        SweptOut.model_validate({"values": _list_thresholds(row), **{name: row[name] for name in counted}})
+        for row in rows
+    ]
 
 
-def _render_sweep_row(row: Mapping[str, object]) -> SweptOut:
-    values = [value for name, value in row.items() if name.startswith("value")]
-    counts = {name: row[name] for name in SweptOut.model_fields if name != "values"}
-    return SweptOut.model_validate({"values": values, **counts})
+def _list_thresholds(row: Mapping[str, object]) -> list[object]:
+    return [value for name, value in row.items() if name.startswith("value")]

@@ -109,5 +109,5 @@ class Application:
         return self._date
 
     def close(self) -> None:
-        """Shuts down the thread pools."""
+        """Shut down the thread pools."""
         self.executor.close()

@@ -19,7 +19,7 @@ class Credential(NamedTuple):
 
 
 def extract_credential(headers: Mapping[str, str]) -> Credential:
-    """Extracts the API key from `X-API-Key` or `Authorization: ApiKey`, both accepted everywhere, or the bearer token.
+    """Extract the API key from `X-API-Key` or `Authorization: ApiKey`, both accepted everywhere, or the bearer token.
 
     Raises:
         AuthRequired: the request has no credential.

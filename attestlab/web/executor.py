@@ -72,7 +72,7 @@ class Executor:
         return await asyncio.get_running_loop().run_in_executor(self._passwords, function, *arguments)
 
     def close(self) -> None:
-        """Shuts down the thread pools."""
+        """Shut down the thread pools."""
         self.bodies.close()
         self.outbound.close()
         for pool in (self._reads, self._long, self._passwords):

@@ -44,5 +44,5 @@ class FairThreads:
                 del self._turns[owner]
 
     def close(self) -> None:
-        """Shuts down the pool; running tasks finish."""
+        """Shut down the pool; running tasks finish."""
         self._pool.shutdown(wait=False)

@@ -162,7 +162,7 @@ class _LibraryLogHandler(logging.Handler):
 
 
 def capture_library_logs() -> None:
-    """Routes the logs of libraries, and the errors of threads, into this log."""
+    """Route the logs of libraries, and the errors of threads, into this log."""
     logging.basicConfig(handlers=[_LibraryLogHandler(logging.WARNING)], force=True)
     threading.excepthook = _log_thread_failure
 

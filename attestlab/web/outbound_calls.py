@@ -43,7 +43,7 @@ class OutboundCalls:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Shuts down the threads; calls in flight finish."""
+        """Shut down the threads; calls in flight finish."""
         self._pool.shutdown(wait=False)
 
 

@@ -110,7 +110,7 @@ class RequestHandler:
         self._request_id = sent if _REQUEST_ID.fullmatch(sent) else application.new_request_id()
 
     async def run(self) -> None:
-        """Produces the response; an error becomes an error response.
+        """Produce the response; an error becomes an error response.
 
         Raises:
             StreamClosedError: the client disconnected while its body was read.
@@ -122,7 +122,7 @@ class RequestHandler:
         await self._await_response(self._reject_unrouted(error))
 
     async def _await_response(self, answering: Awaitable[Response]) -> None:
-        """Awaits the response; an unexpected error becomes one too, even if it occurs while an error is recorded."""
+        """Await the response; an unexpected error becomes one too, even if it occurs while an error is recorded."""
         try:
             self._response = await self._respond_or_reject(answering)
         except StreamClosedError:
@@ -263,7 +263,7 @@ class RequestHandler:
         body_reader.require_media_type(self._head.headers, route.body_type, form=takes_form)
 
     def _admit(self, request: Request) -> None:
-        """Authenticates the caller, charges the request and checks authorization.
+        """Authenticate the caller, charges the request and checks authorization.
 
         All of it is one call, because it may run in a thread.
         """

@@ -23,7 +23,7 @@ POINTS: dict[str, dict[str, Goal]] = {
     "2. A field is written once": {
         "tables that are declared twice": Goal("52", "0"),
         "declarations of an attestation's fields": Goal("22", "fewer"),
-        "functions that return a wire model": Goal("72", "about 35"),
+        "functions that return a wire model": Goal("69", "about 35"),
         "renderers of rows that are declared": Goal("0", "the others"),
         "files of a column of attestations": Goal("17", "9"),
         "files of an event": Goal("7", "4"),
@@ -44,7 +44,7 @@ POINTS: dict[str, dict[str, Goal]] = {
     "5. Words": {
         "private words": Goal("300", "0"),
         "class names with two meanings": Goal("43", "0"),
-        "docstrings in the third person": Goal("328", "0"),
+        "docstrings in the third person": Goal("357", "0"),
         "commit subjects over 72 characters": Goal("200 of 300", "0"),
     },
     "6. Documents": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +26,7 @@ FIELDS_OF_A_DECLARATION = 6
 """Fields of an attestation from which on a class or call counts as one more place that lists them."""
 _CAPITALISED = re.compile(r"^[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*$")
 _WIRE_MODEL = re.compile(r"\b[A-Z]\w*Out\b")
+_RESPOND_STEP = re.compile(r"\brespond=(\w+)")
 DASHBOARDS = PACKAGES["attestlab_dashboards"]
 RISK = PACKAGES["attestlab"] / "risk"
 
@@ -189,17 +190,22 @@ def tables_declared_twice() -> Iterator[Place]:
 
 
 def wire_functions() -> Iterator[Place]:
-    """Find functions of the service that return a wire model, and are neither handlers nor verbs of the client."""
+    """Find functions of the service that return a wire model, and are neither handlers nor verbs of the client.
+
+    The step `respond` of a write is a part of its handler.
+    """
     for path in MODULES:
         if PACKAGES["attestlab"] in path.parents and PACKAGES["attestlab"] / "client" not in path.parents:
-            yield from (place(path, node.lineno, node.name) for node in nodes(path) if _returns_wire_model(node))
+            steps = set(_RESPOND_STEP.findall(source(path)))
+            for node in nodes(path):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_renderer(node, steps):
+                    yield place(path, node.lineno, node.name)
 
 
-def _returns_wire_model(node: ast.AST) -> bool:
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.returns is None:
-        return False
+def _is_renderer(node: ast.FunctionDef | ast.AsyncFunctionDef, steps_of_handlers: Container[str]) -> bool:
     is_handler = any(ast.unparse(each).startswith("routes.") for each in node.decorator_list)
-    return not is_handler and bool(_WIRE_MODEL.search(ast.unparse(node.returns)))
+    returned = "" if node.returns is None else ast.unparse(node.returns)
+    return not is_handler and node.name not in steps_of_handlers and bool(_WIRE_MODEL.search(returned))
 
 
 def row_renderers() -> int:

@@ -6,7 +6,6 @@ import ast
 import re
 import shutil
 import subprocess
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,7 +21,22 @@ MAX_SUBJECT = 72
 _NOT_VERBS = frozenset(
     {
         *("Always", "Bytes", "Across", "As", "Is", "Has", "Does", "This", "Its", "Less", "Thus", "Whereas", "Unless"),
-        *("Was", "Us", "Yes", "Class", "Status", "Process", "Press", "Access", "Address", "Pass", "Guess", "Plus"),
+        *(
+            "Signals",
+            "Links",
+            "Was",
+            "Us",
+            "Yes",
+            "Class",
+            "Status",
+            "Process",
+            "Press",
+            "Access",
+            "Address",
+            "Pass",
+            "Guess",
+            "Plus",
+        ),
     }
 )
 """First words of docstrings that end in s and are no verb in the third person, or are nouns as well."""
@@ -42,18 +56,11 @@ class ThirdPerson(NamedTuple):
 def third_person_docstrings() -> Iterator[ThirdPerson]:
     """Find functions of the packages whose docstring begins with a verb in the third person.
 
-    Whether a word is a verb is read from the docstrings: its imperative begins at least two others. Properties are
-    left out, because they are nouns.
+    Properties are left out, because they are nouns.
     """
-    imperatives = _count_first_words()
     for node_place, word in _first_words():
-        imperative = to_imperative(word)
-        if imperative and imperatives[imperative] >= 2:
+        if imperative := to_imperative(word):
             yield ThirdPerson(node_place, word, imperative)
-
-
-def _count_first_words() -> Counter[str]:
-    return Counter(word for _place, word in _first_words())
 
 
 def _first_words() -> Iterator[tuple[Place, str]]:

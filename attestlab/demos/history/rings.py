@@ -23,7 +23,10 @@ _CAMERA = "device-5c1e07d2"
 
 
 def draw_issuer_ring(issuers: Sequence[str], now: datetime, *, seed: int) -> Iterator[tuple[NewSignal, Kind]]:
-    """Issuers attest documents for the same few holders, whom each of the others vouches for; every signal is mild."""
+    """Draw a ring: issuers attest documents for the same few holders, whom each of the others vouches for.
+
+    Every signal is mild.
+    """
     random = Random(f"{seed}:ring")
     for _ in range(_MUTUAL_SIGNALS):
         issuer, counterpart = random.sample(issuers, 2)

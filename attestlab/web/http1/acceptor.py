@@ -32,7 +32,7 @@ OnAccepted = Callable[[socket.socket, object], None]
 
 
 def raise_file_limit() -> int:
-    """Raises the soft limit of open files to the hard limit, and returns the hard limit."""
+    """Raise the soft limit of open files to the hard limit, and return the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -95,7 +95,7 @@ class ConnectionSlot:
                 del self._limits._open[self.place]
 
     def release(self) -> None:
-        """Uncounts the connection, which is closed."""
+        """Uncount the connection, which is closed."""
         self.leave_address()
         self._limits._count -= 1
 

@@ -104,7 +104,7 @@ def read_key(request: Request, *, keyring: Keyring, link_key_of: KeyOf) -> Idemp
 
 
 def _anonymous_owner(request: Request) -> str:
-    """Identifies a client without authentication: its address, and its credential where that gives more access."""
+    """Identify a client without authentication: its address, and its credential where that gives more access."""
     credentials = [request.header(name) for name in ("X-API-Key", "Authorization")]
     return "\n".join([f"anonymous {request.peer}", *filter(None, credentials)])
 
