@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import param
 
@@ -33,7 +32,7 @@ def _describe_values(parameter: AnyParameter) -> str:
     """Describe the acceptable values of a parameter; a text has its form in the meaning."""
     match parameter:
         case param.Selector():
-            return ", ".join(f"`{value}`" for value in _list_choices(parameter))
+            return ", ".join(f"`{value}`" for value in _list_choices(parameter.default, parameter.objects))
         case param.Boolean():
             return "`1`"
         case param.Date():
@@ -43,10 +42,10 @@ def _describe_values(parameter: AnyParameter) -> str:
     return ""
 
 
-def _list_choices(parameter: param.Selector[Any]) -> Iterable[object]:
+def _list_choices(default: object, values: Iterable[object]) -> Iterable[object]:
     """List the default first; of an order both ways, only the ascending one."""
-    others = [value for value in parameter.objects if value and not str(value).startswith("-")]
-    return dict.fromkeys([parameter.default, *others] if parameter.default else others)
+    others = [value for value in values if value and not str(value).startswith("-")]
+    return dict.fromkeys([default, *others] if default else others)
 
 
 def replace_table(page: str) -> str:
