@@ -1,4 +1,7 @@
-"""Service for deliveries: send an attestation to its recipient, and deliver pending ones to a new account."""
+"""Service for deliveries: send an attestation to its recipient, and deliver pending ones to a new account.
+
+The mails are plain text, without any claim.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.delivery import email_templates, store
+from attestlab.delivery import store
 from attestlab.delivery.share_links import Links
-from attestlab.delivery.tables import DeliveryRecord
+from attestlab.delivery.store import DeliveryRecord
 from attestlab.issuers import store as issuer_store
+from attestlab.mail.rules import MailText
 from attestlab.mail.service import Mails
 from attestlab.orgs import role_rules
 from attestlab.orgs import store as org_store
@@ -74,9 +78,9 @@ class Deliveries:
         issuer = issuer_store.get(tx.exec, delivery.issuer_id, tenant_id=delivery.tenant_id)
         link, recipient = self.links.share_url(delivery.attestation_id), delivery.recipient_email
         if delivery.user_id is not None:
-            message = email_templates.notification_mail(link, issuer_name=issuer.name)
+            message = notification_mail(link, issuer_name=issuer.name)
         else:
-            message = email_templates.invitation_mail(link, issuer_name=issuer.name, recipient=recipient)
+            message = invitation_mail(link, issuer_name=issuer.name, recipient=recipient)
         self.mails.enqueue(
             tx,
             tenant_id=delivery.tenant_id,
@@ -103,3 +107,24 @@ class Deliveries:
         """
         with self.storage.read() as connection:
             return store.get_delivery(connection.execute, attestation_id, tenant_id=caller.tenant_id)
+
+
+def notification_mail(link: str, *, issuer_name: str) -> MailText:
+    """Return the mail for a recipient who has an account."""
+    return MailText(
+        f"{issuer_name} has issued an attestation to you",
+        f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
+        f"{link}\n\n"
+        "Anyone with this link can see what it says.\n",
+    )
+
+
+def invitation_mail(link: str, *, issuer_name: str, recipient: str) -> MailText:
+    """Return the mail for a recipient who has no account."""
+    return MailText(
+        f"{issuer_name} has issued an attestation to you",
+        f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
+        f"{link}\n\n"
+        f"It needs no account. Should you open one with the address {recipient}, it will wait for you there, "
+        "with all others that were issued to this address.\n",
+    )

@@ -1,6 +1,7 @@
 """A service in a daemon thread of this process: one event loop with the real application and its write queue.
 
-Calls come from any other thread, so they also work while Jupyter's own loop runs in the main thread.
+Calls come from any other thread, so they also work while Jupyter's own loop runs in the main thread. Only this
+process can reach the application, so it has no rate limits; the caps of plans still hold.
 """
 
 from __future__ import annotations
@@ -9,24 +10,76 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
 from attestlab.client.service_errors import LabClosed
 from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import AuthInvalid, ValidationFailed
-from attestlab.embedded.unlimited import UnlimitedRequests
+from attestlab.core.limits.rate_counters import Count, Counters
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.app import build_application
 from attestlab.server.login_learner import LoginLearner
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.application import Application
+from attestlab.web.rate_limit.client_address import ClientAddressResolver
+from attestlab.web.rate_limit.limiter import Limiter, OverLimit, RateLimits
 from attestlab.web.request import Request
+from attestlab.web.routing.authorization import WebCaller
+from attestlab.web.routing.routes import Limit
 
 Result = TypeVar("Result")
 
 STOP_TIMEOUT_S = 30.0  # to commit the writes that were accepted
+
+
+_PER_MINUTE = 1_000_000  # what the rate limit headers show
+
+
+class UnlimitedRequests(Limiter):
+    """A limiter that admits every request; it neither reads nor writes a counter."""
+
+    def __init__(self, counters: Counters) -> None:
+        super().__init__(
+            counters,
+            address_per_minute=_PER_MINUTE,
+            allowance_of=_refuse_to_look,
+            spent_today=lambda caller, metric, now: None,
+            addresses=ClientAddressResolver(()),
+        )
+
+    def require_unblocked(self, lane: str, *, now: datetime) -> None:
+        """Admit the request."""
+
+    def charge(self, request: Request, payer: WebCaller | None) -> Count:
+        """Admit the request."""
+        return self.full_bucket(now=request.now)
+
+    def charge_refused(self, request: Request, *, body_bytes: int) -> Count | None:
+        """Charge nothing."""
+        return None
+
+    def charge_address(self, client: str, *, now: datetime, cost: int = 1, page: bool = False) -> Count:
+        """Charge nothing."""
+        return self.full_bucket(now=now)
+
+    def take_available(self, request: Request, limit: Limit, requested: int) -> tuple[int, OverLimit | None]:
+        """Admit all items of a request."""
+        return requested, None
+
+    def count_failure(self, client: str, *, now: datetime) -> Count:
+        """Count nothing; the attempt is recorded in the audit trail."""
+        return self.full_bucket(now=now)
+
+    def record_violation(self, lane: str, *, now: datetime) -> bool:
+        """Block nothing."""
+        return False
+
+
+def _refuse_to_look(caller: object) -> RateLimits:
+    raise AssertionError("no request in process is limited by its plan's rates")
 
 
 class ServiceThread:

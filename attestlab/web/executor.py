@@ -10,8 +10,7 @@ from typing import Protocol, TypeVar
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.core.limits.background_share import BackgroundShare
-from attestlab.web.fair_threads import FairThreads
-from attestlab.web.outbound_calls import OutboundCalls
+from attestlab.web.shared_threads import FairThreads, OutboundCalls
 
 Result = TypeVar("Result")
 

@@ -263,7 +263,7 @@ class RequestHandler:
         body_reader.require_media_type(self._head.headers, route.body_type, form=takes_form)
 
     def _admit(self, request: Request) -> None:
-        """Authenticate the caller, charges the request and checks authorization.
+        """Authenticate the caller, charge the request and check authorization.
 
         All of it is one call, because it may run in a thread.
         """

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
-from attestlab.web.idempotency.share_keys import remove_keys, restore_keys
+from attestlab.web.idempotency.keys import remove_keys, restore_keys
 from attestlab.web.idempotency.store import answers
 from support import patient_http
 from support.attestations import make_mint_body

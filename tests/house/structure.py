@@ -13,8 +13,9 @@ import grimp
 from house.measures import MODULES, PACKAGES, ROOT, Place, nodes, place, source, tree
 
 SMALL_MODULE_LINES = 60
-MAX_MODULE_LINES = 400
-ROLES = {"rules", "events", "tables", "store", "service", "shapes", "rendering", "routes", "state", "page"}
+USUAL_MODULE_LINES = 270
+"""Up to which a module is read at once."""
+ROLES = {"rules", "events", "tables", "store", "service", "shapes", "rendering", "routes", "state", "page", "filters"}
 ATTESTATION_FIELDS = frozenset(
     {
         *("attestation_id", "issuer_id", "kid", "schema", "schema_version", "title", "claims", "visibility"),
@@ -126,18 +127,30 @@ def small_modules() -> list[Path]:
 def small_modules_of_one_neighbour() -> Iterator[str]:
     """Find small modules that a single module imports, in the same folder, where both fit into one file.
 
-    What has the name of a role, or is loaded late, needs a file: contracts order the roles, and a start would pay.
+    What has the name of a role, or stands below routes, needs a file, because contracts order the roles. So does what
+    is loaded late, because a start would pay.
     """
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
-    late = {found.found for found in late_imports()}
+    late = set(_list_late_modules())
     for path in small_modules():
         name = _module_name(path)
         importers = graph.find_modules_that_directly_import(name)
         if path.stem in ROLES or name in late or len(importers) != 1:
             continue
         (importer,) = importers
-        if importer.rpartition(".")[0] == name.rpartition(".")[0] and _fit_into_one(path, importer):
+        is_neighbour = importer.rpartition(".")[0] == name.rpartition(".")[0]
+        if is_neighbour and not importer.endswith("routes") and _fit_into_one(path, importer):
             yield f"{path.relative_to(ROOT)}: only {importer} imports it"
+
+
+def _list_late_modules() -> Iterator[str]:
+    """List the modules that a function imports, by their own names or from their package."""
+    for path in MODULES:
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for each in ast.walk(node):
+                    if isinstance(each, ast.ImportFrom) and each.module:
+                        yield from (each.module, *(f"{each.module}.{name.name}" for name in each.names))
 
 
 def _module_name(path: Path) -> str:
@@ -147,7 +160,7 @@ def _module_name(path: Path) -> str:
 
 def _fit_into_one(path: Path, importer: str) -> bool:
     other = path.with_name(importer.rpartition(".")[2] + ".py")
-    return other.exists() and source(path).count("\n") + source(other).count("\n") <= MAX_MODULE_LINES
+    return other.exists() and source(path).count("\n") + source(other).count("\n") <= USUAL_MODULE_LINES
 
 
 def count_modules_of_risk() -> int:

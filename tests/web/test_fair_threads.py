@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from threading import Event
 from typing import Any
 
-from attestlab.web.fair_threads import FairThreads
+from attestlab.web.shared_threads import FairThreads
 from support.sample_application import make_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attestlab.core.errors import Unavailable
-from attestlab.web.outbound_calls import MAX_CALLS, OutboundCalls
+from attestlab.web.shared_threads import MAX_CALLS, OutboundCalls
 from support.sample_application import make_sample_application
 from support.timeouts import WAIT_TIMEOUT_S
 

@@ -17,7 +17,6 @@ from uuid import UUID
 from sqlalchemy import bindparam, delete, select
 
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
-from attestlab.attestations.metering import risk_feed
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.tables import VerificationTally, VerificationTallyRecord
 from attestlab.core.clock import Clock
@@ -27,11 +26,14 @@ from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.db.upserts import Upsert
 from attestlab.core.records import outbox
 from attestlab.orgs import usage
+from attestlab.risk.normalization.service import record_event
+from attestlab.risk.rules import Entity, EntityType
 
 MAX_SINGLE_EVENTS_PER_MINUTE = 100
 TALLY_INTERVAL = timedelta(minutes=1)
 MAX_GROUPS = 500  # groups of unwritten verifications, each with up to a hundred of them: about 15 MB
 SWEEP_LIMIT = 500
+FAILED, FORGED = "verification.failed", "verification.invalid_sig"  # raw events of risk, mapped to signals
 
 TallyKey = tuple[UUID, datetime, str]  # issuer, minute, event type
 
@@ -189,7 +191,7 @@ def _publish_event(
     """Publish an event; one of failures is a raw event of risk as well."""
     outbox.publish(tx, tenant_id, event, at=at)
     if isinstance(event, VerificationFailed):
-        risk_feed.record_failures(tx, tenant_id, event, at=at, is_forged=is_forged)
+        record_failures(tx, tenant_id, event, at=at, is_forged=is_forged)
 
 
 def _build_event(verified: MeteredVerification) -> VerificationCompleted | VerificationFailed:
@@ -217,3 +219,16 @@ def _build_summary(
     if event_type == VerificationCompleted.type:
         return VerificationCompleted(issuer_id, Verdict.VALID.value, count=unpublished, minute=minute)
     return VerificationFailed(issuer_id, count=unpublished, minute=minute)
+
+
+def record_failures(
+    tx: Transaction, tenant_id: UUID, event: VerificationFailed, *, at: datetime, is_forged: bool
+) -> None:
+    """Record failed verifications as a raw event of risk: about the attestation, or about the issuer of several."""
+    entity = Entity(EntityType.ISSUER, str(event.issuer_id))
+    if event.attestation_id is not None:
+        entity = Entity(EntityType.ATTESTATION, str(event.attestation_id))
+    data = {"issuer_id": str(event.issuer_id), "count": event.count}
+    if event.verdict is not None:
+        data["verdict"] = event.verdict
+    record_event(tx, tenant_id, FORGED if is_forged else FAILED, entity, data=data, occurred_at=at, at=at)

@@ -6,6 +6,10 @@ because they changed nothing.
 
 If a route is `secret`, the stored response is sealed and bound to its record, and the fingerprint is keyed: without
 the key-encryption key, the response cannot be read and passwords cannot be tested against the fingerprint.
+
+A share key opens the claims of an attestation's public page. It is derived from the attestation's id and the
+key-encryption key. So it is removed when a response is stored and restored when it is repeated, and a copy of the
+database opens nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +17,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -25,9 +30,7 @@ from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.tables import iterate
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
-from attestlab.web.idempotency import share_keys
 from attestlab.web.idempotency import store as idempotency_store
-from attestlab.web.idempotency.share_keys import KeyOf
 from attestlab.web.idempotency.store import ChainedResponse, answers
 from attestlab.web.request import Request
 from attestlab.web.response import Response
@@ -37,6 +40,12 @@ RECORD_TTL = timedelta(hours=24)
 MEMO = "idempotency.known"
 SEALED = b"sealed "  # prefix of the stored headers of a sealed response; others begin as JSON
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
+_ID = rb"(/a/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\?k=)"
+_LINK = re.compile(_ID + rb"([A-Za-z0-9_-]{22})")
+_PLACEHOLDER = b"\x00"  # never occurs in JSON text, which escapes it
+_STORED_LINK = re.compile(_ID + _PLACEHOLDER)
+
+KeyOf = Callable[[UUID], str]
 
 _BY_RECORD_ID = select(
     answers.c.place, answers.c.fingerprint, answers.c.status, answers.c.headers, answers.c.body, answers.c.created_at
@@ -162,7 +171,7 @@ def _response_of(row: ChainedResponse | None, key: IdempotencyKey) -> Response |
     if headers.startswith(SEALED):
         body = _require_keyring(key).unseal_secret(body, purpose=key.purpose)
     elif key.link_key_of is not None:
-        body = share_keys.restore_keys(body, key.link_key_of)
+        body = restore_keys(body, key.link_key_of)
     stored_headers = json.loads(headers.removeprefix(SEALED))
     return Response(row.status, {**stored_headers, "Idempotent-Replayed": "true"}, body)
 
@@ -179,7 +188,22 @@ def store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> No
     if key.sealing is not None:
         headers, body = SEALED + headers, sealing.seal_secret(tx, key.sealing, body, purpose=key.purpose)
     elif key.link_key_of is not None:
-        body = share_keys.remove_keys(body, key.link_key_of)
+        body = remove_keys(body, key.link_key_of)
     tx.buffer(idempotency_store.BUFFER).append(
         ChainedResponse(key.record_id, key.fingerprint, answer.status, headers, body, key.at)
     )
+
+
+def remove_keys(body: bytes, key_of: KeyOf) -> bytes:
+    """Remove the keys of share links from a body; any other text is unchanged."""
+
+    def without(link: re.Match[bytes]) -> bytes:
+        is_key = link[3].decode() == key_of(UUID(link[2].decode()))
+        return link[1] + _PLACEHOLDER if is_key else link[0]
+
+    return _LINK.sub(without, body)
+
+
+def restore_keys(body: bytes, key_of: KeyOf) -> bytes:
+    """Restore the keys that `remove_keys` removed."""
+    return _STORED_LINK.sub(lambda link: link[1] + key_of(UUID(link[2].decode())).encode(), body)
